@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import BlobError
+from caffe_proto.errors import BinaryError, BlobError
 from caffe_proto.wire import LENGTH, Buffer, tag, varint
 
 Array = NDArray[Any]
@@ -150,3 +151,33 @@ def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
     if any(proto.HasField(name) for name in ("num", "channels", "height", "width")):
         return (proto.num, proto.channels, proto.height, proto.width)
     return ()
+
+
+def check_message(message: Message, blobs: Blobs) -> None:
+    """Raise an error that names the layer if a text isn't UTF-8, or a blob's shape and values don't fit."""
+    _check_fields(message, blobs, message.DESCRIPTOR.name)
+
+
+def _check_fields(message: Message, blobs: Blobs, where: str) -> None:
+    if isinstance(message, pb.BlobProto):
+        blobs.check(message, where)
+    for schema_field, value in message.ListFields():
+        if schema_field.type == schema_field.TYPE_MESSAGE:
+            for index, submessage in enumerate(value if schema_field.is_repeated else [value]):
+                _check_fields(submessage, blobs, _place_of_field(schema_field.name, index, submessage, where))
+        elif schema_field.type == schema_field.TYPE_STRING:
+            for text in value if schema_field.is_repeated else [value]:
+                if isinstance(text, bytes):  # protobuf returns bytes for a string that isn't UTF-8
+                    raise BinaryError(
+                        f"{where}: its {schema_field.name} {text[:40]!r} is not UTF-8 text; the file is damaged"
+                    )
+
+
+def _place_of_field(field: str, index: int, message: Message, parent: str) -> str:
+    if isinstance(message, (pb.LayerParameter, pb.V1LayerParameter)):
+        named_message = message.layer if isinstance(message, pb.V1LayerParameter) else message
+        name = message.name or named_message.name
+        return f"layer {name[:100]!r}" if name else f"layer {index}"
+    if isinstance(message, pb.BlobProto):
+        return f"{parent}, {'blob' if field == 'blobs' else field} {index}"
+    return parent

@@ -12,8 +12,8 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Array
 from caffe_proto.files import CaffeFile
-from caffe_proto.text.binding import unbind
 from caffe_proto.text.document import Body, Scalar
+from caffe_proto.text.prototxt import unbind
 
 _WEIGHTS = {"blobs", "history", "data", "diff", "double_data", "double_diff"}
 

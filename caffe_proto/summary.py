@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs, shape_of
 from caffe_proto.files import CaffeFile
-from caffe_proto.text.binding import unbind
 from caffe_proto.text.document import Body, Entry, Scalar
+from caffe_proto.text.prototxt import unbind
 
 _RULES = {"include", "exclude", "phase"}
 _SHOWN_ELSEWHERE = {"name", "type", "bottom", "top", "phase"}

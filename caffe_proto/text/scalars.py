@@ -11,7 +11,7 @@ import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from caffe_proto.descriptors import enum_of
-from caffe_proto.text.lexer import excerpt
+from caffe_proto.text.document import excerpt
 
 _INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?f?|inf(inity)?f?|nanf?)", re.IGNORECASE | re.ASCII)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.dialects import dialect_named
-from caffe_proto.net_dialect import mark, mark_by_fields
+from caffe_proto.dialects import dialect_named, mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError

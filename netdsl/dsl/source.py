@@ -10,8 +10,8 @@ from typing import Any
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.dialects import mark, said_dialect
 from caffe_proto.locations import unlocated
-from caffe_proto.net_dialect import mark, said_dialect
 from netdsl.dsl import layer_types
 from netdsl.dsl.blocks import Block
 from netdsl.dsl.constructors import Constructor

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.errors import DistributedError, PeerLostError
 
 _MPICH_MEMORY = re.compile(r"(/dev/shm/mpich_shm_\S+)$", re.MULTILINE)

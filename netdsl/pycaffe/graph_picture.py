@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.errors import NetError
 
 _TEXT = ("raw", "dot", "gv")  # formats that are graphviz's text itself

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caffe_proto.errors import FileError
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import FileError, import_extra
 from netdsl.data.sources.file_errors import regular_file
 from netdsl.data.transforms.decode import image_limit
 from netdsl.data.transforms.sampling import Grid, resample

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import netdsl.pycaffe as caffe
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from caffe_proto.dialects import marks_of
 from caffe_proto.files import read_net, write
-from caffe_proto.net_dialect import marks_of
 from netdsl import Net
 from netdsl.data.sources.pixel_sets import PixelSetSource, voc
 from netdsl.data.sources.segmentation import image_seg_source
