@@ -11,8 +11,7 @@ from netdsl.distributed.record import Activity, RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.worker import Worker
 from netdsl.distributed.worker_state import restore, save_part
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.events import Notice, TestFinished, as_numbers
+from netdsl.solver.events import Action, Notice, TestFinished, as_numbers, no_action
 
 
 class Loop:

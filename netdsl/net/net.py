@@ -35,12 +35,11 @@ from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.feed import state_data_that_is_there
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
-from netdsl.solver.evaluation import average_batches
+from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import as_numbers
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.set_scores import SetScores, gather_scores
-from netdsl.solver.sharing import share_blobs
+from netdsl.solver.flat import share_blobs
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.tables.table import Table
 from netdsl.weights.collection import WeightCollection
 from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net

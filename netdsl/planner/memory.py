@@ -25,9 +25,8 @@ from netdsl.planner.layer_costs import VALUE_BYTES
 from netdsl.planner.operations import operations_of, tensors_in
 from netdsl.planner.without_values import without_values
 from netdsl.planner.workspaces import WorkspaceRule, no_workspace, onednn_workspace
-from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.module_net import Compute, ModuleOnBatches
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, LossScale, ModuleOnBatches
 
 _LOADING = Loading()
 

@@ -44,7 +44,7 @@ from netdsl.pycaffe.layer_runner import LayerRunner
 from netdsl.pycaffe.memory import ActivationMemory
 from netdsl.pycaffe.net_layer import NetLayer
 from netdsl.pycaffe.own_modules import own_modules
-from netdsl.solver.sharing import share_blobs
+from netdsl.solver.flat import share_blobs
 from netdsl.weights.files import save_net
 
 

@@ -18,12 +18,10 @@ from netdsl.pycaffe.net import Net
 from netdsl.solver import state
 from netdsl.solver.caffe_log import CaffeLog
 from netdsl.solver.events import Event, Notice, WeightsLoaded
-from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.nets import find_file, split_names, test_nets, train_net
-from netdsl.solver.settings import read_settings, seed
-from netdsl.solver.sharing import share_blobs
+from netdsl.solver.flat import share_blobs
+from netdsl.solver.settings import find_file, read_settings, seed, split_names, test_nets, train_net
 from netdsl.solver.solver import Solver as TrainingLoop
-from netdsl.solver.trainable_net import Positions
+from netdsl.solver.trainable_net import LossScale, Positions
 
 
 class _SolverNet:

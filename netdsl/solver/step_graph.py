@@ -13,8 +13,7 @@ from torch import Tensor
 
 from caffe_proto.errors import CaffeError
 from netdsl.errors import SolverError
-from netdsl.solver.module_net import ModuleOnBatches
-from netdsl.solver.trainable_net import TrainableNet
+from netdsl.solver.trainable_net import ModuleOnBatches, TrainableNet
 from netdsl.solver.update import Updater
 
 _WARM_UP = 3  # steps before a recording, in which libraries choose their algorithms and layers send their constants

@@ -11,7 +11,7 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.graph import phase_of
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse

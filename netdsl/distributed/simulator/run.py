@@ -14,8 +14,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.world import Pace, World
-from netdsl.solver.action import Action
-from netdsl.solver.events import Event, TestFinished, as_numbers
+from netdsl.solver.events import Action, Event, TestFinished, as_numbers
 
 
 @dataclass(frozen=True)

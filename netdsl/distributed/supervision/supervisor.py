@@ -11,7 +11,7 @@ from netdsl.distributed.run_log import Told
 from netdsl.distributed.supervision.attempt import Attempt, Supervised
 from netdsl.distributed.supervision.retries import RETRIES, End, Retries
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action, no_action
+from netdsl.solver.events import Action, no_action
 
 
 def train(

@@ -26,7 +26,7 @@ from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.open_net import todays_form
 from netdsl.solver.events import Notice
-from netdsl.solver.nets import train_net
+from netdsl.solver.settings import train_net
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.pipeline.fit_request import Data, FitRequest, plan_fit
 from netdsl.spark.workers.launcher import SparkLauncher

@@ -25,7 +25,7 @@ from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
-from netdsl.solver.nets import test_nets, train_net
+from netdsl.solver.settings import test_nets, train_net
 from netdsl.spark.tables.store import StoredTable, store_rows
 from netdsl.tables.table import Table
 

@@ -19,8 +19,7 @@ from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError
 from netdsl.open_net import open_net
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.solver.nets import inline_nets
-from netdsl.solver.settings import read_settings
+from netdsl.solver.settings import inline_nets, read_settings
 
 NetDescription = NetParams | pb.NetParameter | str | Path
 Settings = pb.SolverParameter | Mapping[str, Any] | str | Path

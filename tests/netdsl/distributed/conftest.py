@@ -24,9 +24,8 @@ from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.settings import parse
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
-from netdsl.solver.action import Action
-from netdsl.solver.events import Event
-from netdsl.solver.module_net import Compute
+from netdsl.solver.events import Action, Event
+from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
 
 SOLVER = """

@@ -17,7 +17,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from tests.patience import PATIENCE
 
 WORKER = Path(__file__).with_name("worker.py")

@@ -18,7 +18,7 @@ from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from netdsl.spark.workers.launcher import SparkLauncher
 from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark.conftest import TRANSPORTS, after_round, begin, same

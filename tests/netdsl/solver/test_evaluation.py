@@ -16,12 +16,10 @@ from netdsl.scores.precision import PrecisionRule
 from netdsl.scores.segmentation import SegmentationScores, count_confusions
 from netdsl.solver import events as tell
 from netdsl.solver.caffe_log import CaffeLog
-from netdsl.solver.eval_type import unsupported_scores
-from netdsl.solver.evaluation import average_batches
-from netdsl.solver.event_log import event_as_json
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.set_scores import gather_scores
+from netdsl.solver.evaluation import average_batches, gather_scores, unsupported_scores
+from netdsl.solver.events import event_as_json
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 
 TRAIN = """
 layer { name: "x" type: "Input" top: "x" top: "y" input_param { shape { dim: 2 dim: 3 } shape { dim: 2 dim: 1 } } }

@@ -1,4 +1,4 @@
-"""What nets read, and whether they predict as many classes as their data have."""
+"""What is told of nets that are opened: their layers, their data, and whether both have as many classes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,29 @@ from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.source import count_of
 from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import DataError
+from netdsl.layer import Layer
 from netdsl.layer.samples import BlobKind
 from netdsl.layers import LAYERS
-from netdsl.net.build import Built
-from netdsl.net.graph import Phase
+from netdsl.net.build import AUTOMATIC, Built
+from netdsl.net.graph import Node, Phase
 from netdsl.net.sequences import sequence_inputs
-from netdsl.solver.events import DataOpened, Event, Notice
-from netdsl.solver.module_net import ModuleNet
+from netdsl.solver.events import CreatedLayer, DataOpened, Event, NetCreated, Notice
+from netdsl.solver.trainable_net import ModuleNet
 
-_SHOWN = 10  # classes that a message names
+_CLASSES_SHOWN = 10  # classes that a message names
+
+
+def net_created(built: Built, source: str, *, test: int | None = None) -> NetCreated:
+    """The event for a net from a source, which may be a test net with a number."""
+    outputs = {built.graph.blobs[edge] for edge in built.graph.outputs} - {AUTOMATIC}
+    layers = tuple(_created_layer(built, node, layer) for node, layer in built.pairs())
+    return NetCreated(source, test, layers, tuple(sorted(outputs, key=str.encode)))
+
+
+def _created_layer(built: Built, node: Node, layer: Layer) -> CreatedLayer:
+    shapes = tuple(tuple(built.shapes[edge]) for edge in node.tops)
+    tops = tuple(built.graph.blobs[edge] for edge in node.tops)
+    return CreatedLayer(node.layer.name, tuple(node.layer.bottom), tops, shapes, tuple(layer.loss_weights()))
 
 
 def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
@@ -33,7 +47,7 @@ def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
         for opened in opened_data(net):
             if opened.classes:
                 first = first or opened
-                _check_numbers(first, opened)
+                _refuse_other_numbers(first, opened)
             yield opened
             for blob, text in _surplus_outputs(net.built, opened).items():
                 if blob not in noticed:
@@ -61,7 +75,7 @@ def output_names(net: ModuleNet) -> tuple[str, ...]:
     return (*classes, *map(str, range(len(classes), outputs)))
 
 
-def _check_numbers(first: DataOpened, second: DataOpened) -> None:
+def _refuse_other_numbers(first: DataOpened, second: DataOpened) -> None:
     for label, (name, other) in enumerate(zip(first.classes, second.classes, strict=False)):
         if name != other:
             raise DataError(
@@ -73,7 +87,7 @@ def _check_numbers(first: DataOpened, second: DataOpened) -> None:
 def _surplus_outputs(built: Built, opened: DataOpened) -> dict[str, str]:
     """A sentence for each blob that has more outputs than there are classes; a DataError if one has fewer."""
     classes, sentences = len(opened.classes), dict[str, str]()
-    what = f"the {classes} classes of {opened.source} ({few(opened.classes, _SHOWN)})"
+    what = f"the {classes} classes of {opened.source} ({few(opened.classes, _CLASSES_SHOWN)})"
     for blob, outputs in _class_outputs(built).items() if classes else ():
         if outputs < classes:
             raise DataError(

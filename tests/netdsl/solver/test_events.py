@@ -9,8 +9,7 @@ import pytest
 
 from caffe_proto.errors import FileError
 from netdsl.solver import events
-from netdsl.solver.event_log import EventLog, read_event_log
-from netdsl.solver.events import IterationFinished, Output, SnapshotSaved, TrainingProgress
+from netdsl.solver.events import EventLog, IterationFinished, Output, SnapshotSaved, TrainingProgress, read_event_log
 
 OUTPUTS = (Output("loss", (0.5,), 1.0), Output("top", (0.25, float("nan"))))
 
