@@ -163,7 +163,7 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
 
 def _user_module(layer: pb.LayerParameter) -> ModuleType:
     name = layer.python_param.module
-    import_module("netdsl.pycaffe.caffe_alias").install()  # which is above the layers
+    import_module("netdsl.pycaffe").install_as_caffe()  # which is above the layers
     try:
         with running_user_code(layer):
             return import_module(name)

@@ -1,16 +1,22 @@
-"""pycaffe's global state: the device, and the rank of a solver among several."""
+"""What pycaffe keeps for the whole process: the device, the place among several solvers, the log; and its stopwatch."""
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from time import perf_counter
 
 import torch
 from torch import Tensor
 
 from netdsl.errors import NetError
+from netdsl.layers import LAYERS
+from netdsl.solver.caffe_log import glog_line
 
 
 @dataclass
@@ -112,3 +118,74 @@ def divide(batch: Sequence[Tensor]) -> Sequence[Tensor]:
 def join(values: Tensor) -> Tensor:
     """What scripts see of values that this process has computed."""
     return _mode.join(values)
+
+
+__version__ = "1.0.0"  # the Caffe whose interface this is
+
+
+def layer_type_list() -> list[str]:
+    """The names of all layer types."""
+    return sorted(LAYERS)
+
+
+_LOGGER = logging.getLogger("netdsl.pycaffe")
+_LEVELS = {"I": logging.INFO, "W": logging.WARNING, "E": logging.ERROR}
+
+
+def init_log(level: int = 0, stderr: bool = False) -> None:
+    """Set the lowest level to log: 0 information, 1 warnings, 2 errors, 3 nothing.
+
+    Where a program handles messages of Python's logger `netdsl.pycaffe`, they go there; with `stderr` to standard error
+    as well. Elsewhere they go to standard error in any case, since there are no log files as Caffe has them.
+    """
+    global _logs_to_stderr_too
+    _LOGGER.setLevel((level + 2) * 10)
+    _logs_to_stderr_too = stderr
+
+
+def log(text: str) -> None:
+    """Log a line at the level of information."""
+    write_log_line("I", "_caffe.cpp:84", text)
+
+
+def write_log_line(severity: str, where: str, text: str) -> None:
+    """Log a line, which Caffe's source writes at `where`."""
+    level, handled = _LEVELS[severity], _LOGGER.hasHandlers()
+    if not _LOGGER.isEnabledFor(level):
+        return
+    if handled:
+        _LOGGER.log(level, "%s", text)
+    if _logs_to_stderr_too or not handled:
+        sys.stderr.write(f"{glog_line(severity, where, text)}\n")
+
+
+_logs_to_stderr_too = False
+init_log()
+with suppress(ValueError):
+    init_log(int(os.environ.get("GLOG_minloglevel", "")))  # noqa: SIM112 - glog's name, by which scripts silence Caffe
+
+
+class Timer:
+    """Measures the time from `start` to `stop`, including work that a GPU hasn't finished."""
+
+    def __init__(self) -> None:
+        self._began = self._ended = 0.0
+
+    def start(self) -> None:
+        """Start the timer."""
+        self._began = _seconds()
+
+    def stop(self) -> None:
+        """Stop the timer."""
+        self._ended = _seconds()
+
+    @property
+    def ms(self) -> float:
+        """The measured time in milliseconds."""
+        return max(0.0, self._ended - self._began) * 1000
+
+
+def _seconds() -> float:
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize()
+    return perf_counter()
