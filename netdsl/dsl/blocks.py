@@ -1,11 +1,12 @@
-"""Functions for repeated layers: the layers are the function's body, and their differences are its parameters."""
+"""Functions for repeated layers: the layers are the body, and what differs, as a part of their names, a parameter."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from netdsl.dsl.expression import (
     INDENT,
@@ -17,15 +18,97 @@ from netdsl.dsl.expression import (
     leaves,
     lines_of,
     quoted,
+    unique_name,
     with_leaves,
 )
-from netdsl.dsl.name_patterns import NamePattern, Values, name_patterns
-from netdsl.dsl.writing import unique_name
 
+Values = tuple[str, ...]
 _MAX_PARAMETERS = 8  # with more, a call says less than its layers
-
 Column = tuple[Leaf, ...]  # the leaves at one place, one for each repetition
 Difference = tuple[LeafKind, Values]  # the values of a column that varies; columns with equal values share a parameter
+_MAX_LAYERS = 40  # layers in a block; a longer function is no easier to read than its layers
+_MIN_SAVED = 200  # characters that a function must save; a program that is hardly shorter isn't more readable
+_PER_PARAMETER = 40  # characters that each parameter must save, since readers of a call have to know it
+Positions = list[int]
+
+
+def fold_repetitions(
+    layers: Sequence[CompoundExpression], used_names: set[str]
+) -> tuple[list[Expression], list[Block]]:
+    """Replace repeated layers by calls; the result has the layers and calls, and the functions that they call."""
+    used_names, forms = set(used_names), _forms(layers)
+    sizes = [_size(layer) for layer in layers]
+    blocks: list[Block] = []
+    calls: dict[
+        int, tuple[CompoundExpression, int]
+    ] = {}  # by position, the call and the number of layers that it replaces
+    while best := _best_block(layers, forms, sizes, used_names):
+        block, positions = best
+        blocks.append(block)
+        used_names.add(block.name)
+        for position, call in zip(positions, block.calls(), strict=True):
+            calls[position] = call, len(block.layers)
+            forms[position : position + len(block.layers)] = [None] * len(block.layers)
+    return list(_with_calls(layers, calls)), blocks
+
+
+def _with_calls(
+    layers: Sequence[CompoundExpression], calls: dict[int, tuple[CompoundExpression, int]]
+) -> Iterator[Expression]:
+    position = 0
+    while position < len(layers):
+        call, length = calls.get(position, (layers[position], 1))
+        yield call
+        position += length
+
+
+def _size(expression: Expression) -> int:
+    return len(str(expression))
+
+
+def _forms(layers: Sequence[CompoundExpression]) -> list[int | None]:
+    """A number for every layer; layers that differ only in names and numbers have the same one."""
+    numbers: dict[Expression, int] = {}
+    return [numbers.setdefault(with_leaves(layer, _form), len(numbers)) for layer in layers]
+
+
+def _form(leaf: Leaf) -> Leaf:
+    return leaf if leaf.kind is LeafKind.CODE else Leaf("", leaf.kind)
+
+
+def _best_block(
+    layers: Sequence[CompoundExpression], forms: list[int | None], sizes: list[int], used_names: set[str]
+) -> tuple[Block, Positions] | None:
+    """The block that saves the most characters, and its positions."""
+    best, most_saved = None, _MIN_SAVED - 1
+    for most_possible, length, positions in sorted(_repeated_runs(forms, sizes), reverse=True):
+        if most_possible <= most_saved:
+            break
+        block = make_block([layers[position : position + length] for position in positions], used_names)
+        if block is None:
+            continue
+        before = sum(sum(sizes[position : position + length]) for position in positions)
+        after = sum(len(line.strip()) for line in block.source()) + sum(map(_size, block.calls()))
+        saved = before - after - _PER_PARAMETER * len(block.parameters)
+        if saved > most_saved:
+            best, most_saved = (block, positions), saved
+    return best
+
+
+def _repeated_runs(forms: list[int | None], sizes: list[int]) -> Iterator[tuple[int, int, Positions]]:
+    """Repeated runs of layers of the same forms: the characters that they could save, their length and positions."""
+    for length in range(2, min(_MAX_LAYERS, len(forms) // 2) + 1):
+        positions_by_forms: defaultdict[tuple[int | None, ...], Positions] = defaultdict(list)
+        for position in range(len(forms) - length + 1):
+            run_forms = tuple(forms[position : position + length])
+            if None not in run_forms and (
+                not positions_by_forms[run_forms] or positions_by_forms[run_forms][-1] + length <= position
+            ):
+                positions_by_forms[run_forms].append(position)
+        for positions in positions_by_forms.values():
+            if len(positions) > 1:
+                before = sum(sum(sizes[position : position + length]) for position in positions)
+                yield before - sum(sizes[positions[0] : positions[0] + length]) - len(positions), length, positions
 
 
 @dataclass(frozen=True)
@@ -169,3 +252,83 @@ def _block_name(first_layer: list[Column], patterns: dict[Values, NamePattern], 
     pattern = patterns.get(tuple(leaf.value for leaf in first_layer[0]))
     words = re.findall("[a-z]+", pattern.prefix.lower()) if pattern is not None else []
     return "_".join([*(words or [call.partition("(")[0].lower()]), "block"])
+
+
+@dataclass(frozen=True)
+class NamePattern:
+    """A pattern of names that differ only in a middle part."""
+
+    prefix: str
+    middles: Values
+    suffix: str
+
+    def code(self, variable: str) -> str:
+        """The Python expression that makes the names from a variable with the middle part."""
+        if not self.prefix and not self.suffix:
+            return variable
+        return f'f"{self.prefix}{{{variable}}}{self.suffix}"'
+
+    @property
+    def words(self) -> str:
+        """The common suffix, or else the prefix, as part of an identifier."""
+        return _identifier(self.suffix) or _identifier(self.prefix)
+
+    @property
+    def plain(self) -> bool:
+        """Whether prefix and suffix need no escapes in an f-string."""
+        fixed = self.prefix + self.suffix
+        return fixed.isprintable() and not re.search(r"""[{}"'\\]""", fixed)
+
+
+def name_patterns(tops: Iterable[Values], bottoms: Iterable[Values]) -> dict[Values, NamePattern] | None:
+    """Patterns of all tops, and of the bottoms with the same middle parts; None if the tops' middle parts differ."""
+    shortest = {values: name_pattern(values) for values in tops}
+    middles = {pattern.middles for pattern in shortest.values()}
+    if len(middles) > 1 or not all(pattern.plain for pattern in shortest.values()):
+        return None
+    bottom_patterns = {values: name_pattern(values) for values in bottoms}
+    shortest |= {
+        values: pattern for values, pattern in bottom_patterns.items() if pattern.middles in middles and pattern.plain
+    }
+    wide = {values: with_whole_words(pattern) for values, pattern in shortest.items()}
+    return wide if len({pattern.middles for pattern in wide.values()}) == 1 else shortest
+
+
+def name_pattern(values: Sequence[str]) -> NamePattern:
+    """The pattern of names with the shortest middle part."""
+    prefix = _common_prefix(values)
+    rests = [value[len(prefix) :] for value in values]
+    suffix = _common_prefix([rest[::-1] for rest in rests])[::-1]
+    return NamePattern(prefix, tuple(rest[: len(rest) - len(suffix)] for rest in rests), suffix)
+
+
+def _identifier(text: str) -> str:
+    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
+
+
+def _common_prefix(values: Sequence[str]) -> str:
+    """The longest common prefix."""
+    pairs = zip(min(values), max(values), strict=False)  # a common prefix of the first and the last is one of all
+    return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def with_whole_words(names: NamePattern) -> NamePattern:
+    """The pattern with a middle part of whole words and numbers: `2a`, `2b` and not `a`, `b`."""
+    left = len(names.prefix)
+    while left and any(_is_within_word(names.prefix[left - 1], middle[:1]) for middle in _middles(names, left)):
+        left -= 1
+    right = 0
+    while right < len(names.suffix) and any(
+        _is_within_word(middle[-1:], names.suffix[right]) for middle in _middles(names, left, right)
+    ):
+        right += 1
+    return NamePattern(names.prefix[:left], tuple(_middles(names, left, right)), names.suffix[right:])
+
+
+def _middles(names: NamePattern, left: int, right: int = 0) -> list[str]:
+    return [names.prefix[left:] + middle + names.suffix[:right] for middle in names.middles]
+
+
+def _is_within_word(first: str, second: str) -> bool:
+    """Whether a cut between these characters would be within a word, a number, or a number and its letter."""
+    return (first.isalpha() and second.isalpha()) or (first.isdigit() and second.isalnum())

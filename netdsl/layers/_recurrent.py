@@ -16,7 +16,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob, positive
 from netdsl.layer.onnx_form import reshaped
 from netdsl.layer.running import KeepsState
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 
 class Recurrent(KeepsState, HasOnnxForm):

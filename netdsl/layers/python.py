@@ -14,10 +14,8 @@ from torch import Tensor, nn
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layer.allowed_python import allowed
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import not_compiled
-from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, is_allowed, running_user_code
+from netdsl.layer.running import Reads, ReadsInBackward, not_compiled
+from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, allowed, is_allowed, running_user_code
 
 __all__ = ["Python", "allowed"]
 

@@ -12,7 +12,7 @@ from caffe_proto.errors import CaffeError
 from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.launchers.process_end import log_of
 from netdsl.distributed.run_worker import run_worker
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 from netdsl.mpi.connect import connect
 from netdsl.mpi.library import world
 from netdsl.mpi.spec import share

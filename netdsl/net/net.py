@@ -15,7 +15,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.user_batches import Values, check_not_empty
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import assign
 from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.layers import LAYERS

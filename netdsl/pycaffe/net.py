@@ -20,8 +20,8 @@ from caffe_proto.files import Form
 from netdsl.data.batches.reading import Loading
 from netdsl.errors import NetError, ShapeError, WeightsWarning
 from netdsl.layer import BringsData, Layer, Shape
-from netdsl.layer.allowed_python import allowing
 from netdsl.layer.data import DataOrigin, MakesData
+from netdsl.layer.user_code import allowing
 from netdsl.layers import LAYERS, insert_splits
 from netdsl.model import (
     WeightsFile,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer.allowed_python import module_file
-from netdsl.layer.user_code import ArrayBlob, ArrayBlobs
+from netdsl.layer.user_code import ArrayBlob, ArrayBlobs, module_file
 from netdsl.net.graph import Graph
 
 

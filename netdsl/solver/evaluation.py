@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
-from netdsl.layer.measuring import ComparesClasses, JudgesDetections
+from netdsl.layer.tops import ComparesClasses, JudgesDetections
 from netdsl.net.build import Built
 from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
 from netdsl.scores.coco import CocoScores, score_as_coco

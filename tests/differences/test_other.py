@@ -26,9 +26,9 @@ from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
-from netdsl.layer.allowed_python import allowing, in_folder
+from netdsl.layer.user_code import allowing, in_folder
 from netdsl.layers import LAYERS
-from netdsl.layers._augmentation import Augmentation
+from netdsl.layers._detect_net_transformation import Augmentation
 from netdsl.net.build import type_of
 from netdsl.net.graph import Node
 from netdsl.open_net import open_net

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
-from netdsl.layers._roi_images import RoIImage, RoISettings, target_statistics
+from netdsl.layers._roi_data import RoIImage, RoISettings, target_statistics
 from netdsl.layers.rpn_proposal_target import RpnProposalTarget
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve

@@ -105,7 +105,7 @@ def _allowing(modules: str) -> AbstractContextManager[None]:
     """Let the Python layers of these modules run."""
     if not modules:
         return nullcontext()
-    from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
+    from netdsl.layer.user_code import allowing, in_folder
 
     return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
 

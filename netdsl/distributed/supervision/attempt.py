@@ -34,7 +34,7 @@ from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.layer.allowed_python import allowed_folders
+from netdsl.layer.user_code import allowed_folders
 from netdsl.solver.events import Notice
 
 _LOOK = 0.2  # seconds between two looks

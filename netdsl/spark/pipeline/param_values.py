@@ -14,7 +14,7 @@ from caffe_proto.upgrade import upgrade_solver
 from netdsl.distributed.strategies import settings
 from netdsl.distributed.strategies.settings import AnyStrategy
 from netdsl.distributed.transports.transport import OF_MPI, Transport
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError
 from netdsl.open_net import open_net

@@ -19,7 +19,7 @@ from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run_worker import compute_threads
 from netdsl.distributed.worker_device import worker_device
-from netdsl.layer.allowed_python import allow, allowed_folders
+from netdsl.layer.user_code import allow, allowed_folders
 from netdsl.model import open_model, open_weights
 from netdsl.spark.workers.task_resources import assigned_gpus
 from netdsl.weights.match import Weights

@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
-from netdsl.layers._group_rectangles import group_rectangles
+from netdsl.layers._detectnet import group_rectangles
 from netdsl.net.build import type_of
 from netdsl.net.graph import Node
 

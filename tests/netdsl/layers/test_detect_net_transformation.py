@@ -17,7 +17,7 @@ from netdsl.checking.data_trial import TrialSettings, try_data
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
-from netdsl.layers._augmentation import Augmentation, Turn
+from netdsl.layers._detect_net_transformation import Augmentation, Turn
 from netdsl.net.net import Net
 
 GRID = "stride: 8 image_size_x: 64 image_size_y: 40"

@@ -11,7 +11,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 from netdsl.layers import LAYERS, python
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve

@@ -16,7 +16,7 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
 from netdsl.data.sources.annotations.proposals import write_proposals
 from netdsl.errors import DataError, NetError
-from netdsl.layers._roi_images import RoIImage
+from netdsl.layers._roi_data import RoIImage
 from netdsl.layers.roi_data import RoIData
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve

@@ -11,7 +11,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers._yolo_overlap import nearness, slope
+from netdsl.layers._yolo import nearness, slope
 from netdsl.layers.yolov3 import Yolov3
 
 HEIGHT, WIDTH, CLASSES, ITEMS, CELL = 3, 4, 3, 2, 16

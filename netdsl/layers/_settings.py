@@ -1,12 +1,24 @@
-"""The settings of Caffe's Python layers: a text that those layers read as YAML or as a Python dict."""
+"""Settings that layers read in one way: a fork's that aren't supported, and the texts of Caffe's Python layers."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
+from google.protobuf.message import Message
+
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
+
+
+def refuse(settings: Message, *names: str) -> None:
+    """Say so where a setting would change what a layer computes, rather than compute something else."""
+    for field, value in settings.ListFields():
+        harmless = field.has_default_value and value == field.default_value
+        if field.name in names and not harmless:
+            raise NetError(
+                f"'{field.name}' is a setting of a fork of Caffe that isn't supported; remove it, or add a type"
+            )
 
 
 def read_param_str(text: str) -> dict[str, Any]:
@@ -15,11 +27,11 @@ def read_param_str(text: str) -> dict[str, Any]:
     if text.startswith("dict("):
         return _keywords(text)
     if text.startswith("{"):
-        settings = _value(text)
+        settings = _literal(text)
         if not isinstance(settings, dict):
             raise NetError(f"param_str {text!r} is no dict")
         return settings
-    return dict(_setting(line) for line in text.splitlines() if line.strip())
+    return dict(_line_setting(line) for line in text.splitlines() if line.strip())
 
 
 def _keywords(text: str) -> dict[str, Any]:
@@ -32,7 +44,7 @@ def _keywords(text: str) -> dict[str, Any]:
         raise NetError(f"param_str {text!r} is no dict")
     if any(keyword.arg is None for keyword in call.keywords):
         raise NetError(f"param_str {text!r} has settings without a name")
-    return {str(keyword.arg): _value(ast.unparse(keyword.value)) for keyword in call.keywords}
+    return {str(keyword.arg): _literal(ast.unparse(keyword.value)) for keyword in call.keywords}
 
 
 def set_param_str(layer: pb.LayerParameter, **settings: Any) -> None:
@@ -42,14 +54,14 @@ def set_param_str(layer: pb.LayerParameter, **settings: Any) -> None:
     layer.python_param.param_str = repr(kept | settings)
 
 
-def _setting(line: str) -> tuple[str, Any]:
+def _line_setting(line: str) -> tuple[str, Any]:
     name, colon, value = line.partition(":")
     if not colon:
         raise NetError(f"param_str has {line.strip()!r}; a setting is written as 'name': value")
-    return name.strip().strip("'\""), _value(value.strip())
+    return name.strip().strip("'\""), _literal(value.strip())
 
 
-def _value(text: str) -> Any:
+def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

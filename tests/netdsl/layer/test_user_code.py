@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.layer.allowed_python import allowed, allowed_folders, allowing, in_folder
+from netdsl.layer.user_code import allowed, allowed_folders, allowing, in_folder
 
 
 @pytest.fixture(autouse=True)
