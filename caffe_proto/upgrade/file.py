@@ -13,7 +13,7 @@ from caffe_proto.files import CaffeFile
 from caffe_proto.locations import located, unlocated
 from caffe_proto.text.document import Body, Entry, Scalar
 from caffe_proto.text.prototxt import unbind
-from caffe_proto.upgrade import upgrade_net, upgrade_solver
+from caffe_proto.upgrade.net import upgrade_net, upgrade_solver
 
 _INPUTS = ("input", "inputdim", "inputshape")  # an upgrade makes one layer of them
 _RENAMED_FIELDS = {"blobslr": "lrmult", "weightdecay": "decaymult", "solvertype": "type", "layers": "layer"}
