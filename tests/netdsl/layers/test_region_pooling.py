@@ -13,6 +13,7 @@ from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS, _regions
+from tests.nets import layer_of
 
 IMAGES, HEIGHT, WIDTH = 2, 9, 13
 REGIONS = np.array(
@@ -36,8 +37,8 @@ def roi_pooling(settings: str, channels: int = 3, regions: tuple[int, ...] = (6,
 
 
 def ps_roi_pooling(settings: str, channels: int) -> Layer:
-    text = f'type: "PSROIPooling" bottom: "x" bottom: "r" top: "y" psroi_pooling_param {{ {settings} }}'
-    return LAYERS["PSROIPooling"](from_text(text, pb.LayerParameter), [(IMAGES, channels, HEIGHT, WIDTH), (6, 5)])
+    text = f'bottom: "x" bottom: "r" top: "y" psroi_pooling_param {{ {settings} }}'
+    return layer_of("PSROIPooling", text, (IMAGES, channels, HEIGHT, WIDTH), (6, 5))
 
 
 def whole(value: float) -> int:
