@@ -66,7 +66,7 @@ class Constructor:
         """Make a layer."""
         what = f"layer '{name or ''}' of type {self.type}"
         layer_message = pb.LayerParameter(name=name, type=self.type)
-        layer_message.bottom.extend(_names(bottoms, f"{what}: bottoms"))
+        layer_message.bottom.extend(_blob_names(bottoms, f"{what}: bottoms"))
         layer_message.top.extend(self._tops(layer_message, tops, in_place, what))
         self._check_names(settings, what)
         assign(layer_message, dict(layer or {}), what)
@@ -86,7 +86,7 @@ class Constructor:
             raise NetError(f"{what}: in_place needs a bottom")
         if in_place:
             return layer_message.bottom[:1]
-        return self.default_tops(layer_message) if tops is None else _names(tops, f"{what}: tops")
+        return self.default_tops(layer_message) if tops is None else _blob_names(tops, f"{what}: tops")
 
     def _check_names(self, settings: Mapping[str, Any], what: str) -> None:
         for name in settings:
@@ -119,7 +119,7 @@ def type_setting_names(config: type[Message]) -> frozenset[str]:
     )
 
 
-def _names(value: Sequence[str] | str, what: str) -> Sequence[str]:
+def _blob_names(value: Sequence[str] | str, what: str) -> Sequence[str]:
     names = [value] if isinstance(value, str) else value
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:

@@ -189,24 +189,12 @@ class EncodedBatch(NamedTuple):
     encoded: list[bytes]
 
 
-@dataclass(frozen=True)
-class RoITops:
-    """What batches have beside images: `boxes` is how many classes boxes are learned for.
-
-    With `proposes` these are the image's size and its objects, otherwise the chosen regions and what is learned of
-    them.
-    """
-
-    proposes: bool
-    boxes: int
-    units: TargetUnits | None = None
-
-
 class RoIBatches:
     """An endless sequence of batches, each of which is an item; batch n follows from (seed, n) alone.
 
     An epoch has all images once and, in training, all of them mirrored too. Images of a batch are alike, both wide or
-    both high, except where an odd number of them is left.
+    both high, except where an odd number of them is left. Boxes are learned for so many classes, in some units. With
+    `proposes` a batch has the image's size and its objects, otherwise the chosen regions and what is learned of them.
     """
 
     def __init__(
@@ -214,13 +202,16 @@ class RoIBatches:
         images: Sequence[RoIImage],
         classes: Sequence[str],
         settings: RoISettings,
-        tops: RoITops,
         *,
+        proposes: bool,
+        box_classes: int,
+        units: TargetUnits | None = None,
         seed: int = 0,
         train: bool = True,
     ) -> None:
         self.classes = classes
-        self._images, self._settings, self._tops, self._seed, self._train = images, settings, tops, seed, train
+        self._images, self._settings, self._seed, self._train = images, settings, seed, train
+        self._proposes, self._box_classes, self._units = proposes, box_classes, units
         self._count = len(images) * (2 if train and settings.use_flipped else 1)
         self._epoch, self._rows = 0, self._batches_of(0)
 
@@ -265,7 +256,7 @@ class RoIBatches:
         pairs = [self._pixels(*each) for each in zip(fetched.images, fetched.encoded, sides, strict=True)]
         scales = [scale for _, scale in pairs]
         data = _padded([pixels for pixels, _ in pairs])
-        if self._tops.proposes:
+        if self._proposes:
             return data, np.array([[*data.shape[2:], scales[0]]], np.float32), _objects(fetched.images[0], scales[0])
         parts = [
             self._learned(place, image, scale, random)
@@ -286,7 +277,7 @@ class RoIBatches:
 
     def _learned(self, place: int, image: RoIImage, scale: float, random: Random) -> tuple[Tensor, ...]:
         """The chosen regions of one of a batch's images, their labels and box targets with both weights."""
-        s, tops, regions = self._settings, self._tops, image.regions()
+        s, count, regions = self._settings, self._box_classes, image.regions()
 
         def pick(mask: Tensor, count: int) -> Tensor:
             places = mask.nonzero()[:, 0]
@@ -299,8 +290,8 @@ class RoIBatches:
         boxes = regions.boxes[at]
         labels = regions.labels[at]
         moved = labels * (regions.overlap[at] >= s.bbox_thresh)
-        targets = in_units(pixel_targets(boxes, regions.targets[at]), tops.units, box_classes(moved, tops.boxes))
-        spread, inside = class_targets(moved, targets, tops.boxes, s.bbox_inside_weights)
+        targets = in_units(pixel_targets(boxes, regions.targets[at]), self._units, box_classes(moved, count))
+        spread, inside = class_targets(moved, targets, count, s.bbox_inside_weights)
         labels[positives:] = 0
         rows = torch.cat((boxes.new_full((len(boxes), 1), place), boxes * scale), 1)
         return rows, labels.to(rows), spread, inside, (inside > 0).to(inside)

@@ -24,7 +24,6 @@ from netdsl.layers._roi_data import (
     RoIBatches,
     RoIImage,
     RoISettings,
-    RoITops,
     open_images,
     target_statistics,
     write_coco_sample,
@@ -106,8 +105,16 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         if self.proposes and any(len(image.proposals) for image in images):
             raise NetError(f"proposes regions itself; leave the proposals out of {s.source}")
         self._measure(images, train)
-        tops = RoITops(self.proposes, self.box_classes, self.target_units())
-        source = RoIBatches(images, classes, s, tops, seed=seed, train=train)
+        source = RoIBatches(
+            images,
+            classes,
+            s,
+            proposes=self.proposes,
+            box_classes=self.box_classes,
+            units=self.target_units(),
+            seed=seed,
+            train=train,
+        )
         return Reading(source, 1, name=s.source, collate=_first)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:

@@ -1,4 +1,4 @@
-"""What pycaffe keeps for the whole process: the device, the place among several solvers, the log; and its stopwatch."""
+"""What pycaffe says and keeps for the whole process: its version, device, place among solvers and log; and a clock."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ from torch import Tensor
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.solver.caffe_log import glog_line
+
+__version__ = "1.0.0"  # the Caffe whose interface this is
+
+
+def layer_type_list() -> list[str]:
+    """The names of all layer types."""
+    return sorted(LAYERS)
 
 
 @dataclass
@@ -118,14 +125,6 @@ def divide(batch: Sequence[Tensor]) -> Sequence[Tensor]:
 def join(values: Tensor) -> Tensor:
     """What scripts see of values that this process has computed."""
     return _mode.join(values)
-
-
-__version__ = "1.0.0"  # the Caffe whose interface this is
-
-
-def layer_type_list() -> list[str]:
-    """The names of all layer types."""
-    return sorted(LAYERS)
 
 
 _LOGGER = logging.getLogger("netdsl.pycaffe")
