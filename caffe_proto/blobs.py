@@ -22,7 +22,7 @@ Kinds = dict[int, np.dtype[Any]]
 VALUES: Kinds = {5: np.dtype("<f4"), 8: np.dtype("<f8"), 12: np.dtype("u1")}
 GRADIENTS: Kinds = {6: np.dtype("<f4"), 9: np.dtype("<f8"), 13: np.dtype("u1")}
 MAX_AXES = 32  # Caffe's own limit, kMaxBlobAxes
-RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
+_RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
 
 
 class BlobPart(NamedTuple):
@@ -96,7 +96,7 @@ class Blobs:
         if proto.HasField("stored"):
             flat = self[proto.stored].flat(kinds)
             raw = proto.raw_data_type if kinds is VALUES else proto.raw_diff_type
-            return flat.view(RAW_TYPES[raw]) if flat is not None and flat.dtype == np.uint8 else flat
+            return flat.view(_RAW_TYPES[raw]) if flat is not None and flat.dtype == np.uint8 else flat
         field_names = ("data", "double_data") if kinds is VALUES else ("diff", "double_diff")
         field_name = next(
             (field_name for field_name in field_names if getattr(proto, field_name)), None
@@ -139,7 +139,7 @@ class Blobs:
             return
         for kind, number in ((proto.raw_data_type, 12), (proto.raw_diff_type, 13)):
             for part in self[proto.stored].parts:
-                if part.number == number and (kind not in RAW_TYPES or part.values.size % RAW_TYPES[kind].itemsize):
+                if part.number == number and (kind not in _RAW_TYPES or part.values.size % _RAW_TYPES[kind].itemsize):
                     name = pb.Type.Name(kind)
                     raise BlobError(f"{what}: {part.values.size:,} raw bytes can't be values of type {name}")
 

@@ -53,7 +53,7 @@ class Difference:
         return bool(self.removed or self.added or self.moved or self.settings or changed)
 
 
-LayerKey = tuple[str, int]
+_LayerKey = tuple[str, int]
 
 
 def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference:
@@ -83,9 +83,9 @@ def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference
     )
 
 
-def _layers_of_file(file: CaffeFile[Message]) -> dict[LayerKey, CaffeFile[Message]]:
+def _layers_of_file(file: CaffeFile[Message]) -> dict[_LayerKey, CaffeFile[Message]]:
     """A net's layers by name and position among layers of that name; the rest of the net is under ""."""
-    layers_by_key: dict[LayerKey, CaffeFile[Message]] = {}
+    layers_by_key: dict[_LayerKey, CaffeFile[Message]] = {}
     if not isinstance(file.message, pb.NetParameter):
         return {("", 0): file}
     ranks: Counter[str] = Counter()
@@ -101,7 +101,7 @@ def _layers_of_file(file: CaffeFile[Message]) -> dict[LayerKey, CaffeFile[Messag
     return {("", 0): CaffeFile(rest, file.blobs), **layers_by_key}
 
 
-def _name_of(key: LayerKey) -> str:
+def _name_of(key: _LayerKey) -> str:
     return key[0] + (f" ({key[1] + 1})" if key[1] else "")
 
 

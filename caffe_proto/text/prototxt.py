@@ -59,7 +59,7 @@ def message_of(body: Body, kind: type[M], where: str, lenient: bool = False) -> 
 
 def text_of(message: Message, body: Body | None = None) -> str:
     """The prototxt of a message; with `body`, in the body's order of fields and with its comments."""
-    return text_of_body(unbind(message) if body is None else with_dialect(body, message))
+    return text_of_body(unbind(message) if body is None else _with_dialect(body, message))
 
 
 def from_text(text: str, kind: type[M], *, where: str = "prototxt", lenient: bool = False) -> M:
@@ -124,7 +124,7 @@ class _Binder:
             self._mark_dialect(body, message)
 
     def _mark_dialect(self, body: Body, net: pb.NetParameter) -> None:
-        name = find_dialect(body)
+        name = _find_dialect(body)
         if name is not None:
             try:
                 mark(net, [dialect_named(name).name])
@@ -213,13 +213,13 @@ def unbind(message: Message) -> Body:
             body.entries.append(_entry_of(field, item))
     unknown = UnknownFieldSet(message)
     body.closing = [f"# unknown field {unknown[index].field_number}" for index in range(len(unknown))]
-    return with_dialect(body, message)
+    return _with_dialect(body, message)
 
 
-def with_dialect(body: Body, message: Message) -> Body:
+def _with_dialect(body: Body, message: Message) -> Body:
     """The fields of a message, with the comment that says the dialect of a net if the fields don't tell it."""
     name = said_dialect(message) if isinstance(message, pb.NetParameter) else None
-    return body if name is None else say_dialect(body, name)
+    return body if name is None else _say_dialect(body, name)
 
 
 def _entry_of(field: FieldDescriptor, value: object) -> Entry:
@@ -229,12 +229,12 @@ def _entry_of(field: FieldDescriptor, value: object) -> Entry:
     return Entry(field.name, [Scalar(format_value(value, field), isinstance(value, (str, bytes)))])
 
 
-def find_dialect(body: Body) -> str | None:
+def _find_dialect(body: Body) -> str | None:
     """The dialect that a comment above the first field of a net says."""
     return next(iter(_dialects_said(_top_comments(body))), None)
 
 
-def say_dialect(body: Body, name: str) -> Body:
+def _say_dialect(body: Body, name: str) -> Body:
     """The fields of a net that say its dialect once, and no other one."""
     lines = _top_comments(body)
     if _dialects_said(lines) == [name]:

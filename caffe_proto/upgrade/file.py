@@ -19,7 +19,7 @@ _INPUTS = ("input", "inputdim", "inputshape")  # an upgrade makes one layer of t
 _RENAMED_FIELDS = {"blobslr": "lrmult", "weightdecay": "decaymult", "solvertype": "type", "layers": "layer"}
 
 
-def carry_comments(old: Body, new: Body) -> None:
+def _carry_comments(old: Body, new: Body) -> None:
     """Move every comment of `old` to its field in `new`, else to its layer, else to the end.
 
     Fields correspond by the names of their layers and their own names.
@@ -118,7 +118,7 @@ def upgrade_file(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[st
     body = None
     if file.body is not None:
         body = unbind(message)
-        carry_comments(file.body, body)
+        _carry_comments(file.body, body)
     return replace(file, message=message, body=body), changes
 
 

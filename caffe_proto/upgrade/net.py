@@ -126,7 +126,7 @@ def _is_frozen(param: pb.ParamSpec) -> bool:
     return param.HasField("lr_mult") and param.HasField("decay_mult") and param.lr_mult == param.decay_mult == 0
 
 
-SOLVER_TYPE_NAMES = {
+_SOLVER_TYPE_NAMES = {
     pb.SolverParameter.SGD: "SGD",
     pb.SolverParameter.NESTEROV: "Nesterov",
     pb.SolverParameter.ADAGRAD: "AdaGrad",
@@ -146,6 +146,6 @@ def upgrade_solver(solver: pb.SolverParameter) -> Upgraded[pb.SolverParameter]:
     old = pb.SolverParameter.SolverType.Name(solver.solver_type)
     if solver.HasField("type"):
         raise UpgradeError(f'solver: both solver_type: {old} and type: "{solver.type}" are set; remove solver_type')
-    upgraded.type = SOLVER_TYPE_NAMES[solver.solver_type]
+    upgraded.type = _SOLVER_TYPE_NAMES[solver.solver_type]
     upgraded.ClearField("solver_type")
     return Upgraded(upgraded, (f'solver_type: {old} became type: "{upgraded.type}"',))

@@ -84,7 +84,7 @@ def _best_block(
     for most_possible, length, positions in sorted(_repeated_runs(forms, sizes), reverse=True):
         if most_possible <= most_saved:
             break
-        block = make_block([layers[position : position + length] for position in positions], used_names)
+        block = _make_block([layers[position : position + length] for position in positions], used_names)
         if block is None:
             continue
         before = sum(sum(sizes[position : position + length]) for position in positions)
@@ -112,7 +112,7 @@ def _repeated_runs(forms: list[int | None], sizes: list[int]) -> Iterator[tuple[
 
 
 @dataclass(frozen=True)
-class BlockParameter:
+class _BlockParameter:
     """A parameter of the function, and the code of its argument in every call."""
 
     name: str
@@ -125,7 +125,7 @@ class Block:
     """A function of the generated program that makes several layers."""
 
     name: str
-    parameters: tuple[BlockParameter, ...]
+    parameters: tuple[_BlockParameter, ...]
     layers: tuple[Expression, ...]
 
     def source(self) -> list[str]:
@@ -150,7 +150,7 @@ class Block:
         return CompoundExpression(f"*{self.name}(", tuple(items), ")")
 
 
-def make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names: Iterable[str]) -> Block | None:
+def _make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names: Iterable[str]) -> Block | None:
     """The block for repeated sequences of layers of the same form; None if they differ in too much or not at all."""
     leaves_by_repetition = [[list(leaves(layer)) for layer in layers] for layers in repetitions]
     layers: list[list[Column]] = [
@@ -176,7 +176,7 @@ def _difference_of(column: Column) -> Difference | None:
     return (column[0].kind, values) if len(set(values)) > 1 else None
 
 
-def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, NamePattern] | None:
+def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, _NamePattern] | None:
     """Patterns for the names that differ, all with the same middle part; None if there are no such patterns."""
     tops: dict[Values, None] = {}
     bottoms: dict[Values, None] = {}
@@ -187,7 +187,7 @@ def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, NamePattern]
     return name_patterns(tops, bottoms)
 
 
-def _parameter_count(layers: list[list[Column]], patterns: dict[Values, NamePattern]) -> int:
+def _parameter_count(layers: list[list[Column]], patterns: dict[Values, _NamePattern]) -> int:
     """The number of parameters of the function."""
     differences = (
         {_difference_of(column) for layer in layers for column in layer}
@@ -198,23 +198,23 @@ def _parameter_count(layers: list[list[Column]], patterns: dict[Values, NamePatt
 
 
 def _parameters(
-    layers: list[list[Column]], patterns: dict[Values, NamePattern]
-) -> tuple[dict[Difference, str], list[BlockParameter]]:
+    layers: list[list[Column]], patterns: dict[Values, _NamePattern]
+) -> tuple[dict[Difference, str], list[_BlockParameter]]:
     """The parameters, and the code that uses one for each difference."""
     codes = {(LeafKind.NAME, difference): pattern.code("name") for difference, pattern in patterns.items()}
     parameters = [
-        BlockParameter("name", LeafKind.NAME, tuple(map(quoted, pattern.middles)))
+        _BlockParameter("name", LeafKind.NAME, tuple(map(quoted, pattern.middles)))
         for pattern in [*patterns.values()][:1]
     ]
     for difference, name in _parameter_names(layers, patterns, codes).items():
         values = tuple(map(quoted, difference[1])) if difference[0] is LeafKind.NAME else difference[1]
-        parameters.append(BlockParameter(name, difference[0], values))
+        parameters.append(_BlockParameter(name, difference[0], values))
         codes[difference] = name
     return codes, sorted(parameters, key=lambda parameter: parameter.kind is not LeafKind.NAME)
 
 
 def _parameter_names(
-    layers: list[list[Column]], patterns: dict[Values, NamePattern], assigned: Iterable[Difference]
+    layers: list[list[Column]], patterns: dict[Values, _NamePattern], assigned: Iterable[Difference]
 ) -> dict[Difference, str]:
     """Parameter names of the other differences: the field's name, with the layer's if several layers have the field."""
     roles: dict[Difference, tuple[str, str]] = {}
@@ -247,7 +247,7 @@ def _with_parameters(layer: CompoundExpression, columns: list[Column], codes: di
     return with_leaves(layer, fill)
 
 
-def _block_name(first_layer: list[Column], patterns: dict[Values, NamePattern], call: str) -> str:
+def _block_name(first_layer: list[Column], patterns: dict[Values, _NamePattern], call: str) -> str:
     """The function's name, from the name or the type of the first layer."""
     pattern = patterns.get(tuple(leaf.value for leaf in first_layer[0]))
     words = re.findall("[a-z]+", pattern.prefix.lower()) if pattern is not None else []
@@ -255,7 +255,7 @@ def _block_name(first_layer: list[Column], patterns: dict[Values, NamePattern], 
 
 
 @dataclass(frozen=True)
-class NamePattern:
+class _NamePattern:
     """A pattern of names that differ only in a middle part."""
 
     prefix: str
@@ -280,7 +280,7 @@ class NamePattern:
         return fixed.isprintable() and not re.search(r"""[{}"'\\]""", fixed)
 
 
-def name_patterns(tops: Iterable[Values], bottoms: Iterable[Values]) -> dict[Values, NamePattern] | None:
+def name_patterns(tops: Iterable[Values], bottoms: Iterable[Values]) -> dict[Values, _NamePattern] | None:
     """Patterns of all tops, and of the bottoms with the same middle parts; None if the tops' middle parts differ."""
     shortest = {values: name_pattern(values) for values in tops}
     middles = {pattern.middles for pattern in shortest.values()}
@@ -294,12 +294,12 @@ def name_patterns(tops: Iterable[Values], bottoms: Iterable[Values]) -> dict[Val
     return wide if len({pattern.middles for pattern in wide.values()}) == 1 else shortest
 
 
-def name_pattern(values: Sequence[str]) -> NamePattern:
+def name_pattern(values: Sequence[str]) -> _NamePattern:
     """The pattern of names with the shortest middle part."""
     prefix = _common_prefix(values)
     rests = [value[len(prefix) :] for value in values]
     suffix = _common_prefix([rest[::-1] for rest in rests])[::-1]
-    return NamePattern(prefix, tuple(rest[: len(rest) - len(suffix)] for rest in rests), suffix)
+    return _NamePattern(prefix, tuple(rest[: len(rest) - len(suffix)] for rest in rests), suffix)
 
 
 def _identifier(text: str) -> str:
@@ -312,7 +312,7 @@ def _common_prefix(values: Sequence[str]) -> str:
     return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def with_whole_words(names: NamePattern) -> NamePattern:
+def with_whole_words(names: _NamePattern) -> _NamePattern:
     """The pattern with a middle part of whole words and numbers: `2a`, `2b` and not `a`, `b`."""
     left = len(names.prefix)
     while left and any(_is_within_word(names.prefix[left - 1], middle[:1]) for middle in _middles(names, left)):
@@ -322,10 +322,10 @@ def with_whole_words(names: NamePattern) -> NamePattern:
         _is_within_word(middle[-1:], names.suffix[right]) for middle in _middles(names, left, right)
     ):
         right += 1
-    return NamePattern(names.prefix[:left], tuple(_middles(names, left, right)), names.suffix[right:])
+    return _NamePattern(names.prefix[:left], tuple(_middles(names, left, right)), names.suffix[right:])
 
 
-def _middles(names: NamePattern, left: int, right: int = 0) -> list[str]:
+def _middles(names: _NamePattern, left: int, right: int = 0) -> list[str]:
     return [names.prefix[left:] + middle + names.suffix[:right] for middle in names.middles]
 
 

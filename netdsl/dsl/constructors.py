@@ -48,7 +48,7 @@ class Constructor:
         self.__doc__ = layer_class.__doc__ if layer_class is not None else None
         config = layer_class.config if layer_class is not None else None
         self.field = settings_field(config) if config is not None else None
-        self.type_settings = type_setting_names(config) if config is not None else frozenset()
+        self.type_settings = _type_setting_names(config) if config is not None else frozenset()
 
     def __repr__(self) -> str:
         return self.type
@@ -95,7 +95,7 @@ class Constructor:
             if name in STRUCTURE:
                 raise NetError(f"{what}: '{name}' is no setting; it is set by {_SET_BY[name]}")
             if name not in COMMON_FIELDS:
-                raise unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
+                raise _unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
 
     def default_tops(self, layer: pb.LayerParameter) -> list[str]:
         """The tops of a layer whose call doesn't set them."""
@@ -109,7 +109,7 @@ def settings_field(config: type[Message]) -> str:
     return next(name for name, field in COMMON_FIELDS.items() if field.message_type is descriptor)
 
 
-def type_setting_names(config: type[Message]) -> frozenset[str]:
+def _type_setting_names(config: type[Message]) -> frozenset[str]:
     """The names of the type's own settings. Of two fields with one name, BVLC's has a lower number than a fork's."""
     return frozenset(
         name
@@ -132,11 +132,11 @@ def assign(message: Message, settings: Mapping[str, Any], what: str) -> None:
     fields = fields_of(message)
     for name, value in settings.items():
         if name not in fields:
-            raise unknown_setting(name, fields, what)
+            raise _unknown_setting(name, fields, what)
         _assign_field(message, fields[name], value, f"{what}: {name}")
 
 
-def unknown_setting(
+def _unknown_setting(
     name: object, names: Iterable[str], what: str, other_names: Mapping[str, str] = MappingProxyType({})
 ) -> NetError:
     """The error for a setting that doesn't exist, with the closest existing one.

@@ -52,7 +52,7 @@ class LayerBlobs(nn.Module):
         """Raise a NetError if a blob can't get its first values."""
         for blob in self.blob_tensors():
             if (filler := getattr(blob, "filler", None)) is not None:
-                check_filler(filler, tuple(blob.shape))
+                _check_filler(filler, tuple(blob.shape))
 
     def share_reshaped(self, name: str, owner: LayerBlobs, owned: str) -> None:
         """Use another layer's parameter in the shape of this layer's own."""
@@ -105,12 +105,12 @@ def _filled(empty: Tensor, device: torch.device | str) -> Tensor:
 
 def fill(tensor: Tensor, filler: pb.FillerParameter) -> None:
     """Give a tensor its first values."""
-    check_filler(filler, tuple(tensor.shape))
+    _check_filler(filler, tuple(tensor.shape))
     with torch.no_grad():
         _FILLERS[filler.type](tensor, filler)
 
 
-def check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
+def _check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
     """Raise a NetError if a filler doesn't exist, or can't give values to a blob of this shape."""
     if filler.type not in _FILLERS:
         near = get_close_matches(filler.type.lower(), _FILLERS, 1)

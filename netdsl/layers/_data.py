@@ -31,7 +31,7 @@ _OF_DATABASES = ("shuffle", "threads", "parser_threads", "cache", "precache", "d
 Size = tuple[int, int]
 
 
-class HasSource(Protocol):
+class _HasSource(Protocol):
     """Settings of a layer that reads files."""
 
     @property
@@ -166,7 +166,7 @@ def check_forks(settings: Message, *known: str) -> None:
     refuse(settings, *own)
 
 
-def check_source(settings: HasSource) -> None:
+def check_source(settings: _HasSource) -> None:
     """Raise a NetError if a layer's settings don't say what it reads."""
     if not settings.source:
         raise NetError("needs a source, the path of what it reads")

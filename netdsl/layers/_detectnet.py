@@ -87,14 +87,14 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
             [self.listed(plane, codes[:4]) for plane, codes in zip(covered[:, label], corners, strict=True)]
             for label in range(self.classes)
         ]
-        return tuple(same_length(images, covered) for images in tops)
+        return tuple(_same_length(images, covered) for images in tops)
 
     def listed(self, covered: Tensor, corners: Tensor) -> Sequence[Sequence[float]]:
         """The boxes of one image and class, with a number each."""
         raise NotImplementedError
 
 
-def same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Tensor:
+def _same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Tensor:
     """A table for each image, zeros behind its last box, in half precision as the fork has them."""
     tables = []
     for rows in images:

@@ -200,7 +200,7 @@ class _CutOff(torch.autograd.Function):
 
 def cut_off(values: Tensor, least: float = -math.inf, most: float = math.inf) -> Tensor:
     """Values between bounds, whose gradients pass everywhere: Caffe cuts off the values, but not the gradients."""
-    if can_be_read(values) and all_within(values, least, most):  # a look is quicker than autograd
+    if can_be_read(values) and _all_within(values, least, most):  # a look is quicker than autograd
         return values
     result: Tensor = _CutOff.apply(values, least, most)  # type: ignore[no-untyped-call]
     return result
@@ -278,7 +278,7 @@ def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
     """
     classes = labels.long()
     if labels.is_floating_point() and can_be_read(labels):
-        if not all_within(labels, -_BEYOND_INT, _BEYOND_INT):
+        if not _all_within(labels, -_BEYOND_INT, _BEYOND_INT):
             _refuse_numbers(
                 labels, ~(labels.abs() < _BEYOND_INT), "label", "is no class, for an int doesn't hold it", ""
             )
@@ -310,13 +310,13 @@ def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
 def _check_range(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:
     range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
     if can_be_read(numbers):
-        if not all_within(numbers, -1, count):
+        if not _all_within(numbers, -1, count):
             _refuse_numbers(numbers, (numbers < 0) | (numbers >= count), name, range_, advice)
     elif numbers.is_cuda and not torch.compiler.is_compiling():  # which isn't waited for, and stops when it comes to it
         torch._assert_async(((numbers >= 0) & (numbers < count)).all(), f"{name} {range_}")
 
 
-def all_within(values: Tensor, below: float, above: float) -> bool:
+def _all_within(values: Tensor, below: float, above: float) -> bool:
     """Whether all lie between these two, found in one pass; NaN doesn't."""
     if not values.numel():
         return True

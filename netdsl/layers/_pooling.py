@@ -30,7 +30,7 @@ def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
         slow = not x.is_contiguous(memory_format=torch.channels_last)  # torch takes ten times as long
         learns = x.requires_grad and torch.is_grad_enabled()
         if not learns and (slow or window.kernel == window.stride):
-            return _largest(whole_windows(x, window, ceil, lowest), window)
+            return _largest(_whole_windows(x, window, ceil, lowest), window)
         if slow and window.stride == (1, 1):
             return max_pool(x.contiguous(memory_format=torch.channels_last), window, ceil).contiguous()
     x, pad, ceil = _prepared(x, window, ceil, lowest)
@@ -65,19 +65,19 @@ def average_pool(x: Tensor, window: Window, ceil: bool, *, include_pad: bool = T
     if fits(x, window, ceil) and not (include_pad and _miscompiled(x, window, ceil)):
         return F.avg_pool2d(x, window.kernel, window.stride, window.begin, ceil, include_pad)
     areas = [_lengths(x, window, ceil, axis, include_pad) for axis in (0, 1)]
-    return sum_pool(x, window, ceil) / (areas[0][:, None] * areas[1])
+    return _sum_pool(x, window, ceil) / (areas[0][:, None] * areas[1])
 
 
 def weighted_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     """The average over every window where each value is weighed by itself: what is to be expected of `drawn_pool`."""
-    total = sum_pool(x, window, ceil)
+    total = _sum_pool(x, window, ceil)
     positive = total > 0
-    return torch.where(positive, sum_pool(x * x, window, ceil) / torch.where(positive, total, 1), 0)
+    return torch.where(positive, _sum_pool(x * x, window, ceil) / torch.where(positive, total, 1), 0)
 
 
 def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     """One value of every window, drawn with a chance in proportion to itself."""
-    x = whole_windows(x, window, ceil, 0)
+    x = _whole_windows(x, window, ceil, 0)
     for axis, size, stride in zip((2, 3), window.kernel, window.stride, strict=True):
         x = x.unfold(axis, size, stride)
     values = x.flatten(4)
@@ -86,7 +86,7 @@ def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     return values.gather(4, reached.int().argmax(4, keepdim=True)).squeeze(4)
 
 
-def sum_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
+def _sum_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     """The sum over every window."""
     x, pad, ceil = _prepared(x, window, ceil, 0)
     return F.avg_pool2d(x, window.kernel, window.stride, pad, ceil, divisor_override=1)
@@ -136,7 +136,7 @@ def _count(size: int, kernel: int, stride: int, begin: int, end: int, ceil: bool
     return count - 1 if padded and (count - 1) * stride >= size + begin else count
 
 
-def whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tensor:
+def _whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tensor:
     """The bottom with padding, so that it has all windows and none of them sticks out."""
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], strict=True)
     ends = [max(0, last + kernel - size) for last, kernel, size in axes]
@@ -148,7 +148,7 @@ def _prepared(x: Tensor, window: Window, ceil: bool, value: float) -> tuple[Tens
     """The bottom, the padding and the ceil_mode with which torch does the same as Caffe."""
     if fits(x, window, ceil):
         return x, window.begin, ceil
-    return whole_windows(x, window, ceil, value), (0, 0), False
+    return _whole_windows(x, window, ceil, value), (0, 0), False
 
 
 def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool) -> Tensor:
@@ -160,7 +160,7 @@ def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool
 
 
 @dataclass(frozen=True)
-class Placed:
+class _Placed:
     """The windows over a bottom of a certain size: how many there are, and how far the last ones reach out of it."""
 
     window: Window
@@ -169,7 +169,7 @@ class Placed:
     ends: Numbers
 
     @classmethod
-    def of(cls, g: OnnxGraph, x: str, window: Window, ceil: bool) -> Placed:
+    def of(cls, g: OnnxGraph, x: str, window: Window, ceil: bool) -> _Placed:
         """Place them."""
         sizes = (g.length(x, 2), g.length(x, 3))
         counts = pooled_size(sizes, window, ceil)
@@ -200,7 +200,7 @@ class Placed:
 
 def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
     """The largest value in every window."""
-    placed = Placed.of(g, x, window, ceil)
+    placed = _Placed.of(g, x, window, ceil)
     if placed.global_:
         return g.node("GlobalMaxPool", x)
     x, pads = placed.padded(g, x, _SMALLEST_SINGLE)
@@ -209,7 +209,7 @@ def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
 
 def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> tuple[str, str]:
     """Also where in its plane every largest value is; ONNX counts places over the whole blob."""
-    placed = Placed.of(g, x, window, ceil)
+    placed = _Placed.of(g, x, window, ceil)
     padded, pads = placed.padded(g, x, _SMALLEST_SINGLE)
     if padded != x:
         raise ConversionError("has windows outside of the bottom, whose mask has no ONNX form")
@@ -219,7 +219,7 @@ def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) ->
 
 def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, include_pad: bool = True) -> str:
     """The sum over every window divided by how much of it is in the bottom with its padding, or in the bottom alone."""
-    placed = Placed.of(g, x, window, ceil)
+    placed = _Placed.of(g, x, window, ceil)
     if placed.global_:
         return g.node("GlobalAveragePool", x)
     shares = [placed.share(axis, of_padding=include_pad) for axis in (0, 1)]
@@ -231,13 +231,13 @@ def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, inclu
 
 def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
     """The average over every window where each value is weighed by itself, or 0 where their sum isn't positive."""
-    placed = Placed.of(g, x, window, ceil)
+    placed = _Placed.of(g, x, window, ceil)
     total, squares = _by_kernel(g, x, placed), _by_kernel(g, g.node("Mul", x, x), placed)
     positive = g.node("Greater", total, g.constant(0.0))
     return g.node("Where", positive, g.node("Div", squares, total), g.constant(0.0))
 
 
-def _by_kernel(g: OnnxGraph, x: str, placed: Placed) -> str:
+def _by_kernel(g: OnnxGraph, x: str, placed: _Placed) -> str:
     """The sum over every window divided by the kernel's size."""
     window = placed.window
     x, pads = placed.padded(g, x, 0.0)

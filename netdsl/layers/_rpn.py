@@ -53,8 +53,8 @@ class RegionSettings:
         """The units of box targets, as far as they don't follow from the data."""
         if not (self.bbox_normalize_targets and self.bbox_normalize_targets_precomputed):
             return None
-        means = per_row("bbox_normalize_means", self.bbox_normalize_means, classes)
-        deviations = per_row("bbox_normalize_stds", self.bbox_normalize_stds, classes)
+        means = _per_row("bbox_normalize_means", self.bbox_normalize_means, classes)
+        deviations = _per_row("bbox_normalize_stds", self.bbox_normalize_stds, classes)
         if min(map(min, deviations)) <= 0:
             raise NetError("bbox_normalize_stds must be more than 0, since targets are divided by them")
         return TargetUnits(means, deviations)
@@ -92,8 +92,8 @@ class RpnSettings(RegionSettings):
         """The units of what anchors should predict."""
         if not self.rpn_normalize_targets:
             return None
-        means = per_row("rpn_normalize_means", self.rpn_normalize_means, anchors)
-        return TargetUnits(means, per_row("rpn_normalize_stds", self.rpn_normalize_stds, anchors))
+        means = _per_row("rpn_normalize_means", self.rpn_normalize_means, anchors)
+        return TargetUnits(means, _per_row("rpn_normalize_stds", self.rpn_normalize_stds, anchors))
 
 
 def with_settings(base: Settings, settings: Mapping[str, Any]) -> Settings:
@@ -125,7 +125,7 @@ def _are_numbers(values: object) -> bool:
         return False
 
 
-def per_row(name: str, values: Numbers | Sequence[Numbers], rows: int) -> Rows:
+def _per_row(name: str, values: Numbers | Sequence[Numbers], rows: int) -> Rows:
     """Four numbers for each of some rows, from four for all of them or four for each."""
     each = np.asarray(values, np.float64)
     if each.shape not in ((4,), (rows, 4)):

@@ -23,16 +23,16 @@ from netdsl.layers import LAYERS
 from netdsl.net.graph import is_included
 
 _TEXT_FORMATS = ("raw", "dot", "gv")  # formats that are graphviz's text itself
-DIRECTIONS = {"LR": (2.4, 0.9), "TB": (0.9, 3.4), "BT": (0.9, 3.4)}  # inches from node to node, along and across
+_DIRECTIONS = {"LR": (2.4, 0.9), "TB": (0.9, 3.4), "BT": (0.9, 3.4)}  # inches from node to node, along and across
 _MARGIN = 1.8  # inches
 _DPI, _LARGEST = 72, 30_000  # pixels; matplotlib draws images of less than 2^16
-Position = tuple[float, float]
+_Position = tuple[float, float]
 _BLOB, _IN_PLACE, _OTHER = "#E0E0E0", "#90EE90", "#6495ED"
 _CONVOLUTION, _WINDOW, _CONNECTED = "#FF5050", "#FF9900", "#CC33FF"
 
 
 @dataclass(frozen=True)
-class PictureNode:
+class _PictureNode:
     """A node: the lines of its label, and how it looks."""
 
     label: str
@@ -46,7 +46,7 @@ class GraphPicture:
 
     name: str
     rankdir: str = "LR"
-    nodes: dict[str, PictureNode] = field(default_factory=dict)
+    nodes: dict[str, _PictureNode] = field(default_factory=dict)
     edges: list[tuple[str, str, str]] = field(default_factory=list)  # with their labels
 
     def to_string(self) -> str:
@@ -99,11 +99,11 @@ class GraphPicture:
             box = {"boxstyle": style, "facecolor": node.colour, "edgecolor": "black"}
             axes.text(*places[key], node.label, fontsize=8, ha="center", va="center", bbox=box)
 
-    def _places(self) -> dict[str, Position]:
+    def _places(self) -> dict[str, _Position]:
         """Each node as far along as the longest way to it, and beside those that are as far."""
         ranks = self._ranks()
         sizes, taken = Counter(ranks.values()), Counter[int]()
-        step, side_step = DIRECTIONS[self.rankdir]
+        step, side_step = _DIRECTIONS[self.rankdir]
         places = {}
         for key, rank in ranks.items():
             along, across = rank * step, ((sizes[rank] - 1) / 2 - taken[rank]) * side_step
@@ -170,8 +170,8 @@ def get_pydot_graph(
     display_lrm: bool = False,
 ) -> GraphPicture:
     """The graph of a net, with all layers or those of a phase. It has pydot's methods `to_string` and `create`."""
-    if rankdir not in DIRECTIONS:
-        raise NetError(f"rankdir is '{rankdir}'; it can be {', '.join(DIRECTIONS)}")
+    if rankdir not in _DIRECTIONS:
+        raise NetError(f"rankdir is '{rankdir}'; it can be {', '.join(_DIRECTIONS)}")
     picture = GraphPicture(caffe_net.name or "Net", rankdir)
     for layer in caffe_net.layer:
         if phase is None or is_included(layer, pb.NetState(phase=pb.Phase.Name(phase))):
@@ -211,8 +211,8 @@ def choose_color_by_layertype(layertype: str) -> str:
 def _add_layer(picture: GraphPicture, layer: pb.LayerParameter, label: str, edge_label: str) -> None:
     in_place = len(layer.bottom) == 1 and list(layer.bottom) == list(layer.top)
     key = f"{layer.name}_{layer.type}"
-    picture.nodes.update({f"{name}_blob": PictureNode(name, _BLOB, "octagon") for name in (*layer.bottom, *layer.top)})
-    picture.nodes[key] = PictureNode(label, _IN_PLACE if in_place else choose_color_by_layertype(layer.type), "record")
+    picture.nodes.update({f"{name}_blob": _PictureNode(name, _BLOB, "octagon") for name in (*layer.bottom, *layer.top)})
+    picture.nodes[key] = _PictureNode(label, _IN_PLACE if in_place else choose_color_by_layertype(layer.type), "record")
     picture.edges += [(f"{name}_blob", key, "") for name in layer.bottom]
     picture.edges += [(key, f"{name}_blob", edge_label) for name in layer.top]
 

@@ -46,7 +46,7 @@ from netdsl.weights.files import save_net
 
 Calls = Callable[..., dict[str, Array]]
 Collected = dict[str, list[Array]]
-Callback = Callable[[int], object]
+_Callback = Callable[[int], object]
 
 
 class Net:
@@ -84,7 +84,7 @@ class Net:
         return made
 
     def _set_up(self, net: pb.NetParameter) -> None:
-        self._callbacks: dict[str, list[Callback]] = {}
+        self._callbacks: dict[str, list[_Callback]] = {}
         self.param = insert_splits(connect(filter_layers(net, net.state)).net)
         self._device = process.device()
         graph = connect(self.param)
@@ -267,19 +267,19 @@ class Net:
         if first < 0 or last >= len(self.layers):
             raise NetError(f"layers {first} to {last} are asked for; the net has 0 to {len(self.layers) - 1}")
 
-    def before_forward(self, callback: Callback) -> None:
+    def before_forward(self, callback: _Callback) -> None:
         """Call back before each layer runs."""
         self._callbacks.setdefault("before_forward", []).append(callback)
 
-    def after_forward(self, callback: Callback) -> None:
+    def after_forward(self, callback: _Callback) -> None:
         """Call back after each layer ran."""
         self._callbacks.setdefault("after_forward", []).append(callback)
 
-    def before_backward(self, callback: Callback) -> None:
+    def before_backward(self, callback: _Callback) -> None:
         """Call back before each layer's backward pass."""
         self._callbacks.setdefault("before_backward", []).append(callback)
 
-    def after_backward(self, callback: Callback) -> None:
+    def after_backward(self, callback: _Callback) -> None:
         """Call back after each layer's backward pass."""
         self._callbacks.setdefault("after_backward", []).append(callback)
 

@@ -67,7 +67,7 @@ def check_settings(param: pb.SolverParameter) -> None:
     for count in param.test_iter:
         if count < 1:
             raise SolverError(f"test_iter is {count}; it must be 1 or more")
-    policy_of(param)
+    _policy_of(param)
     next_step(param, 0, 0)  # an error if the policy's steps make no sense
     _refuse_forks(param)
     if param.eval_type == DETECTION:
@@ -187,10 +187,10 @@ def next_step(param: pb.SolverParameter, iteration: int, step: int) -> int:
 
 def rate_at(param: pb.SolverParameter, iteration: int, step: int) -> float:
     """The learning rate of an iteration."""
-    return policy_of(param)(param, iteration, step)
+    return _policy_of(param)(param, iteration, step)
 
 
-def policy_of(param: pb.SolverParameter) -> Policy:
+def _policy_of(param: pb.SolverParameter) -> Policy:
     """The policy that a solver names."""
     if param.lr_policy not in POLICIES:
         problem = f"unknown lr_policy '{param.lr_policy}'" if param.lr_policy else "the solver has no lr_policy"

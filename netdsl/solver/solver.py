@@ -194,7 +194,7 @@ class Solver:
         if not self._shows_debug_info():
             yield
             return
-        with record_magnitudes(self.net.built) as magnitudes:
+        with _record_magnitudes(self.net.built) as magnitudes:
             yield
         self.listen(DebugInfo(self.iteration, tuple(magnitudes)))
 
@@ -307,7 +307,7 @@ def _due(interval: int, iteration: int) -> bool:
 
 
 @contextmanager
-def record_magnitudes(built: Built) -> Iterator[list[BlobMagnitude]]:
+def _record_magnitudes(built: Built) -> Iterator[list[BlobMagnitude]]:
     """A list that is filled while the net runs forward and backward: the tops and parameters of each layer in the
     order in which layers run, then the gradients of tops as they are computed, and at the end those of parameters.
     """

@@ -38,16 +38,16 @@ class Updater:
         self._one_pass = self._whole_update() if on_cpu(learned) else None
         self._stretches = self._cut_into_stretches() if self._one_pass is None else []
 
-    def _whole_update(self) -> OnePassMomentum | None:
+    def _whole_update(self) -> _OnePassMomentum | None:
         """What does all of an update on a CPU at once, if that is all that the settings ask for."""
         param, rule = self.param, self.rule
         plain = self.loss_scale is None and param.clip_gradients < 0 and param.regularization_type == "L2"
         if not plain or not isinstance(rule, SGD) or not rule.momentum:
             return None
         velocities, batches = self.histories[0], param.iter_size
-        return OnePassMomentum(rule.momentum, param.weight_decay, self.weights, velocities, batches=batches)
+        return _OnePassMomentum(rule.momentum, param.weight_decay, self.weights, velocities, batches=batches)
 
-    def _cut_into_stretches(self) -> list[Stretch]:
+    def _cut_into_stretches(self) -> list[_Stretch]:
         """All that learns, in stretches; they take the memory of the gradients' buffer and more."""
         whole = max(1, self.weights.learned_size) if self.loss_scale is None else _COPIED_VALUES
         longest = _CACHED_VALUES if on_cpu(self.weights.buffer) else whole
@@ -58,7 +58,7 @@ class Updater:
         ]
         scaled = self.gradients.buffer.new_empty(max((stop - start for _, start, stop in places), default=0))
         return [
-            Stretch(
+            _Stretch(
                 self.weights.buffer[start:stop],
                 self.gradients.buffer[start:stop],
                 [history[start:stop] for history in self.histories],
@@ -113,7 +113,7 @@ class Updater:
         if self.loss_scale is not None and finite is not None:
             self.loss_scale.update(finite)
 
-    def _regularised(self, stretch: Stretch, scale: Tensor | float) -> Tensor:
+    def _regularised(self, stretch: _Stretch, scale: Tensor | float) -> Tensor:
         """A gradient times the scale, with weight decay: a copy, since rules may write over it."""
         gradient, weights, decay = stretch.gradient, stretch.weights, self.param.weight_decay * stretch.decay_mult
         if isinstance(scale, Tensor) or scale != 1 or not decay:
@@ -142,7 +142,7 @@ class Updater:
 
 
 @contextmanager
-def _undone_unless(finite: Tensor, stretch: Stretch) -> Iterator[None]:
+def _undone_unless(finite: Tensor, stretch: _Stretch) -> Iterator[None]:
     """Undo what is done inside to a stretch's weights and histories where gradients weren't finite."""
     changed = [stretch.weights, *stretch.histories]
     before = [values.clone() for values in changed]
@@ -152,7 +152,7 @@ def _undone_unless(finite: Tensor, stretch: Stretch) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class _Stretch:
     """A piece of a group that is updated at once: its parts of all buffers."""
 
     weights: Tensor
@@ -186,7 +186,7 @@ class StepFactors:
             self._there.copy_(here, non_blocking=True)
 
 
-class OnePassMomentum:
+class _OnePassMomentum:
     """SGD with momentum and L2 decay, blob by blob. Gradients are read wherever autograd has left them.
 
     In torch's rule the rate isn't part of the velocity, as it is in Caffe's. Here torch's rate is 1 and Caffe's is its
