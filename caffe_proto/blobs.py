@@ -1,4 +1,4 @@
-"""The values of blobs: views on the file that they came from, never lists of Python numbers."""
+"""The values of blobs: views on the file that they came from, which are checked before they are trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exceptions for everything that can be wrong with a file. Messages say where, what and what to do."""
+"""The exceptions for all that can be wrong with a file or is missing. Messages say where, what and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The syntax tree of a prototxt: fields in their order, with comments and positions, before the schema is applied."""
+"""Prototxt as a tree of fields in their order, with comments and positions: its tokens and its grammar, no schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The upgrade of a whole file: its message and the comments of a prototxt."""
+"""The upgrade of a whole file: its message, and a prototxt's comments, which go with their fields and layers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,29 @@ from caffe_proto.upgrade.net import upgrade_net, upgrade_solver
 
 _INPUTS = ("input", "inputdim", "inputshape")  # an upgrade makes one layer of them
 _RENAMED_FIELDS = {"blobslr": "lrmult", "weightdecay": "decaymult", "solvertype": "type", "layers": "layer"}
+
+
+def upgrade_file(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
+    """The file in today's form and a sentence for each change; the same file if nothing changed."""
+    message, changes = _upgraded_message(file)
+    if not changes:
+        return file, ()
+    body = None
+    if file.body is not None:
+        body = unbind(message)
+        _carry_comments(file.body, body)
+    return replace(file, message=message, body=body), changes
+
+
+def _upgraded_message(file: CaffeFile[Message]) -> tuple[Message, tuple[str, ...]]:
+    message = file.message
+    if isinstance(message, pb.NetParameter):
+        net = upgrade_net(located(message, file.path, file.body))
+        return unlocated(net.message), net.changes
+    if isinstance(message, pb.SolverParameter):
+        solver = upgrade_solver(message)
+        return solver.message, solver.changes
+    return message, ()
 
 
 def _carry_comments(old: Body, new: Body) -> None:
@@ -108,26 +131,3 @@ def _all_comments(entry: Entry) -> list[str]:
     comments = [line for line in entry.leading if line] + ([entry.trailing] if entry.trailing else [])
     nested = [line for body in entry.bodies() for child in body.entries for line in _all_comments(child)]
     return comments + nested + [line for body in entry.bodies() for line in body.closing if line]
-
-
-def upgrade_file(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
-    """The file in today's form and a sentence for each change; the same file if nothing changed."""
-    message, changes = _upgraded_message(file)
-    if not changes:
-        return file, ()
-    body = None
-    if file.body is not None:
-        body = unbind(message)
-        _carry_comments(file.body, body)
-    return replace(file, message=message, body=body), changes
-
-
-def _upgraded_message(file: CaffeFile[Message]) -> tuple[Message, tuple[str, ...]]:
-    message = file.message
-    if isinstance(message, pb.NetParameter):
-        net = upgrade_net(located(message, file.path, file.body))
-        return unlocated(net.message), net.changes
-    if isinstance(message, pb.SolverParameter):
-        solver = upgrade_solver(message)
-        return solver.message, solver.changes
-    return message, ()

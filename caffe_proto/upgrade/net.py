@@ -1,4 +1,4 @@
-"""The upgrade of a net to today's form, in the steps and the order of Caffe."""
+"""The upgrade of a net or a solver to today's form, in the steps and the order of Caffe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blobs of a layer: what it learns and what it keeps, in Caffe's order and layout."""
+"""The blobs of a layer: what it learns and what it keeps, in Caffe's order and layout, and their first values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DetectNet's layers share: settings, boxes at the cells of a grid, and lists of boxes that are always as long."""
+"""What DetectNet's layers share: settings, boxes at the cells of a grid, lists of boxes and groups of rectangles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pycaffe's blobs, whose values and gradients are writable numpy arrays."""
+"""pycaffe's blobs, whose values and gradients are writable numpy arrays, and the memory behind them."""
 
 from __future__ import annotations
 

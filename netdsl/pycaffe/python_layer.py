@@ -1,4 +1,4 @@
-"""The base class of layers written in Python."""
+"""The base class of layers written in Python, and which modules of them are a script's own code."""
 
 from __future__ import annotations
 
