@@ -1,13 +1,13 @@
-"""The answerer: a model with weights, on a device, that says what is in images."""
+"""The answerer: a model with weights, on a device, that says what is in images, in one or in many."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -16,38 +16,58 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.sample_inputs import input_kinds, is_image
 from netdsl.data.sources.class_names import class_names_of_model, read_class_names
+from netdsl.data.sources.source import Source
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.transforms.channels import GRAY
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.writing.map_items import map_items
 from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.deploy.joined_captioner import join_captioner
-from netdsl.errors import NetError, memory_shortage
+from netdsl.errors import DataError, NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
 from netdsl.layers import LAYERS
 from netdsl.model import Model, add_weights, match_names, open_model, open_net
 from netdsl.net.build import build, reshape
 from netdsl.net.graph import resolve, resolve_all
 from netdsl.prediction.captions import CaptionGenerator
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
 from netdsl.weights.match import Weights
-from zoo.answers.answer import Answer, AnswerSettings
-from zoo.answers.inputs import InputSettings
-from zoo.answers.net_output import NetOutput, features_output, find_output
-from zoo.answers.output import CaptionReader, ClassNames, OutputReader, Outputs
-from zoo.answers.placement import Numbers, Placement
-from zoo.answers.preparation import LayerPreparation, Preparation, PreparedImage, ShortSidePreparation
+from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Numbers, Placement
+from zoo.answers.images import (
+    InputSettings,
+    LayerPreparation,
+    Preparation,
+    PreparedImage,
+    ShortSidePreparation,
+    image_name,
+    image_of,
+    open_images,
+)
+from zoo.answers.readers import (
+    CaptionReader,
+    ClassNames,
+    NetOutput,
+    OutputReader,
+    Outputs,
+    features_output,
+    find_output,
+)
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels
 from zoo.model_folder import ModelFolder
 from zoo.names import find_folder
 
 _BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says how many and the net can take them
+
+_MOST_BROKEN = 64  # images in a row that are held back until a batch is full
+Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
 
 @dataclass(frozen=True)
@@ -83,7 +103,7 @@ class Answerer:
             self._predictor = Predictor(net, deployed.weights, output.blobs, device=request.device)
             used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net), LAYERS)
             listen(WeightsLoaded(model.files, match_names(deployed, used)))
-            self._image, self._sizes = _inputs(self._predictor)
+            self._image, self._sizes = _inputs_for_images(self._predictor)
             self.preparation = self._preparation(image_model, listen)
             if parts is None:
                 self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
@@ -235,7 +255,7 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
     return add_weights(joined, request.weights), image
 
 
-def _inputs(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
+def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
     """The input for images, and those for their sizes."""
     built, inputs = predictor.subgraph.built, predictor.inputs
     kinds = input_kinds(built)
@@ -261,3 +281,92 @@ def _transform_param(model: Model, folder: ModelFolder | None, blob: str) -> pb.
             if not node.bottoms and blob in node.layer.top and node.layer.HasField("transform_param"):
                 return node.layer.transform_param
     return None
+
+
+@dataclass(frozen=True)
+class ImagesRequest:
+    """A request for answers: the images, what an answer has, what becomes of broken ones, whether somebody draws."""
+
+    names: Sequence[str]
+    inputs: InputSettings
+    settings: AnswerSettings
+    invalid: InvalidRows = InvalidRows.SKIP
+    draws: bool = False
+
+
+@dataclass(frozen=True)
+class DecodedImage:
+    """An image by its name, prepared for the net, or what is wrong with it."""
+
+    name: str
+    prepared: PreparedImage | DataError
+
+
+def answer_images(
+    answerer: Answerer, request: ImagesRequest, tell: Callable[[ImageAnswer], object], progress: Progress
+) -> int:
+    """Tell the answers about all images; returns how many were broken, which is an error if the request says so."""
+    broken = 0
+    with ExitStack() as stack:
+        sources = [(name, stack.enter_context(closing(open_images(name, request.inputs)))) for name in request.names]
+        advance = stack.enter_context(progress(sum(len(source) for _, source in sources)))
+        for answer in answers(answerer, decode_images(answerer, sources, keep=request.draws), request.settings):
+            if answer.problem and request.invalid is InvalidRows.ERROR:
+                raise DataError(answer.problem)
+            broken += bool(answer.problem)
+            tell(answer)
+            advance(1)
+    return broken
+
+
+def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> Iterator[ImageAnswer]:
+    """An answer for each image of a source; one that has none is an error."""
+    for answer in answers(answerer, decode_images(answerer, [("", source)]), settings):
+        if answer.problem:
+            raise DataError(answer.problem)
+        yield answer
+
+
+def answers(answerer: Answerer, images: Iterable[DecodedImage], settings: AnswerSettings) -> Iterator[ImageAnswer]:
+    """An answer for each image, in their order."""
+    waiting, good = list[DecodedImage](), 0
+    for image in images:
+        waiting.append(image)
+        good += isinstance(image.prepared, PreparedImage)
+        if good == answerer.batch or len(waiting) >= answerer.batch + _MOST_BROKEN:
+            yield from _answer_batch(answerer, waiting, settings)
+            waiting, good = [], 0
+    yield from _answer_batch(answerer, waiting, settings)
+
+
+def _answer_batch(
+    answerer: Answerer, images: Sequence[DecodedImage], settings: AnswerSettings
+) -> Iterator[ImageAnswer]:
+    prepared = [image.prepared for image in images if isinstance(image.prepared, PreparedImage)]
+    outputs = answerer.run(prepared) if prepared else {}
+    index = 0
+    for image in images:
+        if isinstance(image.prepared, DataError):
+            yield ImageAnswer(image.name, problem=str(image.prepared))
+            continue
+        try:
+            answer = answerer.read(outputs, index, image.prepared, settings)
+            yield ImageAnswer(image.name, image.prepared.placement, answer, pixels=image.prepared.image)
+        except DataError as problem:
+            yield ImageAnswer(image.name, image.prepared.placement, problem=f"{image.name}: {problem}")
+        index += 1
+
+
+def decode_images(
+    answerer: Answerer, sources: Iterable[tuple[str, Source]], *, keep: bool = False
+) -> Iterator[DecodedImage]:
+    """The images of sources, each with the name that a user calls it by, prepared by threads."""
+    for name, source in sources:
+        names = [image_name(source, index, name) for index in range(len(source))]
+
+        def prepare(position: int, fetched: Any, source: Source = source, names: list[str] = names) -> PreparedImage:
+            return answerer.prepare(image_of(source.item(fetched)), names[position], keep=keep)
+
+        with closing(map_items(source, range(len(source)), prepare)) as results:
+            for position, result in enumerate(results):
+                yield DecodedImage(names[position], result)

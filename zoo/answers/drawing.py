@@ -15,10 +15,8 @@ from caffe_proto.errors import FileError
 from caffe_proto.extras import import_extra
 from caffe_proto.storage import write_pieces
 from netdsl.errors import NetError
-from zoo.answers.answer import Box, Boxes, ImageAnswer, Segments
-from zoo.answers.output import DetectionReader, OutputReader, SegmentReader
-from zoo.answers.placement import Numbers
-from zoo.answers.regions import RegionReader
+from zoo.answers.answer import Box, Boxes, ImageAnswer, Numbers, Segments
+from zoo.answers.readers import DetectionReader, OutputReader, RegionReader, SegmentReader
 
 _OPACITY = 0.5  # of masks
 _LINE = 300  # pixels of an image's longer side for each pixel of a line's width

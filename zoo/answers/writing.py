@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Any
 
 from zoo.answers.answer import Boxes, Captions, Classes, ImageAnswer, Number, Segments, Values, as_plain
-from zoo.answers.output import CaptionReader, ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
+from zoo.answers.readers import CaptionReader, ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
 
 _SHOWN = 8  # values of an answer that is shown
 _BOX = ("label", "name", "score", "left", "top", "right", "bottom")

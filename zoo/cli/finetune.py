@@ -153,8 +153,7 @@ def _request(
     output: str | None,
 ) -> FineTuneRequest:
     from netdsl.distributed.strategies.settings import parse
-    from zoo.finetuning.recipe import EPOCHS, Recipe
-    from zoo.finetuning.request import FineTuneRequest
+    from zoo.finetuning.request import EPOCHS, FineTuneRequest, Recipe
 
     return FineTuneRequest(
         model,

@@ -82,9 +82,8 @@ def print_answers(what: ImageOptions) -> int:
     from netdsl.prediction.captions import CaptionSettings
     from netdsl.prediction.invalid_rows import InvalidRows
     from zoo.answers.answer import AnswerSettings
-    from zoo.answers.answerer import Answerer, AnswererRequest
-    from zoo.answers.answering import ImagesRequest, answer_images
-    from zoo.answers.output import CaptionReader
+    from zoo.answers.answerer import Answerer, AnswererRequest, ImagesRequest, answer_images
+    from zoo.answers.readers import CaptionReader
 
     asked = AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary, what.features_net)
     answerer = Answerer(asked, partial(tell, err=True))

@@ -117,8 +117,7 @@ def command(
         from netdsl.planner.advice import advise, headline
         from netdsl.planner.plan import write_plan
         from netdsl.planner.planning import Planner
-        from zoo.planning import tables
-        from zoo.planning.pictures import draw_batches, draw_speedups
+        from zoo.planning import draw_batches, draw_speedups, is_marked, plain_planning, strategy_rows
 
         param, folder = _settings(model, solver)
         request = _request(param, folder, strategy, assume, **what)
@@ -130,13 +129,13 @@ def command(
     if what["items"] is None and what["data"] is None:
         complain(f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise")
     if as_json:
-        print_json({**tables.plain(planning, advice), "profile": profiled})
+        print_json({**plain_planning(planning, advice), "profile": profiled})
     else:
         for sentence in (headline(planning), "", *advice.sentences, *profiled):
             click.echo(sentence)
-        rows = tables.strategy_rows(planning)
+        rows = strategy_rows(planning)
         _print(_STRATEGY_HEADS, rows)
-        if tables.is_marked(rows):
+        if is_marked(rows):
             click.echo("* if it learned as averaging does, which no training has shown here")
     if output is not None:
         write_plan(planning.plan(advice.sentences), output)

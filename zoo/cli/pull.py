@@ -79,9 +79,9 @@ def command(
     """
     _check_options(model, locked, given=bool(name or weights or sha256 or lock))
     from zoo.names import store
-    from zoo.store.lock_file import add_to_lock, read_lock
-    from zoo.store.open_source import open_model_source
     from zoo.store.pull import PullRequest, pull, pull_locked
+    from zoo.store.records import add_to_lock, read_lock
+    from zoo.store.sources import open_model_source
     from zoo.store.transfers import ANY_FILE, ExpectedFile, TransferSettings
 
     with transfer_display() as listen:

@@ -47,8 +47,8 @@ def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool
     Several runs are compared: a page, comparison.html, has their results, the settings in which they differ, and their
     curves over each other.
     """
+    from zoo.report.page import page_path, write_comparison, write_report
     from zoo.report.recorded_run import read_run
-    from zoo.report.writing import page_path, write_comparison, write_report
 
     folders = [Path(run) for run in runs]
     recorded = [read_run(folder) for folder in folders]
@@ -70,14 +70,14 @@ def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool
 
 
 def _plain(run: str, recorded: RecordedRun) -> dict[str, object]:
-    from zoo.report.planned import planned_figures
+    from zoo.report.facts import planned_figures
 
     planned = {"planned": [asdict(figure) for figure in planned_figures(recorded)]} if recorded.plan else {}
     return {"run": run, **asdict(recorded.summary), **planned}
 
 
 def _print_planned(recorded: RecordedRun) -> None:
-    from zoo.report.planned import planned_figures
+    from zoo.report.facts import planned_figures
 
     for figure in planned_figures(recorded):
         ratio = "" if figure.ratio is None else f", {figure.ratio:.0%} of the plan"

@@ -139,7 +139,7 @@ def _show(result: SpeedupEstimate, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(result), "speedup": result.speedup})
         return
-    from zoo.simulating.tables import estimate_table
+    from zoo.simulating.estimate import estimate_table
 
     print_table(estimate_table(result))
     if result.speedup is not None:

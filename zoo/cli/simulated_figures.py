@@ -14,7 +14,7 @@ from zoo.cli.options import as_json
 from zoo.cli.simulation_display import print_figure, trainings_bar
 
 if TYPE_CHECKING:
-    from zoo.simulating.experiments import FigureFolder
+    from zoo.simulating.figures import FigureFolder
 
 
 @click.command("speedup", short_help="Draw SparkNet's Figure 3: speed-up by workers and tau.")
@@ -131,15 +131,14 @@ def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, 
     iterations, and of 5 workers for several taus. An iteration takes 2 seconds and an exchange among five 20 seconds,
     as in the SparkNet paper.
     """
-    from zoo.simulating.alexnet import AlexNetTask
-    from zoo.simulating.scaling import ScalingExperiment
+    from zoo.simulating.scaling import AlexNetTask, ScalingExperiment
 
     experiment = ScalingExperiment(seeds, AlexNetTask(iterations=iterations))
     print_figure(_folder(output, cache).alexnet(experiment, accuracy), as_json=as_json)
 
 
 def _folder(output: Path, cache: Path) -> FigureFolder:
-    from zoo.simulating.cache import TrialCache
-    from zoo.simulating.experiments import FigureFolder
+    from zoo.simulating.figures import FigureFolder
+    from zoo.simulating.trials import TrialCache
 
     return FigureFolder(output, TrialCache(cache), trainings_bar)

@@ -13,9 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from zoo.cli.output import print_json
 
 if TYPE_CHECKING:
-    from zoo.simulating.experiments import DrawnFigure
-    from zoo.simulating.pool import ProgressCallback
-    from zoo.simulating.tables import Table
+    from zoo.simulating.figures import DrawnFigure, Table
+    from zoo.simulating.trials import ProgressCallback
 
 
 @contextmanager

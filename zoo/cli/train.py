@@ -332,11 +332,11 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
 
         listeners.append(stack.enter_context(closing(EventLog(log))))
     if tensorboard is not None:
-        from zoo.logs.tensorboard import TensorBoardWriter
+        from zoo.logs.trackers import TensorBoardWriter
 
         listeners.append(stack.enter_context(closing(TensorBoardWriter(tensorboard))))
     if plot is not None:
-        from zoo.logs.curves import TrainingCurves
+        from zoo.logs.plots import TrainingCurves
 
         curves = TrainingCurves()
         stack.callback(curves.save, plot)
@@ -347,7 +347,7 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
 def _mlflow_writer(stack: ExitStack, address: str, run: Run | None, folder: Path | None) -> Listener:
     """MLflow's log of a run, or of the one that a folder has."""
     from netdsl.distributed.run import Run
-    from zoo.logs.mlflow import MlflowWriter
+    from zoo.logs.trackers import MlflowWriter
     from zoo.report.facts import parameters_of
 
     if run is None or folder is not None:

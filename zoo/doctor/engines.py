@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netdsl.spark.java import OLDEST, spark_of_home
-from zoo.doctor.probe_runs import Outcome
-from zoo.doctor.results import CheckResult, Verdict
+from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 _GIB = 1 << 30
 _DRIVER = Path("/proc/driver/nvidia")  # which NVIDIA's driver makes

@@ -11,8 +11,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from netdsl.errors import first_line
-from zoo.doctor.probe_runs import Outcome
-from zoo.doctor.results import CheckResult, Verdict
+from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # those for users
 

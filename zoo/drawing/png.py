@@ -8,9 +8,8 @@ from typing import Any
 
 from caffe_proto.extras import import_extra
 from zoo.drawing.layout import Point, Route
-from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of
 from zoo.drawing.net_boxes import LayerBox
-from zoo.drawing.picture import MARGIN, SWATCH, Picture
+from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, Picture, lines_of
 
 _SCALE = 1.5  # pixels of the file for each of the picture
 _LARGEST = 30_000  # pixels; matplotlib draws images of less than 2^16

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from zoo.drawing.layer_kinds import LayerKind
 from zoo.drawing.layout import Direction, Point, Route
-from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of, printable
-from zoo.drawing.net_boxes import LayerBox
-from zoo.drawing.picture import MARGIN, SWATCH, LegendEntry, Picture
+from zoo.drawing.net_boxes import LayerBox, LayerKind
+from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, LegendEntry, Picture, lines_of, printable
 
 _BASELINE = 11.0  # of a line of text
 

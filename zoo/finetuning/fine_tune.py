@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,24 +23,74 @@ from netdsl.errors import DistributedError, NetError, WeightsError
 from netdsl.model import open_model
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.event_log import read_event_log
-from netdsl.solver.events import Listener, SnapshotSaved
+from netdsl.solver.events import Event, Listener, SnapshotSaved, TestFinished, as_numbers
 from netdsl.solver.module_net import Compute
+from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
 from netdsl.weights.writing import write_weights
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.cards import Channels
-from zoo.finetuning.best_snapshot import BestSnapshot
 from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
-from zoo.finetuning.recipe import solver_settings, test_batch, train_batch
-from zoo.finetuning.request import FineTuneRequest
+from zoo.finetuning.request import FineTuneRequest, solver_settings, test_batch, train_batch
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_folder
 from zoo.worker_count import WorkerCount
 
 _REQUEST = "finetune.json"
 _CHANGED_WEIGHTS = "weights_of_bgr.caffemodel"  # in the run's folder, until it begins
+
+
+class BestSnapshot:
+    """A listener that keeps the files of the best snapshot only, and asks to stop when nothing gets better.
+
+    Snapshots and tests are in the same iterations. `tests` are the accuracies of earlier tests by iteration, of a
+    training that is resumed.
+    """
+
+    def __init__(self, patience: int | None, tests: Iterable[tuple[int, float]] = ()) -> None:
+        self._patience = patience
+        self._accuracies = dict(tests)
+        self._snapshots: dict[int, SnapshotSaved] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Note an accuracy, or remove the files of all snapshots but the best."""
+        if isinstance(event, TestFinished):
+            self._accuracies[event.iteration] = as_numbers(event.outputs).get(ACCURACY, 0.0)
+        elif isinstance(event, SnapshotSaved):
+            self._snapshots[event.iteration] = event
+            for iteration in [number for number in self._snapshots if number != self._best()]:
+                _remove_snapshot(self._snapshots.pop(iteration))
+
+    def _best(self) -> int | None:
+        """The iteration of the best snapshot that there is; of equal ones the first."""
+        return max(self._snapshots, key=lambda number: (self._accuracies.get(number, -1.0), -number), default=None)
+
+    @property
+    def model(self) -> Path | None:
+        """The best model."""
+        best = self._best()
+        return None if best is None else self._snapshots[best].model
+
+    @property
+    def accuracy(self) -> float:
+        """The accuracy of the best model in its test."""
+        best = self._best()
+        return 0.0 if best is None else self._accuracies.get(best, 0.0)
+
+    def requested(self) -> Action:
+        """A request to stop, once the newest tests weren't better than the best before them."""
+        if self._patience is None or not self._accuracies:
+            return Action.NONE
+        best = max(self._accuracies, key=lambda number: (self._accuracies[number], -number))
+        later = [number for number in self._accuracies if number > best]
+        return Action.STOP if len(later) >= self._patience else Action.NONE
+
+
+def _remove_snapshot(snapshot: SnapshotSaved) -> None:
+    for path in (snapshot.model, snapshot.state, resume_path_of(snapshot.state)):
+        path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData
 from zoo.finetuning.request import FineTuneRequest
 from zoo.names import find_folder
+from zoo.report.page import REPORT, write_report
 from zoo.report.recorded_run import read_run
-from zoo.report.writing import REPORT, write_report
 
 ONNX, RUN = "model.onnx", "run"  # the run is a folder in that of the model
 

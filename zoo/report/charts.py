@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from zoo.logs.drawing import limits_of_losses, limits_of_scores
+from zoo.logs.plots import limits_of_losses, limits_of_scores
 
 _UNITS = 1000  # of a plot's width and height
 _MOST_DOTS = 40  # points of a curve that have dots

@@ -17,17 +17,30 @@ from netdsl.planner.timing import LayerTime, TimingSettings, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
 from zoo.drawing.svg import svg_of
-from zoo.logs.run_curves import RunCurves
-from zoo.logs.summary import WorkerSummary, less_is_better
+from zoo.logs.summary import RunCurves, WorkerSummary, less_is_better
 from zoo.report.charts import Chart, loss_chart, score_chart
-from zoo.report.confusion import ClassScores, ConfusedPair, Confusion
-from zoo.report.facts import Fact, SummaryTile, command_of, solver_facts, start_facts, tiles_of, training_facts
-from zoo.report.first_filters import FirstFilters, first_filters
-from zoo.report.planned import PlannedFigure, planned_figures
+from zoo.report.facts import (
+    Fact,
+    PlannedFigure,
+    SummaryTile,
+    command_of,
+    planned_figures,
+    solver_facts,
+    start_facts,
+    tiles_of,
+    training_facts,
+)
+from zoo.report.pictures import FirstFilters, first_filters
+from zoo.report.predictions import (
+    ClassScores,
+    ConfusedPair,
+    Confusion,
+    TestPredictions,
+    predict_test_data,
+    score_test_data,
+    stated_net,
+)
 from zoo.report.recorded_run import Points, RecordedRun
-from zoo.report.scored_set import score_test_data
-from zoo.report.stated_net import stated_net
-from zoo.report.tested_items import TestPredictions, predict_test_data
 from zoo.report.timeline import Timeline, timeline_of
 from zoo.score_tables import ScoreTable
 

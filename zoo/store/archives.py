@@ -18,8 +18,7 @@ from typing import IO, cast
 
 from caffe_proto.errors import few
 from zoo.store.errors import StoreError
-from zoo.store.file_kinds import FileKind, is_kept, kind_of, stored_name
-from zoo.store.incoming_folder import IncomingFolder
+from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
 
 _BLOCK = 1 << 20
 _MOST_MEMBERS = 10_000

@@ -13,9 +13,8 @@ from caffe_proto.errors import CaffeError, MissingExtraError
 from netdsl.errors import first_line
 from zoo.store.archives import tell_left_out
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
-from zoo.store.file_kinds import FileKind, is_kept, kind_of, stored_name
-from zoo.store.incoming_folder import IncomingFolder
-from zoo.store.source import name_from
+from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
+from zoo.store.local_store import name_from
 from zoo.store.transfers import ExpectedFile
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -10,19 +11,60 @@ from urllib.parse import unquote, urlsplit
 from caffe_proto.errors import CaffeError
 from netdsl.errors import NetError
 from netdsl.formats import holds_weights
-from zoo.cards import Card
+from zoo.cards import CARD, Card, card_text, parse_card
 from zoo.model_folder import WEIGHTS, ModelFolder
-from zoo.store.card_text import settle_card
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
-from zoo.store.file_kinds import FileKind, checked_name, kind_of
-from zoo.store.incoming_folder import IncomingFolder, hash_file, hash_stored, is_partial
-from zoo.store.local_source import taken_name
-from zoo.store.local_store import Store, open_stored
-from zoo.store.lock_file import LockedModel
-from zoo.store.open_source import open_model_source
-from zoo.store.record import StoredFile, StoreRecord, now, read_record, write_record
-from zoo.store.source import ModelSource, checked_model_name, is_local
+from zoo.store.incoming_folder import (
+    FileKind,
+    IncomingFolder,
+    checked_name,
+    hash_file,
+    hash_stored,
+    is_partial,
+    kind_of,
+)
+from zoo.store.local_store import Store, checked_model_name, open_stored
+from zoo.store.records import LockedModel, StoredFile, StoreRecord, now, read_record, write_record
+from zoo.store.sources import ModelSource, is_local, open_model_source, taken_name
 from zoo.store.transfers import ANY_FILE, ExpectedFile, StoreNotice, TransferSettings
+
+_OTHER_CARD = "published-card.md"  # a card of another form
+_FRONT_MATTER = re.compile(r"\A\ufeff?\s*---[ \t]*\n(?P<front>.*?)(?P<end>^---[ \t]*$)", re.DOTALL | re.MULTILINE)
+
+
+def with_fields(text: str, values: Mapping[str, str]) -> str:
+    """The text of a card with other values for some of its fields; empty ones go."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return text
+    front = match["front"]
+    for name in values:
+        # A field goes on in lines that are further in, or that are items of its list.
+        front = re.sub(rf"(?m)^{re.escape(name)}[ \t]*:.*\n(?:[ \t-].*\n|\n)*", "", front)
+    lines = "".join(f"{name}: {value}\n" for name, value in values.items() if value)
+    return text[: match.start("front")] + front + lines + text[match.start("end") :]
+
+
+def settle_card(folder: IncomingFolder, name: str) -> Card:
+    """The card of a folder, which is given one if it has none. What hubs call a card may lack our only required field,
+    the name; one of any other form is kept as a text beside ours.
+    """
+    path = folder.path / CARD
+    text = path.read_text(encoding="utf-8", errors="replace") if CARD in folder.files else ""
+    for candidate in (text, with_fields(text, {"name": name})):
+        try:
+            card = parse_card(candidate, CARD)
+        except CaffeError:
+            continue
+        if candidate != text:
+            folder.receive(CARD, [candidate.encode()], CARD)
+        return card
+    if text:
+        folder.receive(_OTHER_CARD, [text.encode()], CARD)
+        folder.tell(f"{name}: its {CARD} has no card that can be read, and is kept as {_OTHER_CARD}")
+    card = Card(name)
+    folder.receive(CARD, [card_text(card).encode()], CARD)
+    return card
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,11 @@ from caffe_proto.storage import temporary_folder, write_pieces
 from zoo.cards import CARD, Card, parse_card
 from zoo.model_folder import ModelFolder
 from zoo.names import find_folder
-from zoo.store.card_text import with_fields
 from zoo.store.errors import StoreError
-from zoo.store.file_kinds import is_kept, stored_name
 from zoo.store.hub import HubSource, upload
-from zoo.store.incoming_folder import hash_file
-from zoo.store.open_source import HUB
-from zoo.store.pull import expected_weights
+from zoo.store.incoming_folder import hash_file, is_kept, stored_name
+from zoo.store.pull import expected_weights, with_fields
+from zoo.store.sources import HUB
 
 _WHAT_TO_WRITE = (
     "begin it with a line of '---', `name: ...`, `summary: ...`, `license: ...`, a line of '---', and then what others "

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from caffe_proto.errors import CaffeError
 from caffe_proto.storage import remove_leftovers
+from zoo.store.download import PART
 from zoo.store.errors import StoreError
 from zoo.store.incoming_folder import hash_stored, is_partial
 from zoo.store.local_store import Store, open_stored
-from zoo.store.partial_file import PART
-from zoo.store.record import RECORD, StoredFile, StoreRecord
+from zoo.store.records import RECORD, StoredFile, StoreRecord
 
 
 @dataclass(frozen=True)

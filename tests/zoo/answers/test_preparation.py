@@ -23,11 +23,9 @@ from netdsl.data.writing.mean_image import write_mean
 from netdsl.pycaffe import TEST, Classifier, io
 from netdsl.pycaffe import Net as CaffeNet
 from tests.zoo.models import classifier, photo
-from zoo.answers.answer import AnswerSettings, Classes
+from zoo.answers.answer import AnswerSettings, Classes, Placement
 from zoo.answers.answerer import Answerer, AnswererRequest
-from zoo.answers.inputs import InputSettings, image_of, open_images
-from zoo.answers.placement import Placement
-from zoo.answers.preparation import LayerPreparation
+from zoo.answers.images import InputSettings, LayerPreparation, image_of, open_images
 from zoo.card_input import image_input, transform_of
 from zoo.cards import Channels, ImageInput
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from netdsl.solver import events
 from netdsl.solver.events import Output, TrainingProgress
-from zoo.logs.curves import TrainingCurves
+from zoo.logs.plots import TrainingCurves
 
 
 def test_small_changes_of_an_accuracy_and_of_a_loss_look_small() -> None:

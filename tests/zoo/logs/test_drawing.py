@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from zoo.logs.drawing import limits_of_losses, limits_of_scores
+from zoo.logs.plots import limits_of_losses, limits_of_scores
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.solver import events
-from zoo.logs.mlflow import MlflowWriter
+from zoo.logs.trackers import MlflowWriter
 
 
 def written(folder: Path, name: str) -> list[float]:

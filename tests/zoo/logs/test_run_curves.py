@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netdsl.distributed.record import RoundRecord
 from tests.zoo.logs.conftest import averaging
-from zoo.logs.run_curves import RunCurves
+from zoo.logs.summary import RunCurves
 
 
 def test_tests_are_placed_where_their_round_ended() -> None:

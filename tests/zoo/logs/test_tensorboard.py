@@ -9,7 +9,7 @@ from tensorboardX.record_writer import masked_crc32c
 
 from netdsl.solver import events
 from netdsl.solver.events import Output, TrainingProgress
-from zoo.logs.tensorboard import TensorBoardWriter
+from zoo.logs.trackers import TensorBoardWriter
 
 
 def scalars(folder: Path) -> dict[tuple[str, int], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zoo.report.confusion import ClassScores, ConfusedPair, Confusion
+from zoo.report.predictions import ClassScores, ConfusedPair, Confusion
 
 CONFUSION = Confusion.of(
     np.array([0, 0, 0, 1, 1, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 0, 0, 0]), ["cat", "dog", "eel", "fox"]

@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from zoo.report.pixels import is_image, pixels_of, png_of_pixels
+from zoo.report.pictures import is_image, pixels_of, png_of_pixels
 
 
 def test_a_png_has_the_pixels() -> None:

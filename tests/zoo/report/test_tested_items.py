@@ -13,9 +13,8 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.model import open_weights
 from tests.zoo.report.recorded import net, write_run
-from zoo.report.first_filters import first_filters
-from zoo.report.stated_net import stated_net
-from zoo.report.tested_items import predict_test_data
+from zoo.report.pictures import first_filters
+from zoo.report.predictions import predict_test_data, stated_net
 
 
 @pytest.fixture(scope="module")

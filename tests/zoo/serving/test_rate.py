@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zoo.serving.rate import RateLimit
+from zoo.serving.guard import RateLimit
 
 
 def test_a_client_may_ask_as_often_as_the_rate_says_and_others_too() -> None:

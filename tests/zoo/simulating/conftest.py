@@ -9,7 +9,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.digits import DigitsTask
-from zoo.simulating.trial import Trial
+from zoo.simulating.trials import Trial
 
 
 @pytest.fixture

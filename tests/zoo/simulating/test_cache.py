@@ -11,9 +11,8 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.module_net import Compute
-from zoo.simulating import cache as module
-from zoo.simulating.cache import TrialCache, key_of
-from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
+from zoo.simulating import trials as module
+from zoo.simulating.trials import AccuracyPoint, Trial, TrialCache, TrialOutcome, WorkerUsage, key_of
 
 OUTCOME = TrialOutcome((AccuracyPoint(0.1 + 0.2, 5, 1 / 3),), (WorkerUsage(5, 0.7, 0.1, 0.2, 40),), 1.1)
 
@@ -51,7 +50,7 @@ def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytes
     keys = {key_of(each) for each in (trial, *others)}
     assert len(keys) == 1 + len(others)
     assert key_of(replace(trial)) in keys
-    monkeypatch.setattr(module, "_code", lambda: "other sources")
+    monkeypatch.setattr(module, "_hash_of_code", lambda: "other sources")
     assert key_of(trial) not in keys
 
 

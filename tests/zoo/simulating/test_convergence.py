@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, TrainingSetup, iterations_needed
 from zoo.simulating.digits import DigitsTask
-from zoo.simulating.trial import AccuracyPoint, TrialOutcome
+from zoo.simulating.trials import AccuracyPoint, TrialCache, TrialOutcome
 
 QUESTION = ConvergenceExperiment(goal=0.8, seeds=3, task=DigitsTask(iterations=40))
 

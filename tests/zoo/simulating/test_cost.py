@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from zoo.simulating.cost import RATIOS, costs
-from zoo.simulating.speedup import Speedup
+from zoo.simulating.convergence import RATIOS, Speedup, costs
 
 
 def test_naive_parallelism_and_averaging_at_its_best_tau_are_the_papers_formulas() -> None:

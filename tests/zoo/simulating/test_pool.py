@@ -7,9 +7,7 @@ import pytest
 
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.errors import DataError
-from zoo.simulating.cache import TrialCache
-from zoo.simulating.pool import run_trials
-from zoo.simulating.trial import Trial
+from zoo.simulating.trials import Trial, TrialCache, run_trials
 
 
 def test_what_is_in_the_cache_is_not_trained_again_and_comes_in_order(trial: Trial, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
+from zoo.simulating.trials import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
 
 def test_what_is_kept_of_a_run_and_comes_back_from_json(trial: Trial) -> None:

@@ -16,10 +16,10 @@ from tests.zoo.store.file_server import FileServer
 from tests.zoo.store.test_pull import NET, SHA256, WEIGHTS, card
 from zoo.store.errors import DownloadError, StoreError
 from zoo.store.local_store import Store
-from zoo.store.lock_file import add_to_lock, read_lock
-from zoo.store.open_source import open_model_source
 from zoo.store.pull import PullRequest, pull, pull_locked
 from zoo.store.push import push
+from zoo.store.records import add_to_lock, read_lock
+from zoo.store.sources import open_model_source
 
 huggingface_hub = pytest.importorskip("huggingface_hub")
 constants = importlib.import_module("huggingface_hub.constants")

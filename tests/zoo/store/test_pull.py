@@ -17,13 +17,13 @@ from netdsl import Net
 from netdsl.model import open_model
 from tests.zoo.store.conftest import Told
 from tests.zoo.store.file_server import FileServer
-from zoo.names import find_folder, write_model
+from zoo.catalogue.writing import write_model
+from zoo.names import find_folder
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
-from zoo.store.gist_source import GistSource
 from zoo.store.local_store import Store
-from zoo.store.lock_file import add_to_lock, read_lock
-from zoo.store.open_source import open_model_source
 from zoo.store.pull import PulledModel, PullRequest, pull, pull_locked
+from zoo.store.records import add_to_lock, read_lock
+from zoo.store.sources import GistSource, open_model_source
 from zoo.store.transfers import ExpectedFile
 from zoo.store.upkeep import check_model
 
@@ -407,7 +407,7 @@ PULLING = """
 import sys
 from pathlib import Path
 from zoo.store.local_store import Store
-from zoo.store.open_source import open_model_source
+from zoo.store.sources import open_model_source
 from zoo.store.pull import PullRequest, pull
 from zoo.store.transfers import TransferSettings
 

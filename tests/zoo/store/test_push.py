@@ -10,12 +10,11 @@ from netdsl.errors import NetError
 from tests.zoo.store.conftest import Told
 from tests.zoo.store.test_pull import NET, SHA1, SHA256, WEIGHTS, card
 from zoo.cards import read_card
-from zoo.store.card_text import with_fields
 from zoo.store.errors import StoreError
 from zoo.store.local_store import Store
-from zoo.store.open_source import open_model_source
-from zoo.store.pull import PullRequest, pull
+from zoo.store.pull import PullRequest, pull, with_fields
 from zoo.store.push import push
+from zoo.store.sources import open_model_source
 
 FIELDS = {"summary": "A net.", "license": "mit"}
 

@@ -1,4 +1,4 @@
-"""The writer of runs for MLflow: parameters, metrics, and the model as an artifact."""
+"""Listeners that write a training run for programs that show runs: TensorBoard and MLflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from netdsl.errors import first_line
 from netdsl.solver.events import Event, SnapshotSaved, TestFinished, TrainingProgress, as_numbers
 
 FROM_ENVIRONMENT = "auto"  # as the address: what MLFLOW_TRACKING_URI says, or MLflow's own default
-
 _SETTINGS = {  # of MLflow, where the environment has none; a server that is gone must not hold a training up for long
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
@@ -27,6 +26,35 @@ _EXPERIMENT = "MLFLOW_EXPERIMENT_NAME"
 _LONGEST = 500  # characters of a parameter, of which MLflow takes no more
 _NOT_IN_NAMES = re.compile(r"[^\w\-. /]")
 _BATCH = 100  # parameters that MLflow takes at once
+
+
+class TensorBoardWriter:
+    """A listener that writes the events of a solver to a folder for TensorBoard."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._writer = _tensorboard().SummaryWriter(str(folder))
+
+    def __call__(self, event: Event) -> None:
+        """Write an event."""
+        if isinstance(event, TrainingProgress):
+            self._scalars(
+                "train", {"loss": event.loss, "rate": event.rate, **as_numbers(event.outputs)}, event.iteration
+            )
+        elif isinstance(event, TestFinished):
+            loss = {} if event.loss is None else {"loss": event.loss}
+            self._scalars(f"test{event.net or ''}", {**loss, **as_numbers(event.outputs)}, event.iteration)
+
+    def _scalars(self, group: str, values: dict[str, float], iteration: int) -> None:
+        for name, value in values.items():
+            self._writer.add_scalar(f"{group}/{name}", value, iteration)
+
+    def close(self) -> None:
+        """Write what is buffered and close the file."""
+        self._writer.close()
+
+
+def _tensorboard() -> Any:
+    return import_extra("tensorboardX", "logs", "TensorBoard's logs need tensorboardX")
 
 
 class MlflowWriter:
@@ -42,7 +70,7 @@ class MlflowWriter:
         parameters: Mapping[str, str],
         note: Callable[[str], object] = lambda text: None,
     ) -> None:
-        self._library, self._note = _library(), note
+        self._library, self._note = _mlflow(), note
         self._model: Path | None = None
         try:
             self._client = self._library.MlflowClient(None if address == FROM_ENVIRONMENT else address)
@@ -113,7 +141,7 @@ def _metric_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name)
 
 
-def _library() -> Any:
+def _mlflow() -> Any:
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     return import_extra("mlflow", "mlflow", "writing to MLflow needs mlflow")

@@ -1,14 +1,18 @@
-"""The images that a user names: files, folders, patterns, standard input, and data sets of all kinds."""
+"""The images that a model is asked about: opened by what a user names, and prepared for its net."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
 from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
 from netdsl.data.sources.file_errors import file_errors
@@ -16,16 +20,23 @@ from netdsl.data.sources.folder import is_image_file
 from netdsl.data.sources.listing import read_bytes
 from netdsl.data.sources.open_source import has_kind_prefix, open_source, with_split
 from netdsl.data.sources.source import DataSplit, NamedItems, Source
+from netdsl.data.transforms.channels import in_color
 from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.transforms.image_settings import crop_of, describe, resize_of
+from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
-from zoo.answers.placement import Numbers
+from zoo.answers.answer import ImageSize, Numbers, Placement
+from zoo.cards import Channels
 
 STANDARD_INPUT = "-"
 
-_LARGEST = 1 << 28  # bytes of standard input
+_LARGEST_INPUT = 1 << 28  # bytes of standard input
 _FOLDERS = ("folder", "images")  # kinds of data sets whose files are images: all of them count, labels or not
 _WILD = frozenset("*?[")
+
+_SEED = 0  # of the interpolation, where `resize_param` has several
 
 
 @dataclass(frozen=True)
@@ -80,9 +91,9 @@ class StandardInput:
     @cached_property
     def _data(self) -> bytes:
         with file_errors("standard input"):
-            data = self._stdin.read(_LARGEST + 1)
-        if len(data) > _LARGEST:
-            raise DataError(f"standard input: is longer than {_LARGEST:,} bytes; name a file instead")
+            data = self._stdin.read(_LARGEST_INPUT + 1)
+        if len(data) > _LARGEST_INPUT:
+            raise DataError(f"standard input: is longer than {_LARGEST_INPUT:,} bytes; name a file instead")
         if not data:
             raise DataError("standard input: is empty; it takes the bytes of one image")
         return data
@@ -133,12 +144,14 @@ def open_images(name: str, settings: InputSettings) -> Source:
         return StandardInput(settings.stdin, settings.color)
     if names_annotated_set(name):
         return MarkedImages(open_annotated_set(name), settings.color)
-    if has_kind_prefix(name) or _kind(path) not in (None, *_FOLDERS):
-        return _data_set(name, settings)
+    if has_kind_prefix(name) or _kind_of_data_set(path) not in (None, *_FOLDERS):
+        return _open_data_set(name, settings)
     if path.is_dir():
-        return ImageFiles(_not_empty(_below(path), name, "has no images, here or in folders below"), settings.color)
+        return ImageFiles(
+            _not_empty(_images_below(path), name, "has no images, here or in folders below"), settings.color
+        )
     if _WILD.intersection(name) and not path.exists():
-        return ImageFiles(_not_empty(_matching(path), name, "no file has such a name"), settings.color)
+        return ImageFiles(_not_empty(_files_matching(path), name, "no file has such a name"), settings.color)
     return ImageFiles([name], settings.color)
 
 
@@ -150,7 +163,7 @@ def image_name(source: Source, index: int, name: str) -> str:
     return f"{name}:{own or index}"
 
 
-def _kind(path: Path) -> str | None:
+def _kind_of_data_set(path: Path) -> str | None:
     """The kind of data set that a path is; None for single images and for what isn't there."""
     if not path.exists() or (path.is_file() and is_image_file(path)):
         return None
@@ -160,13 +173,13 @@ def _kind(path: Path) -> str | None:
         return None
 
 
-def _data_set(name: str, settings: InputSettings) -> Source:
+def _open_data_set(name: str, settings: InputSettings) -> Source:
     column = settings.columns.get(settings.blob, settings.blob)
     blob = BlobColumn(settings.blob, column, color=settings.color)
     return open_source(name, color=settings.color, blobs=[blob])
 
 
-def _below(folder: Path) -> list[str]:
+def _images_below(folder: Path) -> list[str]:
     """The images in a folder and below it, in order; hidden files and folders are left out."""
     found = []
     for path, folders, names in os.walk(folder):
@@ -176,7 +189,7 @@ def _below(folder: Path) -> list[str]:
     return found
 
 
-def _matching(pattern: Path) -> list[str]:
+def _files_matching(pattern: Path) -> list[str]:
     try:
         paths = sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
     except ValueError as problem:
@@ -194,3 +207,91 @@ def image_of(item: tuple[Any, ...]) -> Numbers:
     """The image of a source's item, which may have a label and more behind it."""
     image: Numbers = item[0]
     return image
+
+
+@dataclass(frozen=True)
+class PreparedImage:
+    """A net's input for an image, where it lies in it, and, if somebody is going to draw on it, the image."""
+
+    values: Numbers
+    placement: Placement
+    image: Numbers | None = None
+
+
+class Preparation(ABC):
+    """A preparation of images, whose channels get the net's order; `size` is that of most of them."""
+
+    size: ImageSize
+
+    def __init__(self, channels: Channels) -> None:
+        self.channels = channels
+
+    @property
+    def color(self) -> Color:
+        """What image files are decoded to."""
+        return Color.GRAY if self.channels is Channels.GRAY else Color.COLOR
+
+    def __call__(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
+        """The input for an image of channels, height, width in the order blue, green, red; `keep` keeps the image."""
+        try:
+            pixels = in_color(image, self.color)
+            if self.channels is Channels.RGB:
+                pixels = pixels[::-1]
+            values, placement = self._prepared(pixels)
+        except DataError as problem:
+            raise DataError(f"{where}: {problem}") from None
+        return PreparedImage(values, placement, image if keep else None)
+
+    def __str__(self) -> str:
+        return f"{self.channels.value} with values from 0 to 255, {self._described()}"
+
+    @abstractmethod
+    def _prepared(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+        """The input for pixels, and where the image lies in it."""
+
+    @abstractmethod
+    def _described(self) -> str:
+        """What is done to values and sizes, in words."""
+
+
+class LayerPreparation(Preparation):
+    """A preparation of images by the settings of a data layer, which resize or crop them.
+
+    The settings are for images whose channels have the order that the net takes.
+    """
+
+    def __init__(self, settings: pb.TransformationParameter, channels: Channels) -> None:
+        super().__init__(channels)
+        self._settings = settings
+        self._transform = Transform(settings, train=False)
+        resized = resize_of(settings)
+        size = crop_of(settings) or resized
+        assert size is not None
+        self.size = ImageSize(*size)
+        if resized is not None:
+            self._transform.shape(1, *resized)  # says if the crop is larger
+
+    def _prepared(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+        own = ImageSize(*pixels.shape[1:])
+        placement = Placement(own, ImageSize(*(resize_of(self._settings) or own)), self.size)
+        return self._transform(pixels, np.random.default_rng(_SEED)), placement
+
+    def _described(self) -> str:
+        return describe(self._settings)
+
+
+class ShortSidePreparation(Preparation):
+    """A preparation of images that keep their proportions, with one length of the shorter side."""
+
+    def __init__(self, sizing: ShortSide, channels: Channels) -> None:
+        super().__init__(channels)
+        self._sizing = sizing
+        self.size = ImageSize(round(sizing.length), round(sizing.longest))
+
+    def _prepared(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+        values, scale = self._sizing(pixels)
+        size = ImageSize(*values.shape[1:])
+        return values, Placement(ImageSize(*pixels.shape[1:]), size, size, scale)
+
+    def _described(self) -> str:
+        return str(self._sizing)

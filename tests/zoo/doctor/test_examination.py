@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from zoo.doctor.probe_runs import Outcome, run_probes
+from zoo.doctor.examination import run_probes
+from zoo.doctor.results import Outcome
 
 BROKEN = {
     "raising": "raise OSError('libraising.so: cannot open shared object file')",
