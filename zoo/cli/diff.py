@@ -15,9 +15,7 @@ from caffe_proto.files import read
 from netdsl.formats import model_files
 from zoo.cli import options
 from zoo.cli.console import PipedConsole
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import ExitCode, print_json, progress_bar
 from zoo.cli.upgrade import upgrade
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from textwrap import wrap
 import click
 
 from zoo.cli import options
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import print_json, stdout_is_terminal
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import ExitCode, print_json, progress_bar, stdout_is_terminal
 from zoo.doctor.examination import Examination
 from zoo.doctor.results import CheckResult, Verdict, is_healthy
 

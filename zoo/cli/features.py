@@ -8,8 +8,7 @@ import click
 
 from netdsl.solver.events import Event, Notice
 from zoo.cli import options, table_options
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.training_display import tell
 
 

@@ -17,11 +17,9 @@ from netdsl.solver.events import Listener, SnapshotSaved
 from zoo.backends import TRAINING
 from zoo.cli import options
 from zoo.cli.devices import training_devices
-from zoo.cli.output import complain, print_json
-from zoo.cli.progress_bar import progress_bar
-from zoo.cli.signals import signal_actions
+from zoo.cli.output import complain, print_json, progress_bar
 from zoo.cli.table_options import backend_of
-from zoo.cli.training_display import TrainingDisplay
+from zoo.cli.training_display import TrainingDisplay, signal_actions
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
-from zoo.cli.output import complain, print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import complain, print_json, progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from rich.table import Table
 from netdsl.solver.events import BatchTested, Event, Notice, Output, WeightsLoaded, as_numbers
 from zoo.cli import options, shapes, table_options
 from zoo.cli.console import table_console
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.training_display import tell
 
 if TYPE_CHECKING:

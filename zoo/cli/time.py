@@ -15,8 +15,7 @@ from netdsl.net.graph import Phase
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
 from zoo.cli.devices import devices_of
-from zoo.cli.output import print_json, stdout_is_terminal
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar, stdout_is_terminal
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:

@@ -19,10 +19,8 @@ from zoo.backends import TRAINING, Backend
 from zoo.cli import options
 from zoo.cli.devices import training_devices
 from zoo.cli.output import complain, print_json
-from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
-from zoo.cli.training_display import TrainingDisplay
-from zoo.cli.training_result import TrainingResult
+from zoo.cli.training_display import TrainingDisplay, TrainingResult, signal_actions
 from zoo.names import solver_of
 from zoo.worker_count import WorkerCount
 

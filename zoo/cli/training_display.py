@@ -1,14 +1,21 @@
-"""The display of training: lines for events and, on a terminal, a progress bar."""
+"""A training at a terminal: what it shows, what a script gets of it, and the signals that stop or save it."""
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from caffe_proto.errors import few
+from netdsl.solver.action import Action
 from netdsl.solver.events import (
     DataOpened,
     DebugInfo,
@@ -21,9 +28,9 @@ from netdsl.solver.events import (
     TrainingProgress,
     TrainingStarted,
     WeightsLoaded,
+    as_numbers,
 )
-from zoo.cli.output import complain, stdout_is_terminal
-from zoo.cli.progress_bar import can_show_bars
+from zoo.cli.output import can_show_bars, complain, stdout_is_terminal
 
 _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
@@ -53,7 +60,7 @@ class TrainingDisplay:
         self._held_out, self._quiet = held_out, quiet
         self._items, self._loss = 0, ""
         self._start_time, self._start_iteration = time.monotonic(), 0
-        self._bar = _bar() if can_show_bars() else None
+        self._bar = _training_bar() if can_show_bars() else None
         self._task = None if self._bar is None else self._bar.add_task("", total=None, detail="")
         if self._bar is not None:
             self._bar.start()
@@ -120,7 +127,7 @@ def data_line(data: DataOpened) -> str:
     return f"{'tests' if data.tests else 'trains'} on {data.source}: {items}{names}"
 
 
-def _bar() -> Progress:
+def _training_bar() -> Progress:
     columns = (
         TextColumn("training"),
         BarColumn(),
@@ -145,3 +152,79 @@ def _single_values(outputs: tuple[Output, ...]) -> str:
     """The outputs of one value as text; larger blobs are left out."""
     single = [f"{output.name} {output.values[0]:.4g}" for output in outputs if len(output.values) == 1]
     return f"  ({', '.join(single)})" if single else ""
+
+
+class TrainingResult:
+    """A listener that keeps the last of everything: loss, tests of each net, snapshot."""
+
+    def __init__(self) -> None:
+        self._net, self._iteration, self._last = "", 0, 0
+        self._loss: float | None = None
+        self._data: list[dict[str, object]] = []
+        self._weights: list[str] = []
+        self._tests: dict[int, dict[str, object]] = {}
+        self._snapshot: dict[str, object] | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Keep what an event tells."""
+        match event:
+            case DataOpened():
+                self._data.append({"source": event.source, "items": event.items, "tests": event.tests})
+            case WeightsLoaded():
+                self._weights.append(str(event.report))
+            case TrainingStarted():
+                self._net, self._iteration, self._last = event.net, event.iteration, event.last
+            case IterationFinished():
+                self._iteration = event.iteration
+            case TrainingProgress():
+                self._loss = event.loss
+            case TestFinished():
+                outputs = dict(as_numbers(event.outputs))
+                test: dict[str, object] = {"iteration": event.iteration, "loss": event.loss, "outputs": outputs}
+                classes = {str(each.label): each.value for each in event.classes}
+                self._tests[event.net] = {**test, **({"classes": classes} if classes else {})}
+            case SnapshotSaved():
+                self._snapshot = {
+                    "iteration": event.iteration,
+                    "model": str(event.model),
+                    "state": str(event.state),
+                }
+
+    def plain(self, run: Path | None) -> dict[str, Any]:
+        """Everything as JSON; `run` is the folder of a run that has one."""
+        return {
+            "net": self._net,
+            "iteration": self._iteration,
+            "finished": self._iteration >= self._last,
+            "loss": self._loss,
+            "tests": [test for _, test in sorted(self._tests.items())],
+            "snapshot": self._snapshot,
+            "data": self._data,
+            "weights": self._weights,
+            "run": None if run is None else str(run),
+        }
+
+
+@contextmanager
+def signal_actions(on_interrupt: Action, on_hangup: Action) -> Iterator[Callable[[], Action]]:
+    """A function that returns the actions of the signals that came, one at each call; that of SIGTERM is to stop.
+
+    A second signal to stop ends the program at once, if the first one's action hasn't been returned yet.
+    """
+    actions = {signal.SIGINT: on_interrupt, signal.SIGTERM: Action.STOP, signal.SIGHUP: on_hangup}
+    pending: list[Action] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGHUP and Action.STOP in pending:
+            raise KeyboardInterrupt
+        pending.append(actions[signal.Signals(number)])
+
+    def next_action() -> Action:
+        return pending.pop(0) if pending else Action.NONE
+
+    previous_handlers = {number: signal.signal(number, handle) for number in actions}
+    try:
+        yield next_action
+    finally:
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options, shapes
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import complain, print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import ExitCode, complain, print_json, progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
