@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,16 +37,6 @@ _FOLDERS = ("folder", "images")  # kinds of data sets whose files are images: al
 _WILD = frozenset("*?[")
 
 _SEED = 0  # of the interpolation, where `resize_param` has several
-
-
-@dataclass(frozen=True)
-class InputSettings:
-    """What images are decoded to, the blob that they are for, and the columns of blobs in tables."""
-
-    color: Color
-    blob: str
-    columns: Mapping[str, str]
-    stdin: BinaryIO
 
 
 class ImageFiles:
@@ -89,7 +79,7 @@ class StandardInput:
         return STANDARD_INPUT
 
     @cached_property
-    def _data(self) -> bytes:
+    def _image_bytes(self) -> bytes:
         with file_errors("standard input"):
             data = self._stdin.read(_LARGEST_INPUT + 1)
         if len(data) > _LARGEST_INPUT:
@@ -100,7 +90,7 @@ class StandardInput:
 
     def fetch(self, index: int) -> bytes:
         """The bytes."""
-        return self._data
+        return self._image_bytes
 
     def item(self, fetched: bytes) -> tuple[Numbers, ...]:
         """The image."""
@@ -137,22 +127,23 @@ class MarkedImages:
         """Do nothing, since no file stays open."""
 
 
-def open_images(name: str, settings: InputSettings) -> Source:
-    """The images of a file, a folder with all below it, a pattern such as 'photos/*.jpg', a data set, or '-'."""
+def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
+    """The images of a file, a folder with all below it, a pattern such as 'photos/*.jpg', a data set, or '-'.
+
+    They are decoded as the blob has them, which has a column in tables.
+    """
     path = Path(name)
     if name == STANDARD_INPUT:
-        return StandardInput(settings.stdin, settings.color)
+        return StandardInput(stdin, blob.color)
     if names_annotated_set(name):
-        return MarkedImages(open_annotated_set(name), settings.color)
+        return MarkedImages(open_annotated_set(name), blob.color)
     if has_kind_prefix(name) or _kind_of_data_set(path) not in (None, *_FOLDERS):
-        return _open_data_set(name, settings)
+        return open_source(name, color=blob.color, blobs=[blob])
     if path.is_dir():
-        return ImageFiles(
-            _not_empty(_images_below(path), name, "has no images, here or in folders below"), settings.color
-        )
+        return ImageFiles(_not_empty(_images_below(path), name, "has no images, here or in folders below"), blob.color)
     if _WILD.intersection(name) and not path.exists():
-        return ImageFiles(_not_empty(_files_matching(path), name, "no file has such a name"), settings.color)
-    return ImageFiles([name], settings.color)
+        return ImageFiles(_not_empty(_files_matching(path), name, "no file has such a name"), blob.color)
+    return ImageFiles([name], blob.color)
 
 
 def image_name(source: Source, index: int, name: str) -> str:
@@ -171,12 +162,6 @@ def _kind_of_data_set(path: Path) -> str | None:
         return with_split(str(path), DataSplit.TEST).partition(":")[0]
     except DataError:
         return None
-
-
-def _open_data_set(name: str, settings: InputSettings) -> Source:
-    column = settings.columns.get(settings.blob, settings.blob)
-    blob = BlobColumn(settings.blob, column, color=settings.color)
-    return open_source(name, color=settings.color, blobs=[blob])
 
 
 def _images_below(folder: Path) -> list[str]:
@@ -237,20 +222,20 @@ class Preparation(ABC):
             pixels = in_color(image, self.color)
             if self.channels is Channels.RGB:
                 pixels = pixels[::-1]
-            values, placement = self._prepared(pixels)
+            values, placement = self._prepared_pixels(pixels)
         except DataError as problem:
             raise DataError(f"{where}: {problem}") from None
         return PreparedImage(values, placement, image if keep else None)
 
     def __str__(self) -> str:
-        return f"{self.channels.value} with values from 0 to 255, {self._described()}"
+        return f"{self.channels.value} with values from 0 to 255, {self._described_changes()}"
 
     @abstractmethod
-    def _prepared(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+    def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
         """The input for pixels, and where the image lies in it."""
 
     @abstractmethod
-    def _described(self) -> str:
+    def _described_changes(self) -> str:
         """What is done to values and sizes, in words."""
 
 
@@ -271,12 +256,12 @@ class LayerPreparation(Preparation):
         if resized is not None:
             self._transform.shape(1, *resized)  # says if the crop is larger
 
-    def _prepared(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+    def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
         own = ImageSize(*pixels.shape[1:])
         placement = Placement(own, ImageSize(*(resize_of(self._settings) or own)), self.size)
         return self._transform(pixels, np.random.default_rng(_SEED)), placement
 
-    def _described(self) -> str:
+    def _described_changes(self) -> str:
         return describe(self._settings)
 
 
@@ -288,10 +273,10 @@ class ShortSidePreparation(Preparation):
         self._sizing = sizing
         self.size = ImageSize(round(sizing.length), round(sizing.longest))
 
-    def _prepared(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+    def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
         values, scale = self._sizing(pixels)
         size = ImageSize(*values.shape[1:])
         return values, Placement(ImageSize(*pixels.shape[1:]), size, size, scale)
 
-    def _described(self) -> str:
+    def _described_changes(self) -> str:
         return str(self._sizing)

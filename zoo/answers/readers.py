@@ -239,23 +239,23 @@ class NetOutput:
         return edge
 
     @property
-    def _layer(self) -> Layer:
+    def _answer_layer(self) -> Layer:
         return _maker_of(self.subgraph.built, self.edge)
 
     @property
-    def _shape(self) -> Shape:
+    def _answer_shape(self) -> Shape:
         return self.subgraph.built.shapes[self.edge]
 
     @property
     def labels(self) -> int | None:
         """How many labels there are, the background among them; None if nothing says it."""
-        if isinstance(self._layer, MakesDetections):
-            return self._layer.label_count()
-        if isinstance(self._layer, MakesRegions):
+        if isinstance(self._answer_layer, MakesDetections):
+            return self._answer_layer.label_count()
+        if isinstance(self._answer_layer, MakesRegions):
             return self.subgraph.built.shapes[self.subgraph.outputs[self.blobs[1]]][1]
-        if isinstance(self._layer, MakesIndices) and self._layer.makes_indices():
+        if isinstance(self._answer_layer, MakesIndices) and self._answer_layer.makes_indices():
             return None
-        return self._shape[1] if len(self._shape) > 1 else None
+        return self._answer_shape[1] if len(self._answer_shape) > 1 else None
 
     def names(self, names: Sequence[str]) -> ClassNames | None:
         """The names of labels, to which that of the background is added where only classes have one; None if they are
@@ -263,15 +263,15 @@ class NetOutput:
         """
         if not names or self.labels in (None, len(names)):
             return ClassNames(tuple(names))
-        background = self._layer.background() if isinstance(self._layer, MakesDetections) else None
-        background = 0 if isinstance(self._layer, MakesRegions) else background
+        background = self._answer_layer.background() if isinstance(self._answer_layer, MakesDetections) else None
+        background = 0 if isinstance(self._answer_layer, MakesRegions) else background
         if background is None or self.labels != len(names) + 1:
             return None
         return ClassNames((*names[:background], "background", *names[background:]))
 
     def reader(self, names: ClassNames, size: ImageSize) -> OutputReader:
         """What reads the answer of a net whose images have this size."""
-        layer, shape = self._layer, self._shape
+        layer, shape = self._answer_layer, self._answer_shape
         if isinstance(layer, MakesDetections):
             return DetectionReader(self.edge, names)
         if isinstance(layer, MakesRegions):

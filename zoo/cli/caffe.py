@@ -179,11 +179,11 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    with _allowing(flags.allow_python), _in_dialect(flags.dialect):
+    with _allowing_modules(flags.allow_python), _naming_dialect(flags.dialect):
         _COMMANDS[commands[0]](flags)
 
 
-def _allowing(modules: str) -> AbstractContextManager[None]:
+def _allowing_modules(modules: str) -> AbstractContextManager[None]:
     """Let the Python layers of these modules run."""
     if not modules:
         return nullcontext()
@@ -192,7 +192,7 @@ def _allowing(modules: str) -> AbstractContextManager[None]:
     return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
 
 
-def _in_dialect(name: str) -> AbstractContextManager[None]:
+def _naming_dialect(name: str) -> AbstractContextManager[None]:
     """Name the dialect of the nets that are opened."""
     if not name:
         return nullcontext()

@@ -308,7 +308,7 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
 
 
 def _print_summary(source: str, summary: SourceSummary, sheet: str | None) -> None:
-    items = f"{summary.items:,} item{'' if summary.items == 1 else 's'}"
+    items = counted(summary.items, "item")
     names = f", {len(summary.classes)} classes ({few(summary.classes, _SHOWN_CLASSES)})" if summary.classes else ""
     click.echo(f"{source}: {items}{names}")
     for number, tops in enumerate(summary.arrays):

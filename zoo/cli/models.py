@@ -127,7 +127,7 @@ def import_command(
     Running the program gives exactly the same net, without its weights.
     """
     if not as_dsl:
-        _write_files(model, output, classes, as_json=as_json)
+        _write_model_files(model, output, classes, as_json=as_json)
         return
     if classes is not None:
         raise click.UsageError("--classes is for the files of a model; leave out --as-dsl.")
@@ -151,7 +151,7 @@ def import_command(
         click.echo(program, nl=False)
 
 
-def _write_files(model: str, output: str | None, classes: str | None, *, as_json: bool) -> None:
+def _write_model_files(model: str, output: str | None, classes: str | None, *, as_json: bool) -> None:
     from netdsl.data.sources.annotations.open_annotated import class_names_of
     from zoo.catalogue.writing import write_model
 

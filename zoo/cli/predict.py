@@ -195,7 +195,7 @@ def _print_answers(what: _ImageOptions) -> int:
     from netdsl.prediction.captions import CaptionSettings
     from netdsl.prediction.invalid_rows import InvalidRows
     from zoo.answers.answer import AnswerSettings
-    from zoo.answers.answerer import Answerer, AnswererRequest, ImagesRequest, answer_images
+    from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
     from zoo.answers.readers import CaptionReader
 
     asked = AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary, what.features_net)
@@ -203,14 +203,22 @@ def _print_answers(what: _ImageOptions) -> int:
     if what.for_writing and answerer.reads is not CaptionReader:
         raise click.UsageError(f"{what.for_writing} is for texts and captions, and {what.model} writes no captions.")
     invalid = InvalidRows(what.invalid or "skip")
-    inputs = answerer.input_settings(what.columns, sys.stdin.buffer)
     threshold = THRESHOLD if what.threshold is None else what.threshold
     length = WORDS if what.length is None else what.length
     captions = CaptionSettings(length, what.beam or 1, what.temperature or 0.0, what.seed or 0)
     settings = AnswerSettings(what.top or TOP, threshold, captions)
-    request = ImagesRequest(what.inputs, inputs, settings, invalid, draws=what.draw is not None)
     with _shown_answers(what, answerer, keeps=invalid is InvalidRows.KEEP) as show:
-        broken = answer_images(answerer, request, show, _bar_beside_answers(what))
+        broken = answer_images(
+            answerer,
+            what.inputs,
+            settings,
+            show,
+            _bar_beside_answers(what),
+            columns=what.columns,
+            stdin=sys.stdin.buffer,
+            invalid=invalid,
+            draws=what.draw is not None,
+        )
     if what.output is not None:
         click.echo(f"wrote {what.output}")
     return broken

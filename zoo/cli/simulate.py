@@ -17,7 +17,6 @@ from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options, simulation_options
 from zoo.cli.output import complain, print_json
 from zoo.cli.simulation_options import COUNT
-from zoo.names import solver_of
 
 if TYPE_CHECKING:
     from zoo.simulating.estimate import SpeedupEstimate
@@ -231,15 +230,13 @@ def run_command(
     with one, and print when each reaches which accuracy, and what it spends its time on. Without --accuracy both train
     to the end, and are compared by the best accuracy that both reach.
     """
-    if (model is None) == (solver is None):
-        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
+    options.check_model_or_solver(model, solver)
     from netdsl.distributed.run import Run
     from netdsl.distributed.strategies.settings import parse
-    from netdsl.solver.settings import read_settings
     from zoo.simulating.estimate import SimulatedCluster, estimate_speedup
     from zoo.training import holds_out, with_data
 
-    param, folder = (read_settings(solver), Path(solver).parent) if solver is not None else solver_of(str(model))
+    param, folder = options.solver_settings(model, solver)
     if data is not None:
         if holds_out(param, data, None):
             complain(f"every tenth item of {data} is held out for tests")
@@ -304,11 +301,11 @@ def _print_figure(figure: DrawnFigure, *, as_json: bool) -> None:
         _print_table(figure.table)
         return
     heads, *rows = figure.table
-    cells = [dict(zip(heads, map(_cell, row), strict=True)) for row in rows]
+    cells = [dict(zip(heads, map(_json_cell, row), strict=True)) for row in rows]
     print_json({"files": [str(file) for file in figure.files], "rows": cells})
 
 
-def _cell(text: str) -> str | float:
+def _json_cell(text: str) -> str | float:
     """A table's cell: a number, if it is one."""
     try:
         return float(text)

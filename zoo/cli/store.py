@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options
-from zoo.cli.output import complain, print_json, progress_bar
+from zoo.cli.output import complain, counted, print_json, progress_bar
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -126,9 +126,8 @@ def _print_pulled(models: list[PulledModel], *, as_json: bool) -> None:
         )
         return
     for model in models:
-        count = len(model.record.files)
         how = "is stored" if model.is_new else "is stored already"
-        what = f"{count} file{'' if count == 1 else 's'}, {_readable_size(model.record.size)}"
+        what = f"{counted(len(model.record.files), 'file')}, {_readable_size(model.record.size)}"
         click.echo(f"{model.record.name} {how}: {what}, in {model.folder}")
 
 

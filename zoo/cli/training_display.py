@@ -30,7 +30,7 @@ from netdsl.solver.events import (
     WeightsLoaded,
     as_numbers,
 )
-from zoo.cli.output import can_show_bars, complain, stdout_is_terminal
+from zoo.cli.output import can_show_bars, complain, counted, stdout_is_terminal
 
 _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
@@ -69,38 +69,40 @@ class TrainingDisplay:
         """Show an event."""
         match event:
             case WeightsLoaded():
-                self._print(_weights_line(event))
+                self._print_line(_weights_line(event))
             case DataOpened():
-                self._print(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
+                self._print_line(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
             case TrainingStarted():
                 self._items = event.items
                 self._start_time, self._start_iteration = time.monotonic(), event.iteration
                 if self._bar is not None and self._task is not None:
                     self._bar.update(self._task, total=event.last, completed=event.iteration)
-                self._print(f"training {event.net or 'a net'} from iteration {event.iteration}")
+                self._print_line(f"training {event.net or 'a net'} from iteration {event.iteration}")
             case IterationFinished():
-                self._step(event.iteration)
+                self._move_bar(event.iteration)
             case TrainingProgress():
                 self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
                 speed = self._speed(event.iteration)
-                self._print(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
+                self._print_line(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
             case DebugInfo():
                 for magnitude in event.magnitudes:
                     kind = "gradient of " if magnitude.gradient else ""
                     blob = f"blob {magnitude.blob}" if magnitude.is_param else f"top {magnitude.blob}"
-                    self._print(f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}")
+                    self._print_line(
+                        f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}"
+                    )
             case TestFinished():
                 name = f"test {event.net}" if event.net else "test"
                 loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
-                self._print(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
+                self._print_line(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
                 for each in event.classes:
-                    self._print(f"iteration {event.iteration}  {name}, class {each.label}: {each.value:.4g}")
+                    self._print_line(f"iteration {event.iteration}  {name}, class {each.label}: {each.value:.4g}")
             case SnapshotSaved():
-                self._print(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
+                self._print_line(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
             case Notice():
                 complain(event.text)
 
-    def _step(self, iteration: int) -> None:
+    def _move_bar(self, iteration: int) -> None:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=iteration, detail=self._loss + self._speed(iteration))
 
@@ -108,7 +110,7 @@ class TrainingDisplay:
         done, seconds = iteration - self._start_iteration, time.monotonic() - self._start_time
         return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
 
-    def _print(self, line: str) -> None:
+    def _print_line(self, line: str) -> None:
         if not self._quiet:
             click.echo(line)
 
@@ -120,11 +122,10 @@ class TrainingDisplay:
 
 def data_line(data: DataOpened) -> str:
     """What a net reads, in a line."""
-    items = f"{data.items:,} item{'' if data.items == 1 else 's'}"
     count = len(data.classes)
     kind = f"a vocabulary of {count}" if data.vocabulary else f"{count} class{'' if count == 1 else 'es'}"
     names = f", {kind} ({few(data.classes, _SHOWN)})" if count else ""
-    return f"{'tests' if data.tests else 'trains'} on {data.source}: {items}{names}"
+    return f"{'tests' if data.tests else 'trains'} on {data.source}: {counted(data.items, 'item')}{names}"
 
 
 def _training_bar() -> Progress:

@@ -35,12 +35,12 @@ def torch() -> dict[str, Any]:
         "version": library.__version__,
         "built_for": f"CUDA {library.version.cuda}" if library.version.cuda else f"ROCm {hip}" if hip else "",
         "threads": library.get_num_threads(),
-        "gpus": [_gpu(index) for index in range(count)],
+        "gpus": [_probe_gpu(index) for index in range(count)],
         "no_gpu": next(iter(reasons), ""),
     }
 
 
-def _gpu(index: int) -> dict[str, Any]:
+def _probe_gpu(index: int) -> dict[str, Any]:
     """A GPU: its memory in bytes, and why it doesn't compute, if it doesn't."""
     import torch as library
 
@@ -108,11 +108,11 @@ def main() -> None:
     sys.stdout = sys.stderr  # what libraries print is no outcome
     warnings.simplefilter("ignore")
     for name, *arguments in json.loads(sys.argv[1]):
-        output.write(json.dumps(_outcome(PROBES[name], arguments)) + "\n")
+        output.write(json.dumps(_outcome_of(PROBES[name], arguments)) + "\n")
         output.flush()  # the next one may end the process
 
 
-def _outcome(probe: Callable[..., Any], arguments: list[str]) -> dict[str, Any]:
+def _outcome_of(probe: Callable[..., Any], arguments: list[str]) -> dict[str, Any]:
     try:
         return {"result": probe(*arguments)}
     except (Exception, SystemExit) as problem:  # a package may raise anything when it is imported

@@ -147,17 +147,17 @@ class _Collector:
     def collect(self, assumed: dict[str, Shape]) -> NetBoxes:
         """All boxes and wires."""
         for node in self._graph.nodes:
-            self._add(node, type_of(node, LAYERS))
+            self._add_node(node, type_of(node, LAYERS))
         blobs = self._graph.blobs
         wires = [BlobWire(blobs[edge], self._maker[edge], tuple(boxes)) for edge, boxes in self._readers.items()]
         return NetBoxes(self._graph.net.name, self._graph.phase, tuple(self._boxes), tuple(wires), assumed)
 
-    def _add(self, node: Node, kind: type[Layer] | None) -> None:
-        host = self._host(node, kind)
+    def _add_node(self, node: Node, kind: type[Layer] | None) -> None:
+        host = self._box_to_fold_into(node, kind)
         if host is not None:
             box = self._boxes[host]
             folded = (*box.folded, f"{node.layer.name} ({node.layer.type})")
-            self._boxes[host] = replace(box, folded=folded, tops=self._tops(node))
+            self._boxes[host] = replace(box, folded=folded, tops=self._top_shapes(node))
             self._maker[node.tops[0]] = host
             return
         index = len(self._boxes)
@@ -165,10 +165,10 @@ class _Collector:
             self._readers.setdefault(edge, []).append(index)
         self._maker.update(dict.fromkeys(node.tops, index))
         layer = node.layer
-        settings = _settings(layer, kind)
-        self._boxes.append(LayerBox(layer.name, layer.type, kind_of(node, kind), settings, tops=self._tops(node)))
+        settings = _stated_settings(layer, kind)
+        self._boxes.append(LayerBox(layer.name, layer.type, kind_of(node, kind), settings, tops=self._top_shapes(node)))
 
-    def _host(self, node: Node, kind: type[Layer] | None) -> int | None:
+    def _box_to_fold_into(self, node: Node, kind: type[Layer] | None) -> int | None:
         """The box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
         if kind is None or not usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
             return None
@@ -179,7 +179,7 @@ class _Collector:
         has_one_top = len(self._boxes[host].tops) == 1 or not self._shapes
         return host if is_alone and has_one_top and self._boxes[host].kind is not LayerKind.DATA else None
 
-    def _tops(self, node: Node) -> tuple[str, ...]:
+    def _top_shapes(self, node: Node) -> tuple[str, ...]:
         if not self._shapes:
             return ()
         shapes = [_TIMES.join(map(str, self._shapes[edge])) or "1 value" for edge in node.tops]
@@ -187,20 +187,20 @@ class _Collector:
         return tuple(name + shape for name, shape in zip(names, shapes, strict=True))
 
 
-def _settings(layer: pb.LayerParameter, kind: type[Layer] | None) -> tuple[str, ...]:
+def _stated_settings(layer: pb.LayerParameter, kind: type[Layer] | None) -> tuple[str, ...]:
     """The first settings that a layer states as numbers or words; what is a message, such as a filler, is left out."""
     if kind is None or kind.config is None:
         return ()
     message: Message = getattr(layer, settings_field(kind.config))
     stated = [
-        f"{setting.name} {_text(setting, value)}"
+        f"{setting.name} {_setting_text(setting, value)}"
         for setting, value in message.ListFields()
         if setting.message_type is None
     ]
     return tuple(stated[:_MOST_SETTINGS])
 
 
-def _text(setting: FieldDescriptor, value: object) -> str:
+def _setting_text(setting: FieldDescriptor, value: object) -> str:
     values = value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else [value]
     if setting.enum_type is not None:
         values = [setting.enum_type.values_by_number[int(str(number))].name for number in values]

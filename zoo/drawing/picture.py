@@ -56,7 +56,7 @@ def lines_of(box: LayerBox) -> list[TextLine]:
     """The lines of a box: name, type with settings, layers that are folded into it, shapes."""
     named = ((box.name or "(no name)", "name"), (box.type or "(no type)", "type"))
     lines = [TextLine(_shortened(text), style) for text, style in named]
-    lines += [TextLine(_shortened(text), "detail") for text in _pairs(box.settings)]
+    lines += [TextLine(_shortened(text), "detail") for text in _settings_in_pairs(box.settings)]
     folded = box.folded[:_MOST_FOLDED]
     lines += [TextLine(_shortened(f"+ {text}"), "detail") for text in folded]
     if len(box.folded) > len(folded):
@@ -86,7 +86,7 @@ def _character_width(character: str) -> float:
     return 0.72 if character.isupper() else 0.62
 
 
-def _pairs(settings: Sequence[str]) -> list[str]:
+def _settings_in_pairs(settings: Sequence[str]) -> list[str]:
     """Settings two by two on lines, where they are short."""
     lines: list[str] = []
     for setting in settings:
@@ -142,14 +142,14 @@ def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
     sizes = tuple(size_of(box) for box in net.boxes)
     layout = lay_out(sizes, net.wires, direction)
     width = max(layout.size.width, _LEAST_WIDTH)
-    legend = _legend(net.kinds(), width)
+    legend = _legend_entries(net.kinds(), width)
     above = MARGIN + (legend[-1].top + _LEGEND_LINE if legend else 0.0)
     origin = (MARGIN + (width - layout.size.width) / 2, above + 6)
     size = Size(width + 2 * MARGIN, origin[1] + layout.size.height + MARGIN)
     return Picture(net, sizes, layout, tuple(legend), origin, size)
 
 
-def _legend(kinds: Sequence[LayerKind], width: float) -> list[LegendEntry]:
+def _legend_entries(kinds: Sequence[LayerKind], width: float) -> list[LegendEntry]:
     """The entries of the legend, on as many lines as they need."""
     entries, left, top = list[LegendEntry](), 0.0, 0.0
     for kind in kinds:

@@ -53,8 +53,8 @@ class _Painter:
         """Paint everything."""
         for entry in self._picture.legend:
             left, top = entry.left, MARGIN + entry.top
-            self._rectangle((left, top), SWATCH, SWATCH, COLOURS[entry.kind].light)
-            self._write(entry.kind.value, "type", (left + SWATCH + 6, top + SWATCH / 2), _FAINT)
+            self._draw_rectangle((left, top), SWATCH, SWATCH, COLOURS[entry.kind].light)
+            self._write_text(entry.kind.value, "type", (left + SWATCH + 6, top + SWATCH / 2), _FAINT)
         for route in self._picture.layout.routes:
             self._paint_route(route)
         for index, box in enumerate(self._picture.net.boxes):
@@ -63,32 +63,32 @@ class _Painter:
     def _paint_box(self, box: LayerBox, index: int) -> None:
         (left, top), size = self._picture.corner(index), self._picture.sizes[index]
         colour = COLOURS[box.kind].light
-        self._rectangle((left, top), size.width, size.height, _BODY, edgecolor=colour, linewidth=0.6)
-        self._rectangle((left, top), BAR, size.height, colour)
+        self._draw_rectangle((left, top), size.width, size.height, _BODY, edgecolor=colour, linewidth=0.6)
+        self._draw_rectangle((left, top), BAR, size.height, colour)
         for number, line in enumerate(lines_of(box)):
             ink = {"name": _INK, "type": colour}.get(line.style, _FAINT)
             middle = top + PADDING + (number + 0.5) * LINE - 2
-            self._write(line.text, line.style, (left + BAR + PADDING, middle), ink)
+            self._write_text(line.text, line.style, (left + BAR + PADDING, middle), ink)
 
     def _paint_route(self, route: Route) -> None:
         direction, (start, leave, enter, end) = self._picture.layout.direction, route.points
-        points = [self._moved(point) for point in (start, leave, *route.controls(direction), enter, end)]
+        points = [self._point_on_page(point) for point in (start, leave, *route.controls(direction), enter, end)]
         kind = self._paths.Path
         codes = [kind.MOVETO, kind.LINETO, kind.CURVE4, kind.CURVE4, kind.CURVE4, kind.LINETO]
         path = kind(points, codes)
         self._axes.add_patch(self._patches.PathPatch(path, facecolor="none", edgecolor=_LINE_COLOUR, linewidth=1))
         if route.arrow:
-            corners = [self._moved(corner) for corner in route.arrow_head(direction)]
+            corners = [self._point_on_page(corner) for corner in route.arrow_head(direction)]
             self._axes.add_patch(self._patches.Polygon(corners, color=_LINE_COLOUR, linewidth=0))
 
-    def _moved(self, point: Point) -> Point:
+    def _point_on_page(self, point: Point) -> Point:
         return point[0] + self._picture.origin[0], point[1] + self._picture.origin[1]
 
-    def _rectangle(self, corner: Point, width: float, height: float, colour: str, **look: Any) -> None:
+    def _draw_rectangle(self, corner: Point, width: float, height: float, colour: str, **look: Any) -> None:
         look = {"linewidth": 0, **look}
         self._axes.add_patch(self._patches.Rectangle(corner, width, height, facecolor=colour, **look))
 
-    def _write(self, text: str, style: str, place: Point, colour: str) -> None:
+    def _write_text(self, text: str, style: str, place: Point, colour: str) -> None:
         size, weight = _STYLES[style]
         look = {"fontsize": size * _POINT, "fontweight": weight, "color": colour}
         self._axes.text(*place, text, va="center", ha="left", parse_math=False, **look)

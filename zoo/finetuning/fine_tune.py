@@ -60,23 +60,23 @@ class BestSnapshot:
             self._accuracies[event.iteration] = as_numbers(event.outputs).get(ACCURACY, 0.0)
         elif isinstance(event, SnapshotSaved):
             self._snapshots[event.iteration] = event
-            for iteration in [number for number in self._snapshots if number != self._best()]:
+            for iteration in [number for number in self._snapshots if number != self._best_iteration()]:
                 _remove_snapshot(self._snapshots.pop(iteration))
 
-    def _best(self) -> int | None:
+    def _best_iteration(self) -> int | None:
         """The iteration of the best snapshot that there is; of equal ones the first."""
         return max(self._snapshots, key=lambda number: (self._accuracies.get(number, -1.0), -number), default=None)
 
     @property
     def model(self) -> Path | None:
         """The best model."""
-        best = self._best()
+        best = self._best_iteration()
         return None if best is None else self._snapshots[best].model
 
     @property
     def accuracy(self) -> float:
         """The accuracy of the best model in its test."""
-        best = self._best()
+        best = self._best_iteration()
         return 0.0 if best is None else self._accuracies.get(best, 0.0)
 
     def requested(self) -> Action:
@@ -123,7 +123,7 @@ def begin(
     except OSError as problem:
         raise FileError(f"{request.output}: can't be made: {problem.strerror}") from None
     try:
-        run, tuning = _prepare(request, backend, devices, run_folder, progress)
+        run, tuning = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
         distributed_run.begin(run, run_folder, backend)
@@ -134,7 +134,7 @@ def begin(
     return tuning
 
 
-def _prepare(
+def _prepared_run(
     request: FineTuneRequest,
     backend: Backend,
     devices: Sequence[torch.device],
@@ -150,7 +150,7 @@ def _prepare(
     batch = train_batch(request.recipe, data.train_count, count.most)
     try:
         prepared = prepare_images(model, folder, request.output)
-        tuning = _change(prepared, request, data, batch)
+        tuning = _changed_net(prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     authors = folder.solver if folder is not None else None
@@ -185,20 +185,20 @@ def _weights_files(prepared: PreparedModel, run_folder: Path) -> Sequence[Path]:
     return [path]
 
 
-def _change(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
+def _changed_net(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
     """Change the net into the one that is trained."""
     net, transforms = prepared.model.net, prepared.transforms
     heads = heads_of(net, request.replaced, len(data.classes))
     sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
     with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
-    names = with_heads(net, heads, _suffix(request.data))
+    names = with_heads(net, heads, _short_name_of_data(request.data))
     frozen = freeze(net, request.frozen, names.values())
     channels = Channels.GRAY if transforms[pb.TRAIN].force_gray else Channels.BGR
     words = f"{channels.value}, {describe(transforms[pb.TRAIN])}"
     return FineTuning(request, data, names, tuple(frozen), words, prepared.notes)
 
 
-def _suffix(data: str) -> str:
+def _short_name_of_data(data: str) -> str:
     """A short name for data, for the names of layers that learn from them."""
     path = data.partition("?")[0].rstrip("/")
     name = Path(path.rpartition(":")[2] or path.partition(":")[0]).stem

@@ -108,9 +108,9 @@ class MlflowWriter:
     def _write_metrics(self, group: str, values: Mapping[str, float], iteration: int) -> None:
         kind, now = self._library.entities.Metric, int(1000 * time.time())
         metrics = [kind(_metric_name(f"{group}/{name}"), value, now, iteration) for name, value in values.items()]
-        self._attempt(lambda: self._client.log_batch(self._run, metrics=metrics))
+        self._write_unless_lost(lambda: self._client.log_batch(self._run, metrics=metrics))
 
-    def _attempt(self, write: Callable[[], object]) -> None:
+    def _write_unless_lost(self, write: Callable[[], object]) -> None:
         """Write, unless MLflow is lost; if it is lost now, note it."""
         if self._is_lost:
             return
@@ -124,8 +124,8 @@ class MlflowWriter:
         """Write the last model that was saved, and end MLflow's run."""
         model = self._model
         if model is not None and model.is_file():
-            self._attempt(lambda: self._client.log_artifact(self._run, str(model)))
-        self._attempt(lambda: self._client.set_terminated(self._run, status))
+            self._write_unless_lost(lambda: self._client.log_artifact(self._run, str(model)))
+        self._write_unless_lost(lambda: self._client.set_terminated(self._run, status))
 
     def __enter__(self) -> Self:
         return self

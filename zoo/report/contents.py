@@ -124,12 +124,12 @@ class ReportContents:
     @property
     def worker_times(self) -> list[str]:
         """The activities that any worker's time went into."""
-        names = [{name for name, time in _times(worker) if time >= _LEAST_TIME} for worker in self.workers]
-        return [name for name, _ in _times(self.workers[0]) if any(name in there for there in names)]
+        names = [{name for name, time in _times_by_activity(worker) if time >= _LEAST_TIME} for worker in self.workers]
+        return [name for name, _ in _times_by_activity(self.workers[0]) if any(name in there for there in names)]
 
     def times_of(self, worker: WorkerSummary) -> list[tuple[str, float]]:
         """A worker's seconds by those activities."""
-        return [(name, time) for name, time in _times(worker) if name in self.worker_times]
+        return [(name, time) for name, time in _times_by_activity(worker) if name in self.worker_times]
 
     def shares_of(self, worker: WorkerSummary) -> list[tuple[Activity, float]]:
         """The parts of a worker's time, without what is no activity, and what ran beside computing."""
@@ -138,7 +138,7 @@ class ReportContents:
         return [(known[name], time / total) for name, time in vars(worker.times).items() if name in known and time]
 
 
-def _times(worker: WorkerSummary) -> list[tuple[str, float]]:
+def _times_by_activity(worker: WorkerSummary) -> list[tuple[str, float]]:
     return [*vars(worker.times).items(), *vars(worker.beside).items()]
 
 
@@ -160,16 +160,16 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
         drawing=svg_of(picture_of(boxes_of(net))),
         charts=tuple(charts_of(recorded)),
-        classification=_answer(lambda weights: _classified(recorded, weights, items), recorded, items),
-        scores=_answer(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
-        filters=_answer(lambda weights: first_filters(net, weights), recorded, items=1),
+        classification=_asked_of_weights(lambda weights: _classification(recorded, weights, items), recorded, items),
+        scores=_asked_of_weights(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
+        filters=_asked_of_weights(lambda weights: first_filters(net, weights), recorded, items=1),
         slow_layers=_slow_layers(net, items),
         workers=recorded.summary.workers,
         timeline=timeline_of(recorded.records),
     )
 
 
-def _answer(ask: Callable[[Path], Answer], recorded: RecordedRun, items: int) -> Answer | str:
+def _asked_of_weights(ask: Callable[[Path], Answer], recorded: RecordedRun, items: int) -> Answer | str:
     """What a function makes of the weights, or why it can't."""
     if not items:
         return "The net wasn't run for this report."
@@ -181,7 +181,7 @@ def _answer(ask: Callable[[Path], Answer], recorded: RecordedRun, items: int) ->
         return f"This can't be told: {problem}"
 
 
-def _classified(recorded: RecordedRun, weights: Path, items: int) -> Classification | None:
+def _classification(recorded: RecordedRun, weights: Path, items: int) -> Classification | None:
     predictions = predict_test_data(recorded.run, weights, items)
     if predictions is None:
         return None

@@ -42,35 +42,29 @@ _MOST_MISTAKES = 24  # that are shown
 _LONGEST_SCORING = 60.0  # seconds; then those batches are enough that there are
 
 
-@dataclass(frozen=True)
-class OpenNet:
-    """A net whose data are open. Its layers belong to its state, and state the shapes of what they read."""
-
-    graph: Graph
-    feeds: Feeds
-    net: pb.NetParameter
-
-
 @contextmanager
-def open_data(run: Run, net: pb.NetParameter, phase: Phase) -> Iterator[OpenNet]:
-    """Open the data that a net of the run reads in a phase."""
+def _open_data(run: Run, net: pb.NetParameter, phase: Phase) -> Iterator[tuple[pb.NetParameter, Feeds]]:
+    """Open the data that a net of the run reads in a phase.
+
+    The net's layers are those of its state then, and state the shapes of what they read.
+    """
     graph = connect(filter_layers(net, net.state))
     table = run.tables.get(phase)
     with closing(Feeds.open(graph, LAYERS, loading=run.compute.loading, table=table)) as feeds:
-        yield OpenNet(graph, feeds, _net_of_graph(graph))
+        yield _net_of_graph(graph), feeds
 
 
 def stated_net(run: Run) -> tuple[pb.NetParameter, str]:
     """The net that is trained, as its data make it, and why they can't be opened, if so."""
     net = train_net(run.solver, run.folder)
     try:
-        with open_data(run, net, Phase.TRAIN) as opened:
-            return opened.net, ""
+        with _open_data(run, net, Phase.TRAIN) as (opened, _):
+            return opened, ""
     except CaffeError as problem:
         return _net_of_graph(connect(filter_layers(net, net.state))), str(problem)
 
 
-def first_test_net(run: Run) -> pb.NetParameter | None:
+def _first_test_net(run: Run) -> pb.NetParameter | None:
     """The first net that the run tests; None if it tests none."""
     return next(iter(test_nets(run.solver, run.folder)), None)
 
@@ -117,23 +111,36 @@ class TestPredictions:
 
 def predict_test_data(run: Run, weights: Path, items: int) -> TestPredictions | None:
     """What a model predicts for the first items of the data that its run tests on; None if it doesn't classify."""
-    net = first_test_net(run)
+    net = _first_test_net(run)
     if net is None:
         return None
-    with open_data(run, net, Phase.TEST) as opened:
-        built = build(connect(filter_layers(opened.net, opened.net.state)), LAYERS)
+    with _open_data(run, net, Phase.TEST) as (opened, feeds):
+        built = build(connect(filter_layers(opened, opened.state)), LAYERS)
         prediction = next(class_predictions(built, measured=True), None)
-        return None if prediction is None else _Tester(run, opened, prediction, weights).test(items)
+        if prediction is None:
+            return None
+        subgraph = prediction_subgraph(opened, [prediction.labels])
+        return _Tester(_device_here(run), subgraph, feeds, prediction, weights).test(items)
+
+
+def _device_here(run: Run) -> torch.device:
+    """The device of the run's first worker or, if this machine has none such, the CPU."""
+    device = run.device(0)
+    return device if device.type == "cpu" or torch.accelerator.is_available() else torch.device("cpu")
 
 
 class _Tester:
     """Runs the part of a net that predicts on the batches of its data."""
 
-    def __init__(self, run: Run, opened: OpenNet, prediction: ClassPrediction, weights: Path) -> None:
-        self._opened, self._prediction = opened, prediction
-        self._subgraph = prediction_subgraph(opened.net, [prediction.labels])
-        device = run.device(0)
-        self._device = device if device.type == "cpu" or torch.accelerator.is_available() else torch.device("cpu")
+    def __init__(
+        self,
+        device: torch.device,
+        subgraph: PredictionSubgraph,
+        feeds: Feeds,
+        prediction: ClassPrediction,
+        weights: Path,
+    ) -> None:
+        self._device, self._subgraph, self._feeds, self._prediction = device, subgraph, feeds, prediction
         self._module = NetModule(self._subgraph.built).allocate(self._device)
         fill_weights(self._subgraph.built, open_weights(weights, [self._subgraph.built]).weights)
         self._classes = class_names_of_model(weights)
@@ -143,14 +150,14 @@ class _Tester:
 
     def test(self, items: int) -> TestPredictions:
         """Test on so many items, each once, unless it takes too long."""
-        reading = next(iter(self._opened.feeds.readings()), None)
+        reading = next(iter(self._feeds.readings()), None)
         if reading is None:
             raise NetError("the data have no end, and no items that could be counted")
         total, done, began = len(reading.source), 0, time.monotonic()
         while done < min(items, total) and time.monotonic() - began < _LONGEST:
-            labels, scores, images = self._batch()
+            labels, scores, images = self._next_batch()
             count = min(len(labels), min(items, total) - done)
-            self._add(labels[:count], scores[:count], images, done)
+            self._add_batch(labels[:count], scores[:count], images, done)
             done += count
         labels, predicted = (np.concatenate(parts) for parts in (self._labels, self._predicted))
         classes = classes_of(reading.source) or self._classes
@@ -158,32 +165,34 @@ class _Tester:
         mistakes = tuple(sorted(self._mistakes, reverse=True))
         return TestPredictions(reading.name, total, names, labels, predicted, mistakes, self._are_probabilities)
 
-    def _batch(self) -> tuple[NDArray[np.int64], NDArray[np.float32], Tensor | None]:
+    def _next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float32], Tensor | None]:
         """The labels of the next batch, its scores by item and class, and its images if it has any."""
-        batch = self._opened.feeds.next()
+        batch = self._feeds.next()
         labels = batch[self._subgraph.outputs[self._prediction.labels]].reshape(-1).numpy().astype(np.int64)
         image = next((batch[edge] for edge in batch if is_image(tuple(batch[edge].shape[1:]))), None)
         inputs = {edge: batch[edge].to(self._device) for edge in self._subgraph.inputs}
         with torch.no_grad(), running(self._subgraph.built):
             tops = self._module.run(inputs)
-        scores = tops[self._scores(self._subgraph)].float().cpu().numpy()
+        scores = tops[self._prediction_edge(self._subgraph)].float().cpu().numpy()
         return labels, scores.reshape(len(labels), -1), image
 
-    def _scores(self, subgraph: PredictionSubgraph) -> int:
+    def _prediction_edge(self, subgraph: PredictionSubgraph) -> int:
         if subgraph.prediction is None:
             raise NetError("the net predicts several things, of which none is the one")
         return subgraph.prediction
 
-    def _add(self, labels: NDArray[np.int64], scores: NDArray[np.float32], images: Tensor | None, first: int) -> None:
+    def _add_batch(
+        self, labels: NDArray[np.int64], scores: NDArray[np.float32], images: Tensor | None, first: int
+    ) -> None:
         counted = (labels >= 0) & (labels < scores.shape[1])  # others, such as 255, say that an item doesn't count
         self._are_probabilities &= bool(np.allclose(scores.sum(1), 1, atol=1e-3) and scores.min() >= 0)
         predicted = scores.argmax(1)
         self._labels.append(labels[counted])
         self._predicted.append(predicted[counted])
         for index in np.flatnonzero(counted & (predicted != labels)):
-            self._keep(int(index), labels, scores, images, first)
+            self._keep_if_worst(int(index), labels, scores, images, first)
 
-    def _keep(
+    def _keep_if_worst(
         self,
         index: int,
         labels: NDArray[np.int64],
@@ -248,9 +257,9 @@ class Confusion:
         """The scores of all classes that items are of or were taken for."""
         taken, there = self.counts.sum(0), self.counts.sum(1)
         indices: list[int] = np.flatnonzero(taken + there).tolist()
-        return [self._score(index, int(taken[index]), int(there[index])) for index in indices]
+        return [self._scores_of_class(index, int(taken[index]), int(there[index])) for index in indices]
 
-    def _score(self, index: int, taken: int, there: int) -> ClassScores:
+    def _scores_of_class(self, index: int, taken: int, there: int) -> ClassScores:
         right = int(self.counts[index, index])
         f1 = _share(2 * right, taken + there)
         return ClassScores(self.classes[index], there, _share(right, taken), _share(right, there), f1)
@@ -275,21 +284,19 @@ def _share(part: int, whole: int) -> float | None:
 
 def score_test_data(run: Run, weights: Path, items: int) -> tuple[ScoreTable, ...]:
     """The scores over the batches of a test, or over so many items if these are fewer; none if nothing is scored."""
-    net = first_test_net(run)
+    net = _first_test_net(run)
     if net is None:
         return ()
-    device = run.device(0)
-    device = device if device.type == "cpu" or torch.accelerator.is_available() else torch.device("cpu")
-    compute = Compute(device, loading=run.compute.loading)
+    compute = Compute(_device_here(run), loading=run.compute.loading)
     with (
-        closing(ModuleNet(net, compute, values=run.tables.get(Phase.TEST))) as running,
-        gather_scores(running.built) as scores,
+        closing(ModuleNet(net, compute, values=run.tables.get(Phase.TEST))) as module_net,
+        gather_scores(module_net.built) as scores,
     ):
         if not (scores.detections or scores.segmentations):
             return ()
-        load_weights(weights, running.built)
-        batches = min(run.solver.test_iter[0], math.ceil(items / max(1, running.batch_size)))
+        load_weights(weights, module_net.built)
+        batches = min(run.solver.test_iter[0], math.ceil(items / max(1, module_net.batch_size)))
         end = time.monotonic() + _LONGEST_SCORING
-        average_batches(running, batches, lambda: time.monotonic() > end)
-        classes = next((opened.classes for opened in opened_data(running) if opened.classes), ())
+        average_batches(module_net, batches, lambda: time.monotonic() > end)
+        classes = next((opened.classes for opened in opened_data(module_net) if opened.classes), ())
     return score_tables(scores, classes or class_names_of_model(weights))

@@ -102,7 +102,7 @@ class Guard:
             await send(message)
 
         with suppress(ClientDisconnect):
-            refused = await self._answer(scope, body, send_guarded)
+            refused = await self._refusal_of(scope, body, send_guarded)
             if refused is not None and not statuses:
                 if "expect" not in Headers(scope=scope):  # who expects leave to send hasn't sent anything
                     await body.discard(2 * self._settings.largest)
@@ -111,10 +111,10 @@ class Guard:
         if statuses:
             self._metrics.add_request(path, statuses[0], time.monotonic() - start)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> RefusedError | None:
+    async def _refusal_of(self, scope: Scope, receive: Receive, send: Send) -> RefusedError | None:
         """Let the application answer, or say why it doesn't."""
         try:
-            self._check(scope)
+            self._check_request(scope)
             await self._app(scope, receive, send)
         except RefusedError as problem:
             return problem
@@ -126,7 +126,7 @@ class Guard:
             return RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, text)
         return None
 
-    def _check(self, scope: Scope) -> None:
+    def _check_request(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if self._settings.is_local and _without_port(host) not in self._settings.names:

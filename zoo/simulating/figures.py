@@ -239,7 +239,7 @@ class FigureFolder:
         """SparkNet's Figure 3: the speed-up by workers and tau, if exchanges cost nothing."""
         with self.show_progress("speedup") as progress:
             results = speedups(experiment, progress, self.cache, workers=workers, taus=taus)
-        files = self._files("speedup.csv", "speedup.png", "speedup.json")
+        files = self._files_of_figure("speedup.csv", "speedup.png", "speedup.json")
         write_csv(files[0], speedup_table(results))
         draw_speedups(results, experiment.goal, files[1])
         write_grid(convergence_grid(experiment, results), files[2])
@@ -251,7 +251,7 @@ class FigureFolder:
             exchanges = costs(speedups(experiment, progress, self.cache, workers=[workers], taus=taus))
         with self.show_progress("batches") as progress:
             batches = batch_table(batch_costs(experiment, workers, link, progress, self.cache))
-        files = self._files("cost.csv", "batches.csv", "cost.png")
+        files = self._files_of_figure("cost.csv", "batches.csv", "cost.png")
         write_csv(files[0], cost_table(exchanges))
         write_csv(files[1], batches)
         draw_costs(exchanges, workers, files[2])
@@ -261,7 +261,7 @@ class FigureFolder:
         """The MPCA paper's comparison of four methods."""
         with self.show_progress("methods") as progress:
             results = compare_methods(comparison, progress, self.cache)
-        files, table = self._files("methods.csv", "methods.png"), methods_table(results)
+        files, table = self._files_of_figure("methods.csv", "methods.png"), methods_table(results)
         write_csv(files[0], table)
         draw_methods(results, files[1])
         return DrawnFigure(table, files)
@@ -270,10 +270,10 @@ class FigureFolder:
         """SparkNet's Figures 5 and 7: AlexNet by workers and tau, and the times until an accuracy."""
         with self.show_progress("alexnet") as progress:
             results = scale_alexnet(experiment, progress, self.cache)
-        files, table = self._files("alexnet.csv", "alexnet.png"), scaling_table(results, accuracy)
+        files, table = self._files_of_figure("alexnet.csv", "alexnet.png"), scaling_table(results, accuracy)
         write_csv(files[0], table)
         draw_scaling(results, files[1])
         return DrawnFigure(table, files)
 
-    def _files(self, *names: str) -> tuple[Path, ...]:
+    def _files_of_figure(self, *names: str) -> tuple[Path, ...]:
         return tuple(self.path / name for name in names)

@@ -159,16 +159,16 @@ class TrialCache:
     def get(self, trial: Trial) -> TrialOutcome | None:
         """The outcome of a trial, or None if it isn't cached or the file is damaged."""
         try:
-            return TrialOutcome.from_json(json.loads(self._path(trial).read_text()))
+            return TrialOutcome.from_json(json.loads(self._path_of_trial(trial).read_text()))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, trial: Trial, outcome: TrialOutcome) -> None:
         """Store the outcome of a trial."""
-        with atomic_path(self._path(trial)) as temporary:
+        with atomic_path(self._path_of_trial(trial)) as temporary:
             temporary.write_text(json.dumps(outcome.to_json()) + "\n")
 
-    def _path(self, trial: Trial) -> Path:
+    def _path_of_trial(self, trial: Trial) -> Path:
         return self._folder / f"{key_of(trial)}.json"
 
 

@@ -234,7 +234,7 @@ class _Download:
         failures, furthest = 0, self._part.size
         while True:
             try:
-                return self._attempt()
+                return self._attempt_transfer()
             except InterruptedTransferError as problem:
                 if isinstance(problem, RangeRefusedError):
                     self._part.discard()
@@ -243,22 +243,22 @@ class _Download:
                 failures = 1 if got_on else failures + 1
                 if failures >= self._settings.attempts:
                     raise
-                self._pause(problem, failures)
+                self._pause_before_retry(problem, failures)
 
-    def _pause(self, problem: InterruptedTransferError, failures: int) -> None:
+    def _pause_before_retry(self, problem: InterruptedTransferError, failures: int) -> None:
         pause = min(self._settings.pause * 1.5 ** (failures - 1), _LONGEST_PAUSE)
         self._settings.listen(StoreNotice(f"{problem}; tried again in {pause:g} seconds"))
         time.sleep(pause)
 
-    def _attempt(self) -> StoredFile:
+    def _attempt_transfer(self) -> StoredFile:
         note = self._usable_note()
         if note is None or note.total != self._part.size:
             resumed = note is not None
             with open_address(self._address, self._request_headers(note), self._settings.silence) as response:
-                hashes = self._receive(response, note)
+                hashes = self._receive_rest(response, note)
         else:  # only its name was missing
             resumed, hashes = True, self._hashes_so_far()
-        return self._finish(hashes, resumed=resumed)
+        return self._finish_file(hashes, resumed=resumed)
 
     def _usable_note(self) -> PartNote | None:
         """What is known about the part, if the rest can be told to be of the same file."""
@@ -273,7 +273,7 @@ class _Download:
         rest = {"Range": f"bytes={self._part.size}-"}
         return {**self._headers, **rest, **({"If-Range": note.validator} if note.validator else {})}
 
-    def _receive(self, response: HTTPResponse, note: PartNote | None) -> Hashes:
+    def _receive_rest(self, response: HTTPResponse, note: PartNote | None) -> Hashes:
         """Write what comes behind what is here, or anew."""
         length = response.headers.get("Content-Length", "")
         if response.status == 206 and note is not None:
@@ -285,7 +285,7 @@ class _Download:
             raise DownloadError(f"{self._address}: the server answers {response.status}, and not with a file")
         self._check_size(total)
         hashes = self._hashes_so_far()
-        self._write(response, hashes, total)
+        self._write_body(response, hashes, total)
         if total is not None and hashes.size < total:
             raise InterruptedTransferError(f"{self._address}: ended after {hashes.size:,} of {total:,} bytes")
         return hashes
@@ -325,7 +325,7 @@ class _Download:
     def _too_big(self, size: int) -> str:
         return f"has {size:,} bytes or more, and {self._settings.most_bytes:,} are allowed; --max-size allows more"
 
-    def _write(self, response: HTTPResponse, hashes: Hashes, total: int | None) -> None:
+    def _write_body(self, response: HTTPResponse, hashes: Hashes, total: int | None) -> None:
         name = self._part.target.name
         with self._part.open() as file:
             self._settings.listen(TransferProgress(name, hashes.size, total))
@@ -344,7 +344,7 @@ class _Download:
             hashes.update(piece)
         return hashes
 
-    def _finish(self, hashes: Hashes, *, resumed: bool) -> StoredFile:
+    def _finish_file(self, hashes: Hashes, *, resumed: bool) -> StoredFile:
         """Give the file its name if it is the right one. One of several parts gets another chance as a whole."""
         if _WEB_PAGE.match(next(self._part.pieces(), b"")):
             self._part.discard()

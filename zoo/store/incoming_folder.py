@@ -92,12 +92,12 @@ class IncomingFolder:
     ) -> Path:
         """Fetch a file, unless it is here already and proved to be the right one."""
         path = self._path_of(name, addresses[0])
-        wanted = self._wanted(name, expected)
+        wanted = self._expected_of_pin(name, expected)
         here = hash_file(path) if wanted.is_proof and path.is_file() else None
         if here is None or here.difference(wanted) is not None:
-            self._note(download(path, addresses, wanted, self.settings, headers))
+            self._note_file(download(path, addresses, wanted, self.settings, headers))
         else:
-            self._note(StoredFile(name, here.size, here.sha256))
+            self._note_file(StoredFile(name, here.size, here.sha256))
         return path
 
     def download_aside(self, name: str, addresses: Sequence[str], expected: ExpectedFile) -> Path:
@@ -127,14 +127,14 @@ class IncomingFolder:
                     self.settings.listen(TransferProgress(name, hashes.size, total))
         except OSError as problem:
             raise FileError(f"{path}: can't be written: {problem.strerror}") from None
-        self._note(StoredFile(name, hashes.size, hashes.sha256))
+        self._note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def adopt(self, name: str) -> Path:
         """Note a file that lies here already."""
         path = self._path_of(name, str(self.path))
         hashes = hash_file(path)
-        self._note(StoredFile(name, hashes.size, hashes.sha256))
+        self._note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def keep_only_files(self) -> None:
@@ -150,13 +150,13 @@ class IncomingFolder:
     def _path_of(self, name: str, where: str) -> Path:
         return self.path / checked_name(name, where)
 
-    def _wanted(self, name: str, expected: ExpectedFile) -> ExpectedFile:
+    def _expected_of_pin(self, name: str, expected: ExpectedFile) -> ExpectedFile:
         pin = (self._pinned or {}).get(name)
         if pin is None or name == CARD:  # which may be completed once it is here
             return expected
         return ExpectedFile(pin.sha256, expected.sha1, pin.size)
 
-    def _note(self, file: StoredFile) -> None:
+    def _note_file(self, file: StoredFile) -> None:
         self.files[file.name] = file
         if file.name != CARD:
             self._check_pinned(file)

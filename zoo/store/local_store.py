@@ -65,7 +65,7 @@ class Store:
         except OSError as problem:
             raise FileError(f"{lock}: can't be written: {problem.strerror}") from None
         try:
-            _lock(handle, name, on_wait)
+            _lock_handle(handle, name, on_wait)
             yield
         finally:
             os.close(handle)
@@ -109,7 +109,7 @@ def open_stored(path: Path) -> ModelFolder:
     return ModelFolder(path, read_card(card) if card.is_file() else Card(path.name))
 
 
-def _lock(handle: int, name: str, on_wait: Callable[[], object] | None) -> None:
+def _lock_handle(handle: int, name: str, on_wait: Callable[[], object] | None) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

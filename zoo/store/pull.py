@@ -111,7 +111,7 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
     with store.locked(name, lambda: settings.listen(waiting)):
         is_new = not store.has(name)
         if is_new:
-            _install(store, name, request, settings)
+            _bring_model(store, name, request, settings)
         record = read_record(store.folder(name))
         _check_source(record, request)
         record = _with_weights(store.folder(name), record, request, settings)
@@ -120,14 +120,14 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
         return PulledModel(store.folder(name), record, is_new)
 
 
-def _install(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
+def _bring_model(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
     """Bring the files of a source; the model appears when all are there."""
     staging = store.staging(name)
     folder = IncomingFolder(staging, settings, request.pinned)
     try:
-        revision = _fill(folder, request)
+        revision = _bring_files(folder, request)
         folder.keep_only_files()
-        _check_card(folder, settle_card(folder, name))
+        _check_card_and_weights(folder, settle_card(folder, name))
         folder.check_card()
         files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
         write_record(
@@ -145,7 +145,7 @@ def _install(store: Store, name: str, request: PullRequest, settings: TransferSe
         raise
 
 
-def _fill(folder: IncomingFolder, request: PullRequest) -> str:
+def _bring_files(folder: IncomingFolder, request: PullRequest) -> str:
     """Bring all that was asked for, and return the source's version."""
     source = request.source if request.locked is None else request.source.at(request.locked.revision)
     revision = source.fill(folder)
@@ -154,12 +154,12 @@ def _fill(folder: IncomingFolder, request: PullRequest) -> str:
     return revision
 
 
-def _check_card(folder: IncomingFolder, card: Card) -> None:
+def _check_card_and_weights(folder: IncomingFolder, card: Card) -> None:
     """Raise an error for a card whose weights would lie elsewhere, or aren't those that came with it."""
     _weights_of(card, folder.path)
     weights = _weights_in(ModelFolder(folder.path, card))
     if weights is not None:
-        _prove(weights, card)
+        _prove_weights(weights, card)
 
 
 def _add_weights(folder: IncomingFolder, weights: str, expected: ExpectedFile) -> None:
@@ -221,7 +221,7 @@ def _with_weights(path: Path, record: StoreRecord, request: PullRequest, setting
         return record
     folder = IncomingFolder(path, settings, request.pinned)
     if here is not None:
-        _prove(here, model.card)
+        _prove_weights(here, model.card)
         folder.adopt(here.name)
     elif weights.addresses:
         _fetch_weights(folder, weights)
@@ -261,7 +261,7 @@ def _needs_weights(model: ModelFolder) -> bool:
     return not has_own_weights
 
 
-def _prove(path: Path, card: Card) -> None:
+def _prove_weights(path: Path, card: Card) -> None:
     """Raise an error unless the weights are those that the card means."""
     expected = expected_weights(card)
     difference = hash_file(path).difference(expected) if expected.is_proof else None

@@ -33,7 +33,7 @@ class PushedModel:
 
 def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Callable[[str], object]) -> PushedModel:
     """Write a model's folder to a new folder, or to a repository of the hub."""
-    card = _card_of(folder)
+    card = _complete_card(folder)
     files = [path for path in sorted(folder.path.iterdir()) if path.is_file() and is_kept(path.name)]
     left_out = [path.name for path in folder.path.iterdir() if path not in files and not path.name.startswith(".")]
     if left_out:
@@ -47,7 +47,7 @@ def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Calla
     return PushedModel(address, tuple(stored_name(path.name) for path in files))
 
 
-def _card_of(folder: ModelFolder) -> Card:
+def _complete_card(folder: ModelFolder) -> Card:
     """The card, which must say at least what others need to decide whether to use the model."""
     path = folder.path / CARD
     if not path.is_file():
@@ -70,10 +70,10 @@ def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -
     if hashes.difference(expected_weights(card)) is not None:
         tell(f"{weights}: isn't what the card says; its hashes are replaced, and the addresses of others go")
         changes |= {"sha1": "", "caffemodel_url": "", "mirrors": ""}
-    return _checked(with_fields(text, changes), folder.path / CARD)
+    return _checked_card_text(with_fields(text, changes), folder.path / CARD)
 
 
-def _checked(text: str, path: Path) -> str:
+def _checked_card_text(text: str, path: Path) -> str:
     try:
         parse_card(text, str(path))
     except CaffeError as problem:

@@ -22,10 +22,11 @@ from netdsl.data.writing.encode import ImageFormat
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.pycaffe import TEST, Classifier, io
 from netdsl.pycaffe import Net as CaffeNet
+from netdsl.tables.binding import BlobColumn
 from tests.zoo.models import classifier, photo
 from zoo.answers.answer import AnswerSettings, Classes, Placement
 from zoo.answers.answerer import Answerer, AnswererRequest
-from zoo.answers.images import InputSettings, LayerPreparation, image_of, open_images
+from zoo.answers.images import LayerPreparation, image_of, open_images
 from zoo.card_input import image_input, transform_of
 from zoo.cards import Channels, ImageInput
 
@@ -120,7 +121,7 @@ def test_data_sets_give_predictions_what_they_give_a_data_layer(channels, data, 
     card = ImageInput((10, 8), channels, (12, 11), MEANS[: 1 if channels is Channels.GRAY else 3], 0.5)
     settings = transform_of(card, tmp_path)
     prepare = LayerPreparation(settings, channels)
-    source = open_images(data, InputSettings(prepare.color, "data", {}, BytesIO()))
+    source = open_images(data, BlobColumn("data", "data", color=prepare.color), BytesIO())
     count = min(len(source), 10)
     for index, wanted in enumerate(data_layer(text_of(settings), data, count)):
         assert np.array_equal(prepare(image_of(source.item(source.fetch(index))), "").values, wanted), index
