@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.zoo.browser import CHROMIUM, Browser, open_browser
 from tests.zoo.logs.conftest import averaging
-from tests.zoo.report.browser import CHROMIUM, Browser, open_browser
 from tests.zoo.report.recorded import net, write_run
 from zoo.report.page import write_comparison, write_report
 from zoo.report.recorded_run import read_run

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo.store.conftest import Told
+from tests.zoo.store.conftest import NET, SHA256, WEIGHTS, Told, card
 from tests.zoo.store.file_server import FileServer
-from tests.zoo.store.test_pull import NET, SHA256, WEIGHTS, card
 from zoo.model_folder import open_folder
 from zoo.store.errors import DownloadError, StoreError
 from zoo.store.local_store import Store

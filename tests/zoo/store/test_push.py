@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo.store.conftest import Told
-from tests.zoo.store.test_pull import NET, SHA1, SHA256, WEIGHTS, card
+from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
 from zoo.cards import read_card
 from zoo.model_folder import open_folder
 from zoo.store.errors import StoreError

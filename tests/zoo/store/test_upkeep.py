@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo.store.conftest import Told
-from tests.zoo.store.test_pull import NET, card
+from tests.zoo.store.conftest import NET, Told, card
 from zoo.store.errors import StoreError
 from zoo.store.local_store import Store
 from zoo.store.pull import PullRequest, pull

@@ -1,4 +1,4 @@
-"""MLflow's log of a training."""
+"""A training as TensorBoard and MLflow have it, read back from their files."""
 
 from __future__ import annotations
 
@@ -6,13 +6,39 @@ import sys
 from pathlib import Path
 
 import pytest
+from tensorboardX.proto.event_pb2 import Event
+from tensorboardX.record_writer import masked_crc32c
 
 from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.solver import events
-from zoo.logs.trackers import MlflowWriter
+from netdsl.solver.events import Output, TrainingProgress
+from zoo.logs.trackers import MlflowWriter, TensorBoardWriter
 
 
-def written(folder: Path, name: str) -> list[float]:
+def tensorboard_scalars(folder: Path) -> dict[tuple[str, int], float]:
+    data, found = next(folder.iterdir()).read_bytes(), {}
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        assert int.from_bytes(data[8:12], "little") == masked_crc32c(data[:8])
+        event = Event.FromString(data[12 : 12 + size])
+        found.update({(value.tag, event.step): value.simple_value for value in event.summary.value})
+        data = data[16 + size :]
+    return found
+
+
+def test_losses_and_scores(tmp_path: Path) -> None:
+    board = TensorBoardWriter(tmp_path / "run")
+    board(TrainingProgress(3, 0.5, 0.25, (Output("loss", (0.5,), 1.0),)))
+    board(events.TestFinished(4, 0, None, (Output("accuracy", (0.75,)),)))
+    board.close()
+    assert tensorboard_scalars(tmp_path / "run") == {
+        ("train/loss", 3): 0.5,
+        ("train/rate", 3): 0.25,
+        ("test/accuracy", 4): 0.75,
+    }
+
+
+def mlflow_values(folder: Path, name: str) -> list[float]:
     """The values of a metric, as MLflow's own files have them."""
     (file,) = folder.glob(f"*/*/metrics/{name}")
     return [float(line.split()[1]) for line in file.read_text().splitlines()]
@@ -30,9 +56,9 @@ def test_mlflow_has_parameters_metrics_and_the_last_model(tmp_path: Path) -> Non
         for iteration in (10, 20):
             files = tmp_path / f"net_iter_{iteration}.caffemodel", tmp_path / "state"
             log(events.SnapshotSaved(iteration, *files))
-    assert written(store, "train/loss") == [2.5, 1.5]
-    assert written(store, "train/odd_name_1_") == [2.0]
-    assert written(store, "test/accuracy") == [0.5]
+    assert mlflow_values(store, "train/loss") == [2.5, 1.5]
+    assert mlflow_values(store, "train/odd_name_1_") == [2.0]
+    assert mlflow_values(store, "test/accuracy") == [0.5]
     assert [file.read_text() for file in store.glob("*/*/params/base_lr")] == ["0.1"]
     assert [file.name for file in store.glob("*/*/artifacts/*")] == ["net_iter_20.caffemodel"]
     (about,) = store.glob("*/*/meta.yaml")
