@@ -30,7 +30,7 @@ from netdsl.tables.binding import BlobColumn
 from zoo.answers.answer import ImageSize, Numbers, Placement
 from zoo.cards import Channels
 
-STANDARD_INPUT = "-"
+_STANDARD_INPUT = "-"
 
 _LARGEST_INPUT = 1 << 28  # bytes of standard input
 _FOLDERS = ("folder", "images")  # kinds of data sets whose files are images: all of them count, labels or not
@@ -76,7 +76,7 @@ class StandardInput:
 
     def name(self, index: int) -> str:
         """What stands for standard input in a command."""
-        return STANDARD_INPUT
+        return _STANDARD_INPUT
 
     @cached_property
     def _image_bytes(self) -> bytes:
@@ -133,7 +133,7 @@ def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
     They are decoded as the blob has them, which has a column in tables.
     """
     path = Path(name)
-    if name == STANDARD_INPUT:
+    if name == _STANDARD_INPUT:
         return StandardInput(stdin, blob.color)
     if names_annotated_set(name):
         return MarkedImages(open_annotated_set(name), blob.color)

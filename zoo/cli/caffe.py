@@ -48,40 +48,40 @@ Flags, as -name value, --name value, -name=value or --name=value:
 """
 
 
-def log_info(where: str, text: str) -> None:
+def _log_info(where: str, text: str) -> None:
     """Write a line; `where` is the line of Caffe's source that writes it there."""
-    log_line("I", where, text)
+    _log_line("I", where, text)
 
 
-def log_warning(where: str, text: str) -> None:
+def _log_warning(where: str, text: str) -> None:
     """Write a warning; `where` is the line of Caffe's source that writes it there."""
-    log_line("W", where, text)
+    _log_line("W", where, text)
 
 
-def log_line(severity: str, where: str, text: str) -> None:
+def _log_line(severity: str, where: str, text: str) -> None:
     """Write a line of a severity to standard error."""
     click.echo(glog_line(severity, where, text), err=True)
 
 
-class TrainingLog(CaffeLog):
+class _TrainingLog(CaffeLog):
     """A listener that logs a solver's events as the caffe program does."""
 
     def __init__(self, param: pb.SolverParameter) -> None:
-        super().__init__(param, log_line)
+        super().__init__(param, _log_line)
 
     def __call__(self, event: Event) -> None:
         """Log an event."""
         if isinstance(event, TrainingStarted):
-            log_info("caffe.cpp:239", "Starting Optimization")
+            _log_info("caffe.cpp:239", "Starting Optimization")
         super().__call__(event)
 
     def end(self, *, stopped: bool) -> None:
         """Log the end of training: how the solver ended, and then that the program is done."""
         super().end(stopped=stopped)
-        log_info("caffe.cpp:250", "Optimization Done.")
+        _log_info("caffe.cpp:250", "Optimization Done.")
 
 
-class TestLog:
+class _TestLog:
     """A listener that logs a test as the caffe program does."""
 
     def __init__(self, iterations: int) -> None:
@@ -92,40 +92,40 @@ class TestLog:
         match event:
             case NetCreated():
                 for where, line in creation_lines(event):
-                    log_info(where, line)
-                log_info("caffe.cpp:281", f"Running for {self._iterations} iterations.")
+                    _log_info(where, line)
+                _log_info("caffe.cpp:281", f"Running for {self._iterations} iterations.")
             case WeightsLoaded():
                 for severity, line in match_lines(event.report):
-                    log_line(severity, "net.cpp:742", line)
+                    _log_line(severity, "net.cpp:742", line)
             case BatchTested():
                 for output in event.outputs:
                     for value in output.values:
-                        log_info("caffe.cpp:304", f"Batch {event.batch}, {output.name} = {value:g}")
+                        _log_info("caffe.cpp:304", f"Batch {event.batch}, {output.name} = {value:g}")
 
 
-def log_test(loss: float, outputs: tuple[Output, ...]) -> None:
+def _log_test(loss: float, outputs: tuple[Output, ...]) -> None:
     """Log the averages of a test."""
-    log_info("caffe.cpp:309", f"Loss: {loss:g}")
+    _log_info("caffe.cpp:309", f"Loss: {loss:g}")
     for line in output_lines(outputs):
-        log_info("caffe.cpp:321", line)
+        _log_info("caffe.cpp:321", line)
 
 
-def log_times(times: NetTime) -> None:
+def _log_times(times: NetTime) -> None:
     """Log the times of every layer, and of the whole net."""
     both = [timed.forward + timed.backward for timed in times.passes]
-    log_info("caffe.cpp:365", "*** Benchmark begins ***")
-    log_info("caffe.cpp:366", f"Testing for {len(both)} iterations.")
+    _log_info("caffe.cpp:365", "*** Benchmark begins ***")
+    _log_info("caffe.cpp:366", f"Testing for {len(both)} iterations.")
     for index, milliseconds in enumerate(both, 1):
-        log_info("caffe.cpp:394", f"Iteration: {index} forward-backward time: {milliseconds:g} ms.")
-    log_info("caffe.cpp:397", "Average time per layer: ")
+        _log_info("caffe.cpp:394", f"Iteration: {index} forward-backward time: {milliseconds:g} ms.")
+    _log_info("caffe.cpp:397", "Average time per layer: ")
     for layer in times.layers:
-        log_info("caffe.cpp:400", f"{layer.name:>10}\tforward: {layer.forward:g} ms.")
-        log_info("caffe.cpp:403", f"{layer.name:>10}\tbackward: {layer.backward:g} ms.")
-    log_info("caffe.cpp:408", f"Average Forward pass: {times.forward:g} ms.")
-    log_info("caffe.cpp:410", f"Average Backward pass: {times.backward:g} ms.")
-    log_info("caffe.cpp:412", f"Average Forward-Backward: {times.forward + times.backward:g} ms.")
-    log_info("caffe.cpp:414", f"Total Time: {sum(both):g} ms.")
-    log_info("caffe.cpp:415", "*** Benchmark ends ***")
+        _log_info("caffe.cpp:400", f"{layer.name:>10}\tforward: {layer.forward:g} ms.")
+        _log_info("caffe.cpp:403", f"{layer.name:>10}\tbackward: {layer.backward:g} ms.")
+    _log_info("caffe.cpp:408", f"Average Forward pass: {times.forward:g} ms.")
+    _log_info("caffe.cpp:410", f"Average Backward pass: {times.backward:g} ms.")
+    _log_info("caffe.cpp:412", f"Average Forward-Backward: {times.forward + times.backward:g} ms.")
+    _log_info("caffe.cpp:414", f"Total Time: {sum(both):g} ms.")
+    _log_info("caffe.cpp:415", "*** Benchmark ends ***")
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def _caffe_train(flags: Flags) -> None:
     param.train_state.MergeFrom(pb.NetState(level=flags.level, stage=flags.stages))
     devices = _logged_devices(flags.gpu or _gpu_of(param))
     if flags.snapshot:
-        log_info("caffe.cpp:235", f"Resuming from {flags.snapshot}")
+        _log_info("caffe.cpp:235", f"Resuming from {flags.snapshot}")
     if flags.snapshot or flags.weights:
         param.ClearField("weights")
     weights = [flags.weights] if flags.weights else []
@@ -230,7 +230,7 @@ def _caffe_train(flags: Flags) -> None:
         snapshot=flags.snapshot or None,
         devices=tuple(devices),
     )
-    log = TrainingLog(param)
+    log = _TrainingLog(param)
     with signal_actions(*effects) as requested:
         if len(devices) > 1:
             end = train_on_devices(run, listeners=[log], requested=requested)
@@ -248,9 +248,9 @@ def _caffe_test(flags: Flags) -> None:
     request = TestRequest(
         model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
     )
-    result = test(request, device=device, listen=TestLog(flags.iterations))
+    result = test(request, device=device, listen=_TestLog(flags.iterations))
     assert result.loss is not None  # the net's own data have batches
-    log_test(result.loss, result.outputs)
+    _log_test(result.loss, result.outputs)
 
 
 def _caffe_time(flags: Flags) -> None:
@@ -261,7 +261,7 @@ def _caffe_time(flags: Flags) -> None:
 
     net = open_net(model).net
     device = _logged_devices(flags.gpu)[0]
-    log_times(
+    _log_times(
         time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
     )
 
@@ -270,19 +270,19 @@ def _caffe_device_query(flags: Flags) -> None:
     """Log the properties of GPUs: of all without -gpu, where Caffe would log nothing."""
     import torch
 
-    log_info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
+    _log_info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
     every = ",".join(map(str, range(torch.cuda.device_count())))
     devices = [device for device in _devices_of(flags.gpu or every) if device.type == "cuda"]
     if not devices:
-        log_info("caffe.cpp:138", "There are none.")
+        _log_info("caffe.cpp:138", "There are none.")
     for device in devices:
         properties = torch.cuda.get_device_properties(device)
-        log_info("common.cpp:178", f"Device id:                     {device.index}")
-        log_info("common.cpp:179", f"Major revision number:         {properties.major}")
-        log_info("common.cpp:180", f"Minor revision number:         {properties.minor}")
-        log_info("common.cpp:181", f"Name:                          {properties.name}")
-        log_info("common.cpp:182", f"Total global memory:           {properties.total_memory}")
-        log_info("common.cpp:199", f"Number of multiprocessors:     {properties.multi_processor_count}")
+        _log_info("common.cpp:178", f"Device id:                     {device.index}")
+        _log_info("common.cpp:179", f"Major revision number:         {properties.major}")
+        _log_info("common.cpp:180", f"Minor revision number:         {properties.minor}")
+        _log_info("common.cpp:181", f"Name:                          {properties.name}")
+        _log_info("common.cpp:182", f"Total global memory:           {properties.total_memory}")
+        _log_info("common.cpp:199", f"Number of multiprocessors:     {properties.multi_processor_count}")
 
 
 _COMMANDS = {"train": _caffe_train, "test": _caffe_test, "time": _caffe_time, "device_query": _caffe_device_query}
@@ -309,7 +309,7 @@ def _gpu_of(param: pb.SolverParameter) -> str:
 
     if torch.cuda.device_count():
         return str(param.device_id)
-    log_warning("caffe.cpp:197", "The solver asks for a GPU, but there is none; it runs on the CPU.")
+    _log_warning("caffe.cpp:197", "The solver asks for a GPU, but there is none; it runs on the CPU.")
     return ""
 
 
@@ -317,9 +317,9 @@ def _logged_devices(gpus: str) -> list[torch.device]:
     """The devices to run on, which are logged."""
     devices = _devices_of(gpus)
     if devices[0].type == "cpu":
-        log_info("caffe.cpp:197", "Use CPU.")
+        _log_info("caffe.cpp:197", "Use CPU.")
     else:
-        log_info("caffe.cpp:204", f"Using GPUs {', '.join(str(device.index) for device in devices)}")
+        _log_info("caffe.cpp:204", f"Using GPUs {', '.join(str(device.index) for device in devices)}")
     return devices
 
 
@@ -329,7 +329,7 @@ def _devices_of(gpus: str) -> list[torch.device]:
 
     count = torch.cuda.device_count()
     if gpus == ALL and not count:
-        log_warning("caffe.cpp:197", "-gpu all: torch sees no GPU here; it runs on the CPU.")
+        _log_warning("caffe.cpp:197", "-gpu all: torch sees no GPU here; it runs on the CPU.")
         gpus = ""
     try:
         return gpus_of(gpus, count) if gpus else [torch.device("cpu")]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zoo.store.transfers import Listener, StoreNotice, TransferProgress
     from zoo.store.upkeep import ListedModel
 
-OFFLINE = "NETDSL_OFFLINE"
+_OFFLINE = "NETDSL_OFFLINE"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -45,7 +45,7 @@ def _parsed_size(ctx: click.Context, parameter: click.Parameter, value: str) -> 
     "--lock", "lock", metavar="FILE", type=Path, help="Pin the model in a lock file: source, version, hashes."
 )
 @click.option("--locked", metavar="FILE", type=Path, help="Pull exactly the models that a lock file pins.")
-@click.option("--offline", is_flag=True, envvar=OFFLINE, help=f"Touch no network; {OFFLINE}=1 says so, too.")
+@click.option("--offline", is_flag=True, envvar=_OFFLINE, help=f"Touch no network; {_OFFLINE}=1 says so, too.")
 @click.option(
     "--max-size",
     metavar="SIZE",

@@ -33,14 +33,14 @@ def check_machine(environment: Mapping[str, str] = os.environ) -> Iterator[Check
 
 
 def _memory_result() -> CheckResult:
-    free, limit = available_memory()
+    free, limit = _available_memory()
     fact = f"{_size_text(free)} free" + (f", this container may use {_size_text(limit)}" if limit is not None else "")
     if min(free, free if limit is None else limit) < _LEAST_MEMORY:
         return _limited_machine("memory", fact, "close other programs, or take smaller batches")
     return _good_machine("memory", fact)
 
 
-def available_memory() -> tuple[int, int | None]:
+def _available_memory() -> tuple[int, int | None]:
     """The bytes that are free on this machine, and the most that this container may use, if that is less than all."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     free = pages
@@ -118,13 +118,13 @@ def _thread_results(environment: Mapping[str, str]) -> Iterator[CheckResult]:
         yield _limited_machine(
             "threads", f"OMP_NUM_THREADS={threads} is more than the {cores} cores", "unset OMP_NUM_THREADS"
         )
-    quota = core_quota()
+    quota = _core_quota()
     if quota is not None and quota < cores and not threads:
         fact = f"this container may use {quota:.3g} of {cores} cores, but torch begins {cores} threads"
         yield _limited_machine("threads", fact, f"OMP_NUM_THREADS={max(1, int(quota))}")
 
 
-def core_quota() -> float | None:
+def _core_quota() -> float | None:
     """How many cores this container may use, if a quota says so."""
     with suppress(OSError, ValueError, IndexError):
         quota, period = (_CGROUP / "cpu.max").read_text().split()[:2]

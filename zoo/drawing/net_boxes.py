@@ -43,7 +43,7 @@ class LayerKind(Enum):
     UNKNOWN = "unknown type"
 
 
-def kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
+def _kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
     """The kind of a layer of this type; None is a type that nobody knows."""
     if kind is None:
         return LayerKind.UNKNOWN
@@ -57,10 +57,10 @@ def kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
         return LayerKind.WINDOW
     if len(node.bottoms) > 1:
         return LayerKind.JOINS
-    return LayerKind.EACH_VALUE if usually_in_place(kind) else LayerKind.OTHER
+    return LayerKind.EACH_VALUE if _usually_in_place(kind) else LayerKind.OTHER
 
 
-def usually_in_place(kind: type[Layer]) -> bool:
+def _usually_in_place(kind: type[Layer]) -> bool:
     """Whether layers of a type change each value where it is, and nobody asks in Caffe whether they may."""
     return kind.in_place and not kind.in_place_in_caffe
 
@@ -166,11 +166,13 @@ class _Collector:
         self._maker.update(dict.fromkeys(node.tops, index))
         layer = node.layer
         settings = _stated_settings(layer, kind)
-        self._boxes.append(LayerBox(layer.name, layer.type, kind_of(node, kind), settings, tops=self._top_shapes(node)))
+        self._boxes.append(
+            LayerBox(layer.name, layer.type, _kind_of(node, kind), settings, tops=self._top_shapes(node))
+        )
 
     def _box_to_fold_into(self, node: Node, kind: type[Layer] | None) -> int | None:
         """The box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
-        if kind is None or not usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
+        if kind is None or not _usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
             return None
         bottom = node.bottoms[0]
         host = self._maker[bottom]

@@ -64,14 +64,14 @@ def lines_of(box: LayerBox) -> list[TextLine]:
     return lines + [TextLine(_shortened(top), "shape") for top in box.tops]
 
 
-def size_of(box: LayerBox) -> Size:
+def _size_of(box: LayerBox) -> Size:
     """The size of a box, which its lines fit into."""
     lines = lines_of(box)
-    width = max(text_width(line.text, bold=line.style == "name") for line in lines)
+    width = max(_text_width(line.text, bold=line.style == "name") for line in lines)
     return Size(max(72.0, width + 2 * PADDING + BAR), len(lines) * LINE + 2 * PADDING - 4)
 
 
-def text_width(text: str, *, bold: bool = False) -> float:
+def _text_width(text: str, *, bold: bool = False) -> float:
     """About how wide a text is, in pixels; no common font is wider."""
     return sum(map(_character_width, text)) * (12.5 if bold else 11)
 
@@ -139,7 +139,7 @@ class Picture:
 
 def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
     """Lay a net out."""
-    sizes = tuple(size_of(box) for box in net.boxes)
+    sizes = tuple(_size_of(box) for box in net.boxes)
     layout = lay_out(sizes, net.wires, direction)
     width = max(layout.size.width, _LEAST_WIDTH)
     legend = _legend_entries(net.kinds(), width)
@@ -153,7 +153,7 @@ def _legend_entries(kinds: Sequence[LayerKind], width: float) -> list[LegendEntr
     """The entries of the legend, on as many lines as they need."""
     entries, left, top = list[LegendEntry](), 0.0, 0.0
     for kind in kinds:
-        wide = SWATCH + 6 + text_width(kind.value)
+        wide = SWATCH + 6 + _text_width(kind.value)
         if left and left + wide > width:
             left, top = 0.0, top + _LEGEND_LINE
         entries.append(LegendEntry(kind, MARGIN + left, top))

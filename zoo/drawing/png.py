@@ -19,14 +19,14 @@ _POINT = 0.72  # of a font, for each pixel of the picture at 100 dots per inch
 _STYLES = {"name": (12, "bold"), "type": (11, "normal"), "detail": (11, "normal"), "shape": (11, "normal")}
 
 
-def scale_of(picture: Picture) -> float:
+def _scale_of(picture: Picture) -> float:
     """The pixels of the file for each of the picture."""
     return min(_SCALE, _LARGEST / max(picture.size.width, picture.size.height))
 
 
 def is_legible(picture: Picture) -> bool:
     """Whether texts can be read in a PNG, which can't be as large as one likes."""
-    return scale_of(picture) >= _SMALLEST_SCALE
+    return _scale_of(picture) >= _SMALLEST_SCALE
 
 
 def png_of(picture: Picture) -> bytes:
@@ -38,7 +38,7 @@ def png_of(picture: Picture) -> bytes:
     axes.set_axis_off()
     _Painter(picture, axes).paint()
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=100 * scale_of(picture))
+    figure.savefig(file, format="png", dpi=100 * _scale_of(picture))
     return file.getvalue()
 
 

@@ -42,7 +42,7 @@ _REQUEST = "finetune.json"
 _CHANGED_WEIGHTS = "weights_of_bgr.caffemodel"  # in the run's folder, until it begins
 
 
-class BestSnapshot:
+class _BestSnapshot:
     """A listener that keeps the files of the best snapshot only, and asks to stop when nothing gets better.
 
     Snapshots and tests are in the same iterations. `tests` are the accuracies of earlier tests by iteration, of a
@@ -259,13 +259,13 @@ def train(
     return write_model_folder(tuning.request, tuning.data, tuning.notes, solver, best.model, best.accuracy)
 
 
-def _best_so_far(folder: Path, patience: int | None) -> BestSnapshot:
+def _best_so_far(folder: Path, patience: int | None) -> _BestSnapshot:
     """The snapshots and tests in the log of a run that is resumed."""
     log = folder / EVENTS
     if not log.exists():
-        return BestSnapshot(patience)
+        return _BestSnapshot(patience)
     tests = [(moment.iteration, moment.tested[ACCURACY]) for moment in read_moments(log) if ACCURACY in moment.tested]
-    best = BestSnapshot(patience, [(number, value) for number, value in tests if not math.isnan(value)])
+    best = _BestSnapshot(patience, [(number, value) for number, value in tests if not math.isnan(value)])
     for line in read_event_log(log):
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))

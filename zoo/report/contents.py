@@ -159,7 +159,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         plan_reasons=() if recorded.plan is None else recorded.plan.reasons,
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
         drawing=svg_of(picture_of(boxes_of(net))),
-        charts=tuple(charts_of(recorded)),
+        charts=tuple(_charts_of(recorded)),
         classification=_asked_of_weights(lambda weights: _classification(recorded, weights, items), recorded, items),
         scores=_asked_of_weights(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
         filters=_asked_of_weights(lambda weights: first_filters(net, weights), recorded, items=1),
@@ -202,7 +202,7 @@ def _slow_layers(net: pb.NetParameter, items: int) -> SlowLayers | str:
     return SlowLayers(tuple(layers[:_SLOWEST]), len(layers), total, _TIMED_BATCH)
 
 
-def charts_of(recorded: RecordedRun) -> list[Chart]:
+def _charts_of(recorded: RecordedRun) -> list[Chart]:
     """The curves of losses, test values, learning rate, and of the workers' distances from their mean."""
     curves = RunCurves(recorded.records)
     tests = curves_of_tests(recorded)

@@ -63,7 +63,7 @@ def _test_tile(test: LoggedScore) -> SummaryTile:
 def training_facts(recorded: RecordedRun) -> list[Fact]:
     """What was trained, on what, by which workers."""
     run, summary = recorded.run, recorded.summary
-    facts = [Fact("Net", recorded.name), *data_facts(run)]
+    facts = [Fact("Net", recorded.name), *_data_facts(run)]
     facts.append(Fact("Workers", _workers_text(recorded)))
     if run.workers > 1:
         facts.append(Fact("Strategy", text_of(run.strategy)))
@@ -86,7 +86,7 @@ def _workers_text(recorded: RecordedRun) -> str:
     return most if there == run.workers else f"{most}; {there} took part"
 
 
-def data_facts(run: Run) -> Iterator[Fact]:
+def _data_facts(run: Run) -> Iterator[Fact]:
     """What the run trains and tests on, as its nets and tables name it."""
     nets_by_phase = {Phase.TRAIN: [train_net(run.solver, run.folder)], Phase.TEST: test_nets(run.solver, run.folder)}
     for phase, nets in nets_by_phase.items():
@@ -116,7 +116,7 @@ def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
 
 def parameters_of(run: Run) -> dict[str, str]:
     """The settings of a run by name, as logs of other programs want them."""
-    facts = [*data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver)]
+    facts = [*_data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver)]
     if run.workers > 1:
         facts.append(Fact("strategy", text_of(run.strategy)))
     return {fact.name: fact.value for fact in facts}

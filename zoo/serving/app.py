@@ -48,7 +48,7 @@ class _Waiting:
     answer: asyncio.Future[Answer]
 
 
-class Batcher:
+class _Batcher:
     """Collects images until there are enough, or the first has waited so many seconds, and lets one thread answer."""
 
     def __init__(self, answerer: Answerer, wait: float, on_batch: Callable[[int], object]) -> None:
@@ -134,7 +134,7 @@ class Service:
 
     @asynccontextmanager
     async def _lifespan(self, app: Router) -> AsyncIterator[None]:
-        self._batcher = Batcher(self._answerer, self._settings.wait, self.metrics.add_batch)
+        self._batcher = _Batcher(self._answerer, self._settings.wait, self.metrics.add_batch)
         with ThreadPoolExecutor(_DECODERS, "zoo decoding") as self._decoders:
             yield
         await self._batcher.close()

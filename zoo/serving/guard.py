@@ -21,8 +21,8 @@ from zoo.serving.metrics import Metrics
 from zoo.serving.settings import ServerSettings
 
 _MOST_CLIENTS = 4096  # that are remembered; those that asked longest ago are forgotten
-OPEN_PATHS = ("/", "/health", "/ready")  # which say nothing about the model, and need no token
-PATHS = (*OPEN_PATHS, "/predict", "/metrics", "/card")
+_OPEN_PATHS = ("/", "/health", "/ready")  # which say nothing about the model, and need no token
+_PATHS = (*_OPEN_PATHS, "/predict", "/metrics", "/card")
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -107,7 +107,7 @@ class Guard:
                 if "expect" not in Headers(scope=scope):  # who expects leave to send hasn't sent anything
                     await body.discard(2 * self._settings.largest)
                 await JSONResponse({"error": str(refused)}, refused.status, refused.headers)(scope, body, send_guarded)
-        path = scope["path"] if scope["path"] in PATHS else "other"
+        path = scope["path"] if scope["path"] in _PATHS else "other"
         if statuses:
             self._metrics.add_request(path, statuses[0], time.monotonic() - start)
 
@@ -131,10 +131,10 @@ class Guard:
         host = headers.get("host", "").lower()
         if self._settings.is_local and _without_port(host) not in self._settings.names:
             raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, "this server isn't called so; ask it at its own address")
-        if scope["path"] not in PATHS:
+        if scope["path"] not in _PATHS:
             paths = "there is POST /predict for an image, and GET /, /card, /health, /ready and /metrics"
             raise RefusedError(HTTPStatus.NOT_FOUND, paths)
-        if scope["path"] not in OPEN_PATHS:
+        if scope["path"] not in _OPEN_PATHS:
             self._check_rate(scope)
             self._check_token(headers)
 

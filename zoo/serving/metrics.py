@@ -10,7 +10,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _IMAGES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
-class Histogram:
+class _Histogram:
     """How many values are up to each of some bounds, and their sum."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
@@ -36,7 +36,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._requests = Counter[tuple[str, int]]()
-        self._seconds, self._batches = Histogram(_SECONDS), Histogram(_IMAGES)
+        self._seconds, self._batches = _Histogram(_SECONDS), _Histogram(_IMAGES)
         self.open = 0  # requests that are read, decoded or answered at the moment
 
     def add_request(self, path: str, status: int, seconds: float) -> None:

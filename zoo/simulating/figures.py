@@ -36,7 +36,7 @@ LEVELS = (0.9, 0.94, 0.96, 0.97)  # accuracies
 ShowProgress = Callable[[str], AbstractContextManager[ProgressCallback]]  # takes what the trainings are for
 
 
-def draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None:
+def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None:
     """Draw a heat map as SparkNet's Figure 3: workers downwards, tau to the left."""
     workers = sorted({speedup.workers for speedup in speedups})
     taus = sorted({speedup.tau for speedup in speedups}, reverse=True)
@@ -60,7 +60,7 @@ def _text_colour(image: Any, value: float) -> str:
     return "black" if math.isnan(value) or image.norm(value) > 0.6 else "white"
 
 
-def draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
+def _draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
     """Draw two curves over the cost of an exchange, as SparkNet's Figure 4."""
     ratios = [cost.ratio for cost in costs]
     with _written_panels(path, 1, (7, 4)) as (axis,):
@@ -74,7 +74,7 @@ def draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
         _finish_axis(axis)
 
 
-def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
+def _draw_methods(results: Sequence[MethodResult], path: Path) -> None:
     """Draw the error over time, with a panel for each network and cost of an exchange."""
     settings = list(dict.fromkeys(result.setting for result in results))
     with _written_panels(path, len(settings), (5 * len(settings), 4)) as axes:
@@ -91,7 +91,7 @@ def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
             _finish_axis(axis)
 
 
-def draw_scaling(results: Sequence[ScalingResult], path: Path) -> None:
+def _draw_scaling(results: Sequence[ScalingResult], path: Path) -> None:
     """Draw the accuracy over time by workers, as SparkNet's Figure 5, and by tau, as its Figure 7."""
     end = min(outcome.points[-1].time for result in results for outcome in result.outcomes)
     times = [end * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
@@ -120,13 +120,13 @@ def _written_panels(path: Path, count: int, size: tuple[float, float]) -> Iterat
     save_figure(figure, path)
 
 
-def write_csv(path: Path, table: Table) -> None:
+def _write_csv(path: Path, table: Table) -> None:
     """Write a table as a CSV file."""
     with atomic_path(path) as temporary, temporary.open("w", newline="") as file:
         csv.writer(file).writerows(table)
 
 
-def speedup_table(speedups: Sequence[Speedup]) -> Table:
+def _speedup_table(speedups: Sequence[Speedup]) -> Table:
     """A row for each cell of the heat map; a speed-up is empty where the accuracy was never reached."""
     rows = [
         (
@@ -141,7 +141,7 @@ def speedup_table(speedups: Sequence[Speedup]) -> Table:
     return [("workers", "tau", "N_a", "tau M_a", "speed-up"), *rows]
 
 
-def speedup_grid(speedups: Sequence[Speedup]) -> Table:
+def _speedup_grid(speedups: Sequence[Speedup]) -> Table:
     """The heat map as a table: workers downwards, tau to the left."""
     taus = sorted({speedup.tau for speedup in speedups}, reverse=True)
     factors = {(speedup.workers, speedup.tau): speedup.factor for speedup in speedups}
@@ -152,7 +152,7 @@ def speedup_grid(speedups: Sequence[Speedup]) -> Table:
     return [("K \\ tau", *map(str, taus)), *rows]
 
 
-def cost_table(costs: Sequence[ExchangeCost]) -> Table:
+def _cost_table(costs: Sequence[ExchangeCost]) -> Table:
     """A row for each point of the curves."""
     rows = [
         (
@@ -166,7 +166,7 @@ def cost_table(costs: Sequence[ExchangeCost]) -> Table:
     return [("S/C", "naive", "averaging", "best tau"), *rows]
 
 
-def batch_table(costs: Sequence[BatchCost]) -> Table:
+def _batch_table(costs: Sequence[BatchCost]) -> Table:
     """A row for each batch size, with the time that a single machine needs."""
     rows = [
         (
@@ -182,7 +182,7 @@ def batch_table(costs: Sequence[BatchCost]) -> Table:
     return [("b", "C(b)", "S", "S/C(b)", "N_a(b)", "N_a(b) C(b)"), *rows]
 
 
-def methods_table(results: Sequence[MethodResult]) -> Table:
+def _methods_table(results: Sequence[MethodResult]) -> Table:
     """The times at which each method reached accuracies, in iterations of one machine, and its final accuracy."""
     end = common_end(results)
     rows = [
@@ -240,30 +240,30 @@ class FigureFolder:
         with self.show_progress("speedup") as progress:
             results = speedups(experiment, progress, self.cache, workers=workers, taus=taus)
         files = self._files_of_figure("speedup.csv", "speedup.png", "speedup.json")
-        write_csv(files[0], speedup_table(results))
-        draw_speedups(results, experiment.goal, files[1])
+        _write_csv(files[0], _speedup_table(results))
+        _draw_speedups(results, experiment.goal, files[1])
         write_grid(convergence_grid(experiment, results), files[2])
-        return DrawnFigure(speedup_grid(results), files)
+        return DrawnFigure(_speedup_grid(results), files)
 
     def cost(self, experiment: ConvergenceExperiment, workers: int, taus: Sequence[int], link: Link) -> DrawnFigure:
         """SparkNet's Figure 4: the speed-up by the cost of exchanges, and what batches cost here."""
         with self.show_progress("cost") as progress:
             exchanges = costs(speedups(experiment, progress, self.cache, workers=[workers], taus=taus))
         with self.show_progress("batches") as progress:
-            batches = batch_table(batch_costs(experiment, workers, link, progress, self.cache))
+            batches = _batch_table(batch_costs(experiment, workers, link, progress, self.cache))
         files = self._files_of_figure("cost.csv", "batches.csv", "cost.png")
-        write_csv(files[0], cost_table(exchanges))
-        write_csv(files[1], batches)
-        draw_costs(exchanges, workers, files[2])
+        _write_csv(files[0], _cost_table(exchanges))
+        _write_csv(files[1], batches)
+        _draw_costs(exchanges, workers, files[2])
         return DrawnFigure(batches, files)
 
     def methods(self, comparison: MethodComparison) -> DrawnFigure:
         """The MPCA paper's comparison of four methods."""
         with self.show_progress("methods") as progress:
             results = compare_methods(comparison, progress, self.cache)
-        files, table = self._files_of_figure("methods.csv", "methods.png"), methods_table(results)
-        write_csv(files[0], table)
-        draw_methods(results, files[1])
+        files, table = self._files_of_figure("methods.csv", "methods.png"), _methods_table(results)
+        _write_csv(files[0], table)
+        _draw_methods(results, files[1])
         return DrawnFigure(table, files)
 
     def alexnet(self, experiment: ScalingExperiment, accuracy: float) -> DrawnFigure:
@@ -271,8 +271,8 @@ class FigureFolder:
         with self.show_progress("alexnet") as progress:
             results = scale_alexnet(experiment, progress, self.cache)
         files, table = self._files_of_figure("alexnet.csv", "alexnet.png"), scaling_table(results, accuracy)
-        write_csv(files[0], table)
-        draw_scaling(results, files[1])
+        _write_csv(files[0], table)
+        _draw_scaling(results, files[1])
         return DrawnFigure(table, files)
 
     def _files_of_figure(self, *names: str) -> tuple[Path, ...]:

@@ -48,7 +48,7 @@ _WEB_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)", re.IGNOREC
 
 
 @dataclass(frozen=True)
-class PartNote:
+class _PartNote:
     """Where the bytes of a part are from: an address, and what the server calls this version of the file."""
 
     address: str
@@ -56,7 +56,7 @@ class PartNote:
     total: int | None
 
 
-class PartialFile:
+class _PartialFile:
     """The part of a file that is here, at which the next attempt begins."""
 
     def __init__(self, target: Path) -> None:
@@ -69,14 +69,14 @@ class PartialFile:
         """The bytes that are here."""
         return self.path.stat().st_size if self.path.is_file() else 0
 
-    def note(self) -> PartNote | None:
+    def note(self) -> _PartNote | None:
         """Where the part is from; None if there is none, or nothing that says so."""
         try:
-            return msgspec.json.decode(self._note.read_bytes(), type=PartNote) if self.size else None
+            return msgspec.json.decode(self._note.read_bytes(), type=_PartNote) if self.size else None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
 
-    def begin(self, note: PartNote) -> None:
+    def begin(self, note: _PartNote) -> None:
         """Begin anew, with bytes from somewhere."""
         self.discard()
         write_pieces(self._note, [msgspec.json.encode(note)])
@@ -105,7 +105,7 @@ class PartialFile:
         self._note.unlink(missing_ok=True)
 
 
-def write_all(file: BinaryIO, piece: bytes) -> None:
+def _write_all(file: BinaryIO, piece: bytes) -> None:
     """Write all of a piece to a file without a buffer, a single call of which may write less."""
     rest = memoryview(piece)
     while rest:
@@ -113,7 +113,7 @@ def write_all(file: BinaryIO, piece: bytes) -> None:
 
 
 @contextmanager
-def open_address(address: str, headers: Mapping[str, str], silence: float) -> Iterator[HTTPResponse]:
+def _open_address(address: str, headers: Mapping[str, str], silence: float) -> Iterator[HTTPResponse]:
     """The answer to a request for an address, by the proxies that the environment names.
 
     Problems while it is read are errors that name the address, too: those that may pass are interruptions.
@@ -226,7 +226,7 @@ class _Download:
         settings: TransferSettings,
         headers: Mapping[str, str],
     ) -> None:
-        self._part, self._address, self._expected = PartialFile(target), address, expected
+        self._part, self._address, self._expected = _PartialFile(target), address, expected
         self._settings, self._headers = settings, headers
 
     def run(self) -> StoredFile:
@@ -254,33 +254,33 @@ class _Download:
         note = self._usable_note()
         if note is None or note.total != self._part.size:
             resumed = note is not None
-            with open_address(self._address, self._request_headers(note), self._settings.silence) as response:
+            with _open_address(self._address, self._request_headers(note), self._settings.silence) as response:
                 hashes = self._receive_rest(response, note)
         else:  # only its name was missing
             resumed, hashes = True, self._hashes_so_far()
         return self._finish_file(hashes, resumed=resumed)
 
-    def _usable_note(self) -> PartNote | None:
+    def _usable_note(self) -> _PartNote | None:
         """What is known about the part, if the rest can be told to be of the same file."""
         note = self._part.note()
         if note is None or note.address != self._address or not (note.validator or self._expected.is_proof):
             return None
         return note
 
-    def _request_headers(self, note: PartNote | None) -> dict[str, str]:
+    def _request_headers(self, note: _PartNote | None) -> dict[str, str]:
         if note is None:
             return dict(self._headers)
         rest = {"Range": f"bytes={self._part.size}-"}
         return {**self._headers, **rest, **({"If-Range": note.validator} if note.validator else {})}
 
-    def _receive_rest(self, response: HTTPResponse, note: PartNote | None) -> Hashes:
+    def _receive_rest(self, response: HTTPResponse, note: _PartNote | None) -> Hashes:
         """Write what comes behind what is here, or anew."""
         length = response.headers.get("Content-Length", "")
         if response.status == 206 and note is not None:
             total = self._total_of_range(response, note)
         elif response.status == 200:
             total = int(length) if length.isdecimal() else None
-            self._part.begin(PartNote(self._address, _validator(response), total))
+            self._part.begin(_PartNote(self._address, _validator(response), total))
         else:
             raise DownloadError(f"{self._address}: the server answers {response.status}, and not with a file")
         self._check_size(total)
@@ -290,7 +290,7 @@ class _Download:
             raise InterruptedTransferError(f"{self._address}: ended after {hashes.size:,} of {total:,} bytes")
         return hashes
 
-    def _total_of_range(self, response: HTTPResponse, note: PartNote) -> int | None:
+    def _total_of_range(self, response: HTTPResponse, note: _PartNote) -> int | None:
         """The size of the file whose rest comes; an error if it isn't the rest of what is here."""
         match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
         etag = response.headers.get("ETag", "")
@@ -331,7 +331,7 @@ class _Download:
             self._settings.listen(TransferProgress(name, hashes.size, total))
             while piece := response.read1(_PIECE):
                 with _disk_errors(self._part.path):
-                    write_all(file, piece)
+                    _write_all(file, piece)
                 hashes.update(piece)
                 if hashes.size > self._settings.most_bytes:
                     self._part.discard()

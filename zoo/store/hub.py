@@ -73,7 +73,7 @@ class HubSource:
         """The commit and the files of the repository."""
         if folder.settings.offline:
             raise UnreachableError(f"{self.address}: isn't fetched, since no network is wanted")
-        with hub_errors(self.address):
+        with _hub_errors(self.address):
             info = _hub_api().model_info(
                 self.repository, revision=self.revision or None, files_metadata=True, timeout=folder.settings.silence
             )
@@ -89,7 +89,7 @@ def _reason_nothing_fits(files: list[RepoSibling]) -> str:
 def upload(folder: Path, repository: str, *, private: bool, message: str) -> str:
     """Put all files of a folder into a repository, which is made if it isn't there; returns the commit's address."""
     source = HubSource(repository)
-    with hub_errors(source.address):
+    with _hub_errors(source.address):
         _hub_api().create_repo(repository, private=private, exist_ok=True)
         commit = _hub_api().upload_folder(repo_id=repository, folder_path=folder, commit_message=message)
     return commit.commit_url
@@ -104,7 +104,7 @@ def _hub_api() -> HfApi:
 
 
 @contextmanager
-def hub_errors(address: str) -> Iterator[None]:
+def _hub_errors(address: str) -> Iterator[None]:
     """The errors of the hub's library as sentences."""
     try:
         yield

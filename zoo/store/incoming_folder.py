@@ -1,4 +1,4 @@
-"""A folder that is filled with the files of one model; every file is noted with its size and hash."""
+"""A folder that is filled with the files of one model: which it takes, by their names, and each with size and hash."""
 
 from __future__ import annotations
 

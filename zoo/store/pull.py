@@ -45,7 +45,7 @@ def with_fields(text: str, values: Mapping[str, str]) -> str:
     return text[: match.start("front")] + front + lines + text[match.start("end") :]
 
 
-def settle_card(folder: IncomingFolder, name: str) -> Card:
+def _settle_card(folder: IncomingFolder, name: str) -> Card:
     """The card of a folder, which is given one if it has none. What hubs call a card may lack our only required field,
     the name; one of any other form is kept as a text beside ours.
     """
@@ -127,7 +127,7 @@ def _bring_model(store: Store, name: str, request: PullRequest, settings: Transf
     try:
         revision = _bring_files(folder, request)
         folder.keep_only_files()
-        _check_card_and_weights(folder, settle_card(folder, name))
+        _check_card_and_weights(folder, _settle_card(folder, name))
         folder.check_card()
         files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
         write_record(

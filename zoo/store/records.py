@@ -13,7 +13,7 @@ from caffe_proto.storage import check_regular, write_pieces
 from zoo.store.errors import StoreError
 
 RECORD = ".source.json"  # in a stored model's folder
-RECORD_VERSION = 1
+_RECORD_VERSION = 1
 
 _LOCK_VERSION = 1
 
@@ -37,7 +37,7 @@ class StoreRecord:
     fetched: str  # when, in UTC
     files: tuple[StoredFile, ...]
     weights: tuple[str, ...] = ()  # files and addresses that a user named besides
-    version: int = RECORD_VERSION
+    version: int = _RECORD_VERSION
 
     @property
     def size(self) -> int:
@@ -60,7 +60,7 @@ def read_record(folder: Path) -> StoreRecord:
         raise StoreError(
             f"{folder}: has no record of where it is from; `zoo store prune {folder.name}` removes it"
         ) from None
-    if record.version != RECORD_VERSION or any(Path(file.name).name != file.name for file in record.files):
+    if record.version != _RECORD_VERSION or any(Path(file.name).name != file.name for file in record.files):
         raise StoreError(f"{path}: is the record of another version of netdsl; pull the model again")
     return record
 
