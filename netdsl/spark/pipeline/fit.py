@@ -25,7 +25,6 @@ from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
-from netdsl.layers import LAYERS
 from netdsl.model import store_for_workers
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
@@ -171,7 +170,7 @@ class Fit:
                 raise DataError(
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
-        inputs = inputs_of(build(connect(filter_layers(net, net.state)), LAYERS), self.bindings)
+        inputs = inputs_of(build(connect(filter_layers(net, net.state))), self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
         return inputs
@@ -196,7 +195,7 @@ def _net_with_shapes(run: Run) -> pb.NetParameter:
     net = todays_form(solver.net_param if solver.HasField("net_param") else solver.train_net_param)
     graph = connect(filter_layers(training, training.state))
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
-        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}, LAYERS)
+        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()})
     return net
 
 
