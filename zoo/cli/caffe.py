@@ -11,7 +11,7 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.graph import phase_of
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse
@@ -105,7 +105,7 @@ def _allowing(modules: str) -> AbstractContextManager[None]:
     """Let the Python layers of these modules run."""
     if not modules:
         return nullcontext()
-    from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
+    from netdsl.layer.user_code import allowing, in_folder
 
     return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
 
