@@ -39,7 +39,7 @@ from netdsl.layers._data import (
     open_database,
     passed_over,
 )
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 _FITTING, _COVERING = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD, pb.ResizeParameter.FIT_SMALL_SIZE
 _MAP = 2  # the place of the top with maps of classes

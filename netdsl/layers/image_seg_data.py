@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netdsl.layer import Shape
-from netdsl.layers._labelled_images import LabelledImages
+from netdsl.layers._data import LabelledImages
 
 
 class ImageSegData(LabelledImages):

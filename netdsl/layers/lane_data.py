@@ -26,7 +26,7 @@ from netdsl.layers._data import (
     open_database,
     passed_over,
 )
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 _OF_BOXES = "train_diffcult", "difficult_label_warmup", "single_class"
 

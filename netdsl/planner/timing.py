@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import torch
@@ -81,43 +81,42 @@ class NetTime:
         return sum(layer.flops for layer in self.layers)
 
 
-@dataclass(frozen=True)
-class TimingSettings:
-    """Settings of a timing."""
+def time_net(
+    model: Model,
+    phase: Phase = Phase.TRAIN,
+    *,
+    batch: int | None = None,
+    device: torch.device | str = "cpu",
+    iterations: int = 10,
+    done: Callable[[float], object] = lambda part: None,
+) -> NetTime:
+    """Time a phase of a model's net on random input, with labels of 0. It writes no files.
 
-    phase: Phase = Phase.TRAIN
-    batch: int | None = None  # instead of the net's own
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    iterations: int = 10
-
-
-def time_net(model: Model, settings: TimingSettings, done: Callable[[float], object] = lambda part: None) -> NetTime:
-    """Time a model's net on random input, with labels of 0. It writes no files.
-
-    `done` is told which part of the work was done, in passes of the whole net, of which there are about two for each
-    iteration.
+    `batch` takes the place of the net's own. `done` gets the part of the work that was done, in passes of the whole
+    net, of which there are about two for each iteration.
     """
+    device = torch.device(device)
     model = replace(model, net=_without_writers(model.net))
-    module = NetModule(model.layers(settings.phase))
+    module = NetModule(model.layers(phase))
     if not module.built.layers:
-        raise NetError(f"the net has no layers in phase {settings.phase.name} at this level and with these stages")
-    if settings.batch is not None:
-        set_batch(module.built, settings.batch)
-    check_blobs(module.built, settings.device)
-    module.allocate(settings.device)
+        raise NetError(f"the net has no layers in phase {phase.name} at this level and with these stages")
+    if batch is not None:
+        set_batch(module.built, batch)
+    check_blobs(module.built, device)
+    module.allocate(device)
     if model.weights:
         copy_model(model, module.built)
-    inputs = {edge: sample_input(module.built, edge).to(settings.device) for edge in module.inputs.values()}
+    inputs = {edge: sample_input(module.built, edge).to(device) for edge in module.inputs.values()}
     with running(module.built):
         passes = []
-        for _ in range(settings.iterations + 1):
-            passes.append(_pass(module, inputs, settings.device))
+        for _ in range(iterations + 1):
+            passes.append(_time_pass(module, inputs, device))
             done(1)
         layers = []
-        for layer in _layers(module.built, inputs, settings):
+        for layer in _time_layers(module.built, inputs, device, iterations):
             layers.append(layer)
-            done((settings.iterations + 1) / len(module.built.layers))
-        return NetTime(tuple(layers), tuple(passes[1:]), model.data(settings.phase))
+            done((iterations + 1) / len(module.built.layers))
+        return NetTime(tuple(layers), tuple(passes[1:]), model.data(phase))
 
 
 def _without_writers(net: pb.NetParameter) -> pb.NetParameter:
@@ -130,19 +129,19 @@ def _without_writers(net: pb.NetParameter) -> pb.NetParameter:
     return made
 
 
-def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
-    began = _now(device)
+def _time_pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
+    began = _time_after_all(device)
     edges = module.run(dict(inputs))
-    middle = _now(device)
+    middle = _time_after_all(device)
     ends = [edges[edge] for edge in module.losses or module.outputs.values()]
     _differentiate(ends, module.parameters())
-    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle))
+    return Pass(1000 * (middle - began), 1000 * (_time_after_all(device) - middle))
 
 
-def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
+def _time_layers(built: Built, inputs: dict[int, Tensor], device: torch.device, iterations: int) -> Iterator[LayerTime]:
     """Each layer on what those before it made, in the layout of a whole pass; what nobody reads any more is let go."""
     nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
-    costs = iter(layer_costs(built, settings.device))
+    costs = iter(layer_costs(built, device))
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
     channels_last = channels_last_pays(built)
     for index, (node, layer) in enumerate(built.pairs()):
@@ -152,11 +151,12 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         if channels_last:
             edges |= {edge: laid_out(edges[edge], wish_of(layer)) for edge in node.bottoms}
         bottoms = [
-            _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
+            _leaf_of(edges[edge], learns=edge in learning and place not in cut)
+            for place, edge in enumerate(node.bottoms)
         ]
         if isinstance(layer, OverwritesBottom):
             layer.may_overwrite = ()  # alone, it would overwrite the bottoms of its next turn
-        tops, passes = _time(layer, bottoms, settings)
+        tops, passes = _time_layer(layer, bottoms, device, iterations)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:
             if last[edge] == index:
@@ -166,27 +166,29 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         yield LayerTime(cost.name, cost.type, forward, backward, cost.flops, cost.bytes)
 
 
-def _leaf(bottom: Tensor, *, learns: bool) -> Tensor:
+def _leaf_of(bottom: Tensor, *, learns: bool) -> Tensor:
     return bottom.detach().requires_grad_(learns and bottom.is_floating_point())
 
 
-def _time(layer: Layer, bottoms: list[Tensor], settings: TimingSettings) -> tuple[list[Tensor], list[Pass]]:
+def _time_layer(
+    layer: Layer, bottoms: list[Tensor], device: torch.device, iterations: int
+) -> tuple[list[Tensor], list[Pass]]:
     """The tops of a layer, and its times after one turn that is for warming up."""
-    tops = _tops(layer, bottoms)
+    tops = _tops_of(layer, bottoms)
     leaves = [*learned_blobs(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
     _differentiate(tops, leaves)
-    return tops, [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
+    return tops, [_time_alone(layer, bottoms, leaves, device) for _ in range(iterations)]
 
 
-def _alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
-    began = _now(device)
-    tops = _tops(layer, bottoms)
-    middle = _now(device)
+def _time_alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
+    began = _time_after_all(device)
+    tops = _tops_of(layer, bottoms)
+    middle = _time_after_all(device)
     learns = _differentiate(tops, leaves)
-    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle) if learns else 0.0)
+    return Pass(1000 * (middle - began), 1000 * (_time_after_all(device) - middle) if learns else 0.0)
 
 
-def _tops(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
+def _tops_of(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
     tops = layer(*bottoms)
     return list(tops) if isinstance(tops, tuple) else [tops]
 
@@ -201,7 +203,7 @@ def _differentiate(tops: Iterable[Tensor], leaves: Iterable[Tensor]) -> bool:
     return True
 
 
-def _now(device: torch.device) -> float:
+def _time_after_all(device: torch.device) -> float:
     """Seconds, with everything done that a GPU was given to do."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)

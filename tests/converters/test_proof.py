@@ -21,7 +21,7 @@ from converters.onnx.verification import TOLERANCE, difference
 from netdsl.checking.sample_inputs import sample_input, sample_inputs
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.layer import BringsData, Shape
-from netdsl.layer.fillers import fill
+from netdsl.layer.blobs import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
 from netdsl.model import Model, built_of, open_model

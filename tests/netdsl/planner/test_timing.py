@@ -12,7 +12,7 @@ from netdsl.errors import NetError
 from netdsl.model.data_shapes import DataShape, Known
 from netdsl.net.graph import Phase
 from netdsl.open_net import Model
-from netdsl.planner.timing import LayerTime, NetTime, TimingSettings, time_net
+from netdsl.planner.timing import LayerTime, NetTime, time_net
 
 INPUT = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 3 dim: 4 dim: 9 dim: 7 } } }'
 CONVOLUTION = """
@@ -24,7 +24,7 @@ RELU = 'layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }'
 
 def timed(text: str, **trial: object) -> NetTime:
     of_model = {name: trial.pop(name) for name in ("items", "level", "stages") if name in trial}
-    return time_net(Model(from_text(text, pb.NetParameter), **of_model), TimingSettings(**{"iterations": 1, **trial}))
+    return time_net(Model(from_text(text, pb.NetParameter), **of_model), **{"iterations": 1, **trial})
 
 
 def layers(times: NetTime) -> dict[str, LayerTime]:
