@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from converters.compare import CaffeModel
-from converters.onnx.verification import difference
 from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
 from converters.rewrites.precision import round_weights
 from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
+from converters.running import built_only, difference, edge_values, filled, input_shapes, output_values
 from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError
 from netdsl.model import Model
@@ -110,20 +109,21 @@ def difference_after(
     `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
     first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
     """
-    old, new = CaffeModel(before), CaffeModel(after)
-    shapes = {name: tuple(length or 1 for length in shape) for name, shape in old.inputs.items()}
-    image, samples = next(iter(old.inputs)), sample_inputs(old.built, shapes, seed)
-    actual = new.run({name: samples[name] for name in new.inputs})
-    edges = old.run_edges(
-        {name: preprocess(array) if preprocess and name == image else array for name, array in samples.items()}
+    old = built_only(before)
+    shapes = {name: tuple(length or 1 for length in shape) for name, shape in input_shapes(old).items()}
+    image, samples = next(iter(shapes)), sample_inputs(old, shapes, seed)
+    actual = output_values(after, samples)[1]
+    edges = edge_values(
+        filled(before),
+        {name: preprocess(array) if preprocess and name == image else array for name, array in samples.items()},
     )
-    graph = old.built.graph
+    graph = old.graph
     compared_edges = [edge for node in graph.nodes for edge in node.tops if end in (None, node.layer.name)]
     expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
-    missing = [name for name in new.outputs if name not in expected]
+    missing = [name for name in actual if name not in expected]
     if missing:
         raise ConversionError(f"the original net has no blob {', '.join(map(repr, missing))} to compare with")
-    return max(_difference(actual[name], expected[name]) for name in new.outputs)
+    return max(_difference(actual[name], expected[name]) for name in actual)
 
 
 def _difference(actual: AnyArray, expected: AnyArray) -> float:

@@ -21,7 +21,7 @@ from converters.onnx.reading import MOST_VALUES, load_onnx
 from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
-from netdsl.model import Model, built_of
+from netdsl.model import Model
 
 OPERATORS = {**convolution.OPERATORS, **activation.OPERATORS, **arithmetic.OPERATORS, **shaping.OPERATORS}
 
@@ -54,7 +54,7 @@ def _verify(model: Any, converted: Model) -> None:
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
               for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
-    report = verify_onnx(model, built_of(converted), inputs=inputs)
+    report = verify_onnx(model, converted, inputs=inputs)
     if not report.passed:
         raise ConversionError(f"the net doesn't compute what the model does: {report}")
 

@@ -16,9 +16,9 @@ from converters.from_torch import activation, arithmetic, convolution, shaping
 from converters.from_torch.call import Call
 from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.problems import ConversionProblems
-from converters.onnx.verification import TOLERANCE, difference
+from converters.running import TOLERANCE, difference, filled
 from netdsl.errors import ConversionError
-from netdsl.model import Model, built_of
+from netdsl.model import Model
 from netdsl.net.module import NetModule
 from netdsl.weights.files import array_of
 
@@ -68,7 +68,7 @@ def _trace(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> Exported
 
 def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs: Sequence[str], what: str) -> None:
     """Raise a ConversionError unless both compute the same outputs."""
-    actual = NetModule(built_of(model))(*(example.float() for example in inputs))
+    actual = NetModule(filled(model))(*(example.float() for example in inputs))
     expected = _tensors(module(*(example.clone() for example in inputs)))
     for name, tensor in zip(outputs, expected, strict=True):
         error = difference(array_of(actual[name]), array_of(tensor))

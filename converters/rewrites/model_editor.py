@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from converters.running import filled
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
 from netdsl.layer.folding import NewLayer
-from netdsl.model import Model, built_of
+from netdsl.model import Model
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
 from netdsl.weights.files import array_of, learned_layers
@@ -31,7 +32,7 @@ class ModelEditor:
         """An editor of a model, without changes yet."""
         if not model.weights:
             raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
-        return cls(model, NetModule(built_of(model)).double().built)
+        return cls(model, NetModule(filled(model)).double().built)
 
     def shares(self, layer: Layer) -> bool:
         """Whether another layer may share this layer's parameters, which then must not change."""

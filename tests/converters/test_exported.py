@@ -65,8 +65,9 @@ def test_what_torch_cannot_follow_is_told_once(tmp_path: Path, capfd: pytest.Cap
 
 
 def test_what_does_not_compute_the_same_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    difference = exported.save(net_of(), tmp_path / "other.pt2")
-    assert difference is not None and difference < 1e-6  # torch's own operators; the program has channels first
+    agreement = exported.save(net_of(), tmp_path / "other.pt2")
+    assert agreement is not None
+    assert agreement.difference < 1e-6  # torch's own operators; the program has channels first
     assert exported.save(net_of(), tmp_path / "net.pt2", verify=False) is None
     other = (tmp_path / "other.pt2").read_bytes()
     net = net_of()

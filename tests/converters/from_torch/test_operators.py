@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from converters.from_torch import from_torch
-from netdsl.model import Model, built_of
+from converters.running import filled
+from netdsl.model import Model
 from netdsl.net.module import NetModule
 
 
@@ -34,7 +35,7 @@ def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bo
         return [each.abs() + 0.1 for each in made] if positive else made
 
     model = from_torch(module, inputs(0), verify=not positive)
-    net = NetModule(built_of(model))
+    net = NetModule(filled(model))
     given = inputs(1)
     with torch.no_grad():
         wanted, found = module(*given), list(net(*given).values())
@@ -166,7 +167,7 @@ def test_padding_that_is_larger_at_the_end() -> None:
 
 def test_an_input_that_is_an_output_too() -> None:
     model = from_torch(FunctionModule(lambda a, b: (a, b.relu())), [torch.randn(2, 3), torch.randn(2, 5)])
-    net = NetModule(built_of(model))
+    net = NetModule(filled(model))
     assert set(net.outputs) == {"inputs_0/output", "relu"}
 
 
@@ -174,7 +175,7 @@ def test_results_in_a_dict_and_an_input_that_nobody_reads() -> None:
     model = from_torch(
         FunctionModule(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)]
     )
-    net = NetModule(built_of(model))
+    net = NetModule(filled(model))
     assert list(net.inputs) == ["inputs_0", "inputs_1"]
     assert set(net.outputs) == {"relu", "tanh"}
 

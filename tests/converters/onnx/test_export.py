@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,8 +43,8 @@ def net_of(text: str) -> Net:
     return Net(from_text(text, pb.NetParameter))
 
 
-def run(model: object, **inputs: np.ndarray) -> list[np.ndarray]:
-    return inference_session(model).run(None, inputs)
+def run(model: Any, **inputs: np.ndarray) -> list[np.ndarray]:
+    return inference_session(model.SerializeToString()).run(None, inputs)
 
 
 def test_values_have_the_names_of_blobs_and_nodes_those_of_layers() -> None:

@@ -17,7 +17,7 @@ pytest.importorskip("onnxruntime")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 from caffe_proto.errors import CaffeError, FileError  # noqa: E402
-from converters.compare import OnnxModel  # noqa: E402
+from converters.compare import open_onnx_values  # noqa: E402
 from converters.from_onnx import from_onnx  # noqa: E402
 
 
@@ -88,7 +88,7 @@ def test_a_graph_that_makes_no_sense(how: str, tmp_path: Path) -> None:
 def test_names_that_are_no_text(tmp_path: Path) -> None:
     path = saved(linear(), tmp_path / "net.onnx")
     path.write_bytes(path.read_bytes().replace(b"Gemm", b"\xff\xfemm"))
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         with pytest.raises(FileError, match=r"net\.onnx: op_type b'\\xff\\xfemm' is not UTF-8 text"):
             door(path)
 
@@ -103,7 +103,7 @@ def test_bytes_that_are_changed_or_cut_are_refused_or_read_but_never_a_crash(see
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     path = tmp_path / "net.onnx"
     path.write_bytes(data)
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         try:
             door(path)
         except CaffeError as problem:
@@ -132,7 +132,7 @@ def test_values_lie_in_regular_files_in_the_models_folder(where: str, reason: st
     model = linear()
     external_to(model, where, length=48)
     path = saved(model, folder / "net.onnx")
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         with pytest.raises(FileError, match=reason):
             door(path)
 
@@ -161,7 +161,7 @@ def test_a_constant_that_would_fill_the_memory_is_not_computed(tmp_path: Path) -
     )
     with pytest.raises(CaffeError, match="would be a constant of shape"):
         from_onnx(huge)
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         with pytest.raises(FileError, match=r"'c' has shape \[1048576, 1048576\], more than memory is made for"):
             door(saved(huge, tmp_path / "net.onnx"))
 

@@ -49,7 +49,7 @@ def net_of(case: str, folder: Path) -> Net:
 def test_a_model_computes_what_caffe_computed(case: str, tmp_path: Path) -> None:
     net, wanted = net_of(case, tmp_path), recorded(case)
     model = to_onnx(net)
-    run = inference_session(model)
+    run = inference_session(model.SerializeToString())
     names = [each.name for each in run.get_outputs()]
     given = {each.name: wanted["in"][each.name] for each in run.get_inputs()}
     found = dict(zip(names, run.run(names, given), strict=True))

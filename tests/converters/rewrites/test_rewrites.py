@@ -8,11 +8,11 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from converters.compare import CaffeModel
 from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
 from converters.rewrites.precision import round_weights
 from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
 from converters.rewriting import difference_after
+from converters.running import output_values
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError
 from netdsl.model import Model
@@ -95,9 +95,9 @@ def test_a_fully_convolutional_net_looks_at_every_place() -> None:
     assert [layer.type for layer in after.net.layer][-4:] == ["Convolution", "Dropout", "Convolution", "Softmax"]
     assert difference_after(before, after) < EXACT
     image = np.random.default_rng(0).standard_normal((1, 3, 11, 9)).astype(np.float32)
-    found = CaffeModel(after).run({"data": image})["prob"]
+    found = output_values(after, {"data": image})[1]["prob"]
     assert found.shape == (1, 5, 3, 2)
-    corner = CaffeModel(before).run({"data": image[:, :, 2:, 1:]})["prob"]
+    corner = output_values(before, {"data": image[:, :, 2:, 1:]})[1]["prob"]
     np.testing.assert_allclose(found[:, :, 2, 1], corner, rtol=1e-5)  # probabilities, in single precision
     with pytest.raises(ConversionError, match="net 'n' has no fully connected layer"):
         make_fully_convolutional(model(INPUT + CONV))
