@@ -9,18 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto.errors import FileError, in_file
-from converters.onnx.reading import load_onnx
+from converters.onnx.files import load_onnx
 from converters.onnx.session import OnnxSession, open_onnx_session
-from converters.running import blob_values, difference, filled, input_shapes, output_names
+from converters.running import Arrays, blob_values, difference, filled, input_shapes, output_names
 from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.model import holds_weights, open_model
 from netdsl.net.build import Built
-from netdsl.weights.match import AnyArray
 
-Arrays = Mapping[str, AnyArray]
 Comparable = Built | OnnxSession  # a session gives all values of a model's nodes
 Lengths = tuple[int | None, ...]  # None: any length
 

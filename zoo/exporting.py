@@ -13,10 +13,10 @@ from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
-from converters.exported import save
 from converters.onnx import Metadata, Report, export_onnx
 from converters.rewriting import Proof, Rewrites, rewrite
 from converters.running import TOLERANCE, Agreement
+from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
@@ -154,7 +154,7 @@ def _to_onnx(model: Model, trained: Model, request: Export) -> _Written:
 def _to_torch(model: Model, trained: Model, request: Export) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.pt2")
     classes = _classes(request)
-    agreement = save(model, path, verify=request.verified, tolerance=_tolerance(request))
+    agreement = export_torch(model, path, verify=request.verified, tolerance=_tolerance(request))
     return _written(_with_labels(path, classes), agreement)
 
 

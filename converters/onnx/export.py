@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from converters.onnx.builder import FixedLengthError, GraphBuilder, UnsupportedOpsetError
-from converters.onnx.lengths import Lengths, LengthSource, changing_lengths, length_sources
+from converters.lengths import Lengths, LengthSource, changing_lengths, length_sources
+from converters.onnx.files import SplitModel, write_model
+from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
-from converters.onnx.naming import edge_names
-from converters.onnx.saving import SplitModel, write_model
 from converters.onnx.session import WrittenModel
 from converters.onnx.verification import Report, verify_written
 from converters.running import TOLERANCE, NetToRun, filled

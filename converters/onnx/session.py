@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import CaffeError
+from converters.onnx.files import SplitModel, too_large, write_model
 from converters.onnx.library import inference_session, onnx
-from converters.onnx.saving import SplitModel, too_large, write_model
 from netdsl.errors import ConversionError
 from netdsl.weights.match import AnyArray
 

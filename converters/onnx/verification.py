@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from converters.onnx.naming import edge_names
-from converters.onnx.reading import load_onnx
+from converters.onnx.files import load_onnx
+from converters.onnx.graph import edge_names
 from converters.onnx.session import OnnxSession, WrittenModel, open_onnx_session
 from converters.running import (
     TOLERANCE,
+    Arrays,
     NetToRun,
     built_only,
     difference,
@@ -29,7 +30,6 @@ from netdsl.layer import HasOnnxForm, Shape
 from netdsl.net.build import Built
 from netdsl.weights.match import AnyArray
 
-Arrays = Mapping[str, AnyArray]
 SelectionAxes = dict[str, int | None]
 
 

@@ -14,6 +14,7 @@ from converters.from_torch import from_torch
 from converters.running import filled
 from netdsl.model import Model
 from netdsl.net.module import NetModule
+from tests.converters.nets import layer_types
 
 
 class FunctionModule(nn.Module):
@@ -43,10 +44,6 @@ def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bo
         assert one.shape == other.shape
         assert (one - other).abs().max() <= 1e-5 * np.ptp(other.numpy())  # sums in another order
     return model
-
-
-def kinds(model: Model) -> list[str]:
-    return [layer.type for layer in model.net.layer if layer.type != "Input"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +76,7 @@ def kinds(model: Model) -> list[str]:
     ],
 )
 def test_activations(function, layers) -> None:
-    assert kinds(same(function, (2, 4, 5, 3))) == layers
+    assert layer_types(same(function, (2, 4, 5, 3))) == layers
 
 
 @pytest.mark.parametrize(
@@ -115,7 +112,7 @@ def test_functions_of_what_is_positive(function) -> None:
     ],
 )
 def test_windows_and_sizes(function, layers) -> None:
-    assert kinds(same(function, (2, 4, 8, 6))) == layers
+    assert layer_types(same(function, (2, 4, 8, 6))) == layers
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,7 @@ def test_arithmetic_and_several_inputs_and_outputs(function) -> None:
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
 def test_padding_that_is_larger_at_the_end() -> None:
-    assert kinds(same(nn.Conv2d(4, 6, (2, 4), padding="same"), (2, 4, 8, 6))) == ["Convolution"]
+    assert layer_types(same(nn.Conv2d(4, 6, (2, 4), padding="same"), (2, 4, 8, 6))) == ["Convolution"]
 
 
 def test_an_input_that_is_an_output_too() -> None:

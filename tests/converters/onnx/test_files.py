@@ -1,4 +1,4 @@
-"""ONNX files that are damaged, or made to do harm, are refused in a sentence."""
+"""ONNX files: ours are as protobuf writes them; what is damaged, or made to do harm, is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from caffe_proto.errors import CaffeError, FileError
+from converters.compare import open_onnx_values
+from converters.from_onnx import from_onnx
+from converters.onnx.files import load_onnx, save_onnx
+
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-
-from caffe_proto.errors import CaffeError, FileError  # noqa: E402
-from converters.compare import open_onnx_values  # noqa: E402
-from converters.from_onnx import from_onnx  # noqa: E402
+TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
 
 
 def model_of(*nodes: Any, shape: tuple[int, ...] = (2, 3), **constants: np.ndarray) -> Any:
@@ -73,6 +73,30 @@ DAMAGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "negative": (with_a_negative_input, r"input 'x' has shape \[-2, 3\], which no net can take"),
     "huge": (with_a_huge_input, "more than memory is made for"),
 }
+
+
+def test_a_file_has_the_bytes_that_protobuf_writes(tmp_path: Path) -> None:
+    model = model_of(
+        helper.make_node("Gemm", ["x", "w", "b"], ["y"]),
+        w=np.arange(12, dtype=np.float32).reshape(3, 4),
+        b=np.zeros(4, np.float32),
+        empty=np.empty((0, 2), np.int64),
+    )
+    model.graph.initializer.append(helper.make_tensor("numbers", TensorProto.FLOAT, [2], [1.5, 2.5]))
+    model.graph.doc_string, model.producer_name = "about it", "somebody"
+    helper.set_model_props(model, {"key": "value"})
+    save_onnx(model, tmp_path / "net.onnx")
+    assert (tmp_path / "net.onnx").read_bytes() == model.SerializeToString()
+
+
+def test_large_values_in_a_file_of_their_own_are_found_there(tmp_path: Path) -> None:
+    arrays = {"w": np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32), "b": np.ones(4, np.float32)}
+    model = model_of(helper.make_node("Gemm", ["x", "w", "b"], ["y"]), shape=(2, 300), **arrays)
+    save_onnx(model, tmp_path / "net.onnx", external=True)
+    assert (tmp_path / "net.onnx.data").stat().st_size == arrays["w"].nbytes  # the small one is in the model
+    tensors = load_onnx(tmp_path / "net.onnx").graph.initializer
+    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in tensors}
+    assert all(np.array_equal(found[name], array) for name, array in arrays.items())
 
 
 @pytest.mark.parametrize("how", DAMAGE)

@@ -10,7 +10,7 @@ import torch
 from torch import SymInt, Tensor
 from torch.export import Dim, ExportedProgram
 
-from converters.onnx.lengths import changing_lengths, length_sources
+from converters.lengths import changing_lengths, length_sources
 from converters.running import TOLERANCE, Agreement, Arrays, NetToRun, built_only, filled, input_shapes
 from converters.staging import staged_file
 from netdsl.checking.sample_inputs import sample_inputs
@@ -23,7 +23,9 @@ from netdsl.net.net import Net
 from netdsl.weights.files import array_of
 
 
-def save(net: NetToRun, path: str | Path, *, verify: bool = True, tolerance: float = TOLERANCE) -> Agreement | None:
+def export_torch(
+    net: NetToRun, path: str | Path, *, verify: bool = True, tolerance: float = TOLERANCE
+) -> Agreement | None:
     """Write a net with its weights as a program of torch's own operators; the batch size stays open if possible.
 
     The program takes the inputs in the net's order and returns the outputs by name. With `verify`, what was written is
