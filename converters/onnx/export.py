@@ -15,7 +15,8 @@ from converters.onnx.files import SplitModel, write_model
 from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
 from converters.onnx.session import WrittenModel
-from converters.onnx.verification import Report, verify_written
+from converters.onnx.verification import Report
+from converters.onnx.verification import verify as verify_onnx
 from converters.running import TOLERANCE, NetToRun, filled
 from converters.staging import staged_file
 from netdsl.errors import ConversionError
@@ -77,20 +78,11 @@ def export_onnx(
     puts the weights into a file of their own, which is the default above 2 GB.
     """
     with staged_file(path) as staged:
-        message = _write(net, staged, opset, metadata, external)
-        if not verify:
-            return None
-        report = verify_written(WrittenModel(staged, message), net, str(path), tolerance)
-        if not report.passed:
+        message = write_model(_model_of(filled(net), opset, metadata), staged, external=external)
+        report = verify_onnx(WrittenModel(staged, message, str(path)), net, tolerance=tolerance) if verify else None
+        if report is not None and not report.passed:
             raise ConversionError(f"{path}: not written: {report}")
     return report
-
-
-def _write(net: NetToRun, path: Path, opset: int | None, metadata: Metadata, external: bool | None) -> Any:
-    """Write a model; the result doesn't have its weights."""
-    model = _model_of(filled(net), opset, metadata)
-    write_model(model, path, external=external)
-    return model.message
 
 
 def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel:

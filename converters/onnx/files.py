@@ -206,11 +206,12 @@ def save_onnx(model: Any, path: str | Path, *, external: bool | None = None) -> 
         write_model(SplitModel.of(model), staged, external=external)
 
 
-def write_model(model: SplitModel, path: Path, *, external: bool | None = None) -> None:
-    """Write a model into a file, or into two as `save_onnx` does."""
+def write_model(model: SplitModel, path: Path, *, external: bool | None = None) -> Any:
+    """Write a model into a file, or into two as `save_onnx` does. The result is its message without the values."""
     if sum(map(_size, model.values)) > _MAX_BYTES if external is None else external:
         model = _with_values_in(path.with_name(f"{path.name}.data"), model)
     write_pieces(path, model.pieces())
+    return model.message
 
 
 def _with_values_in(data: Path, model: SplitModel) -> SplitModel:

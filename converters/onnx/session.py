@@ -23,10 +23,11 @@ _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(do
 
 @dataclass(frozen=True)
 class WrittenModel:
-    """A model in a file that is ours: onnxruntime reads the weights there; the message needn't have them."""
+    """A model in a file that is ours, which nobody has to check. Its message needn't have the weights."""
 
     path: Path
     message: Any
+    name: str  # in errors
 
 
 class OnnxSession:
@@ -59,15 +60,20 @@ class OnnxSession:
 
 
 @contextmanager
-def open_onnx_session(model: Any, extra_outputs: Collection[str] = (), *, name: str = "") -> Iterator[OnnxSession]:
-    """Open a session of a model or of a file of ours. `extra_outputs` are values of its nodes that it gives too."""
+def open_onnx_session(model: Any, extra_outputs: Collection[str] = ()) -> Iterator[OnnxSession]:
+    """Open a session of a ModelProto or a WrittenModel. `extra_outputs` are values of its nodes that it gives too."""
     message = model.message if isinstance(model, WrittenModel) else model
     made = {value for node in message.graph.node for value in node.output} - {
         value.name for value in message.graph.output
     }
     names = [value for value in extra_outputs if value in made]
     with _source(model, names) as source:
-        yield OnnxSession(name or f"model '{message.graph.name}'", source, names)
+        yield OnnxSession(name_of(model), source, names)
+
+
+def name_of(model: Any) -> str:
+    """A model as errors name it."""
+    return model.name if isinstance(model, WrittenModel) else f"model '{model.graph.name}'"
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from converters.onnx.files import load_onnx
 from converters.onnx.graph import edge_names
-from converters.onnx.session import OnnxSession, WrittenModel, open_onnx_session
+from converters.onnx.session import OnnxSession, name_of, open_onnx_session
 from converters.running import (
     TOLERANCE,
     Arrays,
@@ -72,51 +72,38 @@ def verify(
     inputs: Mapping[str, npt.ArrayLike] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Report:
-    """Run a model or its file and the net that it was exported from on the same inputs.
+    """Run a model, a ModelProto or a file, and the net that it was exported from on the same inputs.
 
     The default inputs are random, with batches of one and of two where the model leaves the batch size open. A model
     that onnxruntime can't run is a ConversionError.
     """
-    name = str(model) if isinstance(model, (str, Path)) else f"model '{model.graph.name}'"
     model = load_onnx(model) if isinstance(model, (str, Path)) else model
-    trials = None if inputs is None else [{key: np.asarray(value, np.float32) for key, value in inputs.items()}]
-    return _report(model, net, name, tolerance, trials)
-
-
-def verify_written(model: WrittenModel, net: NetToRun, name: str, tolerance: float) -> Report:
-    """Verify a model in a file that is ours, which nobody has to check and to hold in memory."""
-    return _report(model, net, name, tolerance, None)
-
-
-def _report(model: Any, net: NetToRun, name: str, tolerance: float, trials: Sequence[Arrays] | None) -> Report:
-    """The report on a model; onnxruntime and torch hold the weights one after the other."""
+    given = None if inputs is None else {name: np.asarray(value, np.float32) for name, value in inputs.items()}
     selection_axes = _selection_axes(built_only(net))
-    trials, actual = _run(model, built_only(net), name, selection_axes, trials)
-    built = filled(net)
+    trials, actual = _run_model(model, built_only(net), selection_axes, given)
+    built = filled(net)  # when onnxruntime has let its weights go
     expected = [_torch_values(built, *pair, selection_axes) for pair in zip(trials, actual, strict=True)]
     errors = [_errors(*pair, selection_axes) for pair in zip(actual, expected, strict=True)]
     if not all(errors):
-        raise ConversionError(f"{name} has no output that is a blob of the net")
+        raise ConversionError(f"{name_of(model)} has no output that is a blob of the net")
     outputs = {blob: max(error[blob] for error in errors) for blob in errors[0]}
     worse = (trial for trial, error in zip(trials, errors, strict=True) if max(error.values()) > tolerance)
-    first = next((_first_difference(model, built, trial, tolerance) for trial in worse), None)
     ends = [name for edge, name in enumerate(edge_names(built)) if edge in built.graph.outputs and name in outputs]
-    same = uninformative(*({name: values[name] for name in ends} for values in expected))
     return Report(
         tolerance,
         tuple(len(next(iter(trial.values()))) for trial in trials if trial),
         outputs,
-        first,
-        same,
+        next((_first_difference(model, built, trial, tolerance) for trial in worse), None),
+        uninformative(*({name: values[name] for name in ends} for values in expected)),
     )
 
 
-def _run(
-    model: Any, built: Built, name: str, more_outputs: Collection[str], trials: Sequence[Arrays] | None
-) -> tuple[Sequence[Arrays], list[Arrays]]:
-    """The inputs, which are random if there are none, and what onnxruntime gives for each."""
-    with open_onnx_session(model, more_outputs, name=name) as session:
-        trials = list(_trials(session, built)) if trials is None else trials
+def _run_model(
+    model: Any, built: Built, more_outputs: Collection[str], given: Arrays | None
+) -> tuple[list[Arrays], list[Arrays]]:
+    """The inputs, which are random if none are given, and what onnxruntime computes of each."""
+    with open_onnx_session(model, more_outputs) as session:
+        trials = list(_trials(session, built)) if given is None else [given]
         return trials, [session(trial) for trial in trials]
 
 
