@@ -8,9 +8,7 @@ from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.layer import Layer
 from netdsl.layer.data import NamesSource
-from netdsl.layers import LAYERS
-from netdsl.net.build import type_of
-from netdsl.net.graph import Node
+from netdsl.layers import type_of
 
 
 def data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
@@ -33,4 +31,4 @@ def source_for(data: str, split: DataSplit) -> str:
 
 
 def _type(layer: pb.LayerParameter) -> type[Layer]:
-    return type_of(Node(layer, (), ()), LAYERS) or Layer
+    return type_of(layer) or Layer

@@ -36,6 +36,8 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        if name in LAYERS:  # registered by a program
+            return Constructor(name, LAYERS[name])
         names = {name.lower(): name for name in (*__all__, *LAYERS)}
         near = get_close_matches(name.lower(), names, 1)
         raise AttributeError(f"there is no layer type '{name}'" + (f"; did you mean {names[near[0]]}?" if near else ""))

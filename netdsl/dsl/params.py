@@ -11,8 +11,7 @@ from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
-from netdsl.net.build import Types, build, check_fillers
+from netdsl.net.build import build, check_fillers
 from netdsl.net.graph import resolve_all
 
 if TYPE_CHECKING:
@@ -29,12 +28,11 @@ class NetParams:
     def __init__(
         self,
         *name_and_layers: str | pb.LayerParameter,
-        types: Types = LAYERS,
         dialect: str | None = None,
         **settings: Unpack[NetSettings],
     ) -> None:
         self.message = net_message(name_and_layers, settings, dialect)
-        check_net(self.message, types)
+        check_net(self.message)
 
     def prototxt(self) -> str:
         """The net as prototxt."""
@@ -67,10 +65,10 @@ def net_message(
     return net
 
 
-def check_net(net: pb.NetParameter, types: Types = LAYERS) -> None:
+def check_net(net: pb.NetParameter) -> None:
     """Raise a NetError if layer types, connections, shapes or fillers are wrong in a phase of the net."""
     marked = pb.NetParameter()
     marked.CopyFrom(net)
     mark_by_fields(marked)
     for graph in resolve_all(marked):
-        check_fillers(build(graph, types))
+        check_fillers(build(graph))

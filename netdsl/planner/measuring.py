@@ -20,7 +20,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.sample_inputs import sample_input
 from netdsl.dsl import NetParams
-from netdsl.layers import LAYERS
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.net.module import NetModule
@@ -67,7 +66,7 @@ class TrainingStep:
 
     def __init__(self, net: pb.NetParameter, param: pb.SolverParameter) -> None:
         graph = connect(filter_layers(net, state_of(net, Phase.TRAIN)))
-        self.module = NetModule(build(graph, LAYERS)).allocate()
+        self.module = NetModule(build(graph)).allocate()
         self.updater = Updater(param, FlatWeights(self.module.built))
         self._inputs = {edge: sample_input(self.module.built, edge) for edge in self.module.inputs.values()}
 

@@ -18,7 +18,7 @@ from netdsl.errors import NetError, WeightsWarning
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.allowed_python import allowing
 from netdsl.layer.data import DataOrigin, MakesData
-from netdsl.layers import LAYERS, insert_splits
+from netdsl.layers import insert_splits
 from netdsl.model import (
     WeightsFile,
     copy_model,
@@ -87,9 +87,9 @@ class Net(BatchCalls, Callbacks):
         self.param = insert_splits(connect(filter_layers(net, net.state)).net)
         self._device = modes.device()
         graph = connect(self.param)
-        self._feeds = Feeds.open(graph, LAYERS, loading=loading(), device=self._device)
+        self._feeds = Feeds.open(graph, loading=loading(), device=self._device)
         with allowing(dict.fromkeys(own_modules(graph), "")):
-            self._built = build(graph, LAYERS)
+            self._built = build(graph)
         self._allocate()
         self._wire(self._built)
         self._name(self._built)

@@ -12,7 +12,6 @@ from netdsl.data.sources.source import count_of
 from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import DataError
 from netdsl.layer.samples import BlobKind
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
 from netdsl.net.sequences import sequence_inputs
@@ -44,7 +43,7 @@ def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
 def opened_data(net: ModuleNet) -> list[DataOpened]:
     """What a net reads."""
     graph = net.built.graph
-    tests, vocabulary = graph.phase is Phase.TEST, all(sequence_inputs(graph, LAYERS))
+    tests, vocabulary = graph.phase is Phase.TEST, all(sequence_inputs(graph))
     return [
         DataOpened(reading.name, count_of(reading.source), classes_of(reading.source), tests, vocabulary)
         for reading in net.feeds.readings()
@@ -97,7 +96,7 @@ class ClassPrediction:
 def class_predictions(built: Built, *, measured: bool = False) -> Iterator[ClassPrediction]:
     """What a loss compares with single labels of the data; also what is only `measured`, as by an accuracy."""
     graph, data_edges = built.graph, set(built.input_edges())
-    predicting = PredictingGraph.of([graph], LAYERS)
+    predicting = PredictingGraph.of([graph])
     for prediction in (*predicting.losses, *(predicting.measures if measured else ())):
         layer, node = built.layers[prediction.place], graph.nodes[prediction.place]
         labels = [

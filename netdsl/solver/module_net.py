@@ -13,8 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_batches import Values
 from netdsl.errors import NetError, SolverError
-from netdsl.layers import LAYERS
-from netdsl.net.build import Types, build, running
+from netdsl.net.build import build, running
 from netdsl.net.compute_precision import ComputePrecision, halves_of, products_of
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import connect, filter_layers
@@ -138,7 +137,6 @@ class ModuleNet(ModuleOnBatches):
         self,
         net: pb.NetParameter,
         compute: Compute | None = None,
-        types: Types = LAYERS,
         values: Values | Table | None = None,
     ) -> None:
         compute = compute or Compute()
@@ -146,10 +144,10 @@ class ModuleNet(ModuleOnBatches):
         table, values = (values, None) if isinstance(values, Table) else (None, values)
         supplied_blobs = graph.blobs if values is not None else ()
         loading, device = compute.loading, compute.device
-        self.feeds = Feeds.open(graph, types, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
+        self.feeds = Feeds.open(graph, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
         if values is not None:
             self.feeds.give(values)
-        module = NetModule(build(graph, types), caffe_gradients=compute.caffe_gradients).allocate(device)
+        module = NetModule(build(graph), caffe_gradients=compute.caffe_gradients).allocate(device)
         super().__init__(module, self.feeds.next, compute)
 
     def positions(self) -> Positions:

@@ -27,10 +27,8 @@ from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
 from netdsl.layer.allowed_python import allowing, in_folder
-from netdsl.layers import LAYERS
+from netdsl.layers import LAYERS, type_of
 from netdsl.layers._augmentation import Augmentation
-from netdsl.net.build import type_of
-from netdsl.net.graph import Node
 from netdsl.open_net import open_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.state import restore
@@ -215,7 +213,7 @@ def test_lists_of_more_than_50_boxes() -> None:
     layer.python_param.module, layer.python_param.layer = "caffe.layers.detectnet.clustering", "ClusterGroundtruth"
     layer.python_param.param_str = "128, 128, 16, 1"
     shapes = [(1, 1, 8, 8), (1, 4, 8, 8)]
-    (found,) = type_of(Node(layer, (), ()), LAYERS)(layer, shapes)(torch.ones(shapes[0]), torch.zeros(shapes[1]))
+    (found,) = type_of(layer)(layer, shapes)(torch.ones(shapes[0]), torch.zeros(shapes[1]))
     places = [(x * 16, y * 16) * 2 for y in range(8) for x in range(8)]
     assert found[0, :, :4].tolist() == [list(place) for place in places[:50]]
     with pytest.raises(ValueError, match="could not broadcast"):

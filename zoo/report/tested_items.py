@@ -16,7 +16,6 @@ from netdsl.data.sources.class_names import class_names_of_model, classes_of
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.distributed.run import Run
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
 from netdsl.model import open_weights
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers
@@ -63,7 +62,7 @@ def predict_test_data(run: Run, weights: Path, items: int) -> TestPredictions | 
     if net is None:
         return None
     with open_data(run, net, Phase.TEST) as opened:
-        built = build(connect(filter_layers(opened.net, opened.net.state)), LAYERS)
+        built = build(connect(filter_layers(opened.net, opened.net.state)))
         prediction = next(class_predictions(built, measured=True), None)
         return None if prediction is None else _Tester(run, opened, prediction, weights).test(items)
 

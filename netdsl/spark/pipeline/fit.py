@@ -21,7 +21,6 @@ from netdsl.distributed.run_log import EVENTS, Moment, Told, open_run_log, read_
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
-from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.open_net import todays_form
@@ -100,7 +99,7 @@ def _net_with_shapes(run: Run) -> pb.NetParameter:
     net = todays_form(solver.net_param if solver.HasField("net_param") else solver.train_net_param)
     graph = connect(filter_layers(training, training.state))
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
-        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}, LAYERS)
+        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()})
     return net
 
 

@@ -19,7 +19,6 @@ from pyspark.sql.functions import col
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.errors import DataError
-from netdsl.layers import LAYERS
 from netdsl.model import store_for_workers
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filter_layers
@@ -121,7 +120,7 @@ def _inputs(net: pb.NetParameter, request: FitRequest) -> list[NetInput]:
     for name in request.bindings:
         if name not in outside:
             raise DataError(f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}")
-    inputs = inputs_of(build(connect(filter_layers(net, net.state)), LAYERS), request.bindings)
+    inputs = inputs_of(build(connect(filter_layers(net, net.state))), request.bindings)
     if not inputs:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
     return inputs

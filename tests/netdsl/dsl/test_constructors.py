@@ -13,6 +13,7 @@ from netdsl.dsl import layer_types
 from netdsl.errors import NetError
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from tests.registered import registered
 
 
 def layer(text: str) -> pb.LayerParameter:
@@ -86,7 +87,9 @@ def test_a_type_of_ones_own_has_the_settings_of_the_message_that_it_names() -> N
     twice = Constructor("Twice", Twice)
     made = twice("t", ["x"], scale=3)
     assert made == layer('name: "t" type: "Twice" bottom: "x" top: "t" power_param { scale: 3 }')
-    NetParams(netdsl.RDDLayer("x", [2, 3]), made, types=LAYERS | {"Twice": Twice})
+    with registered(Twice=Twice):
+        NetParams(netdsl.RDDLayer("x", [2, 3]), made)
+        assert netdsl.Twice("t", ["x"], scale=3) == made
     assert twice.__doc__ == Twice.__doc__
 
 

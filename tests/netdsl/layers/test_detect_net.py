@@ -11,10 +11,8 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
+from netdsl.layers import type_of
 from netdsl.layers._group_rectangles import group_rectangles
-from netdsl.net.build import type_of
-from netdsl.net.graph import Node
 
 MODULES = {"ClusterGroundtruth": "clustering", "ClusterDetections": "clustering"}
 
@@ -25,7 +23,7 @@ def made(layer: str, settings: str, *shapes: tuple[int, ...], tops: int = 1) -> 
     message.python_param.layer, message.python_param.param_str = layer, settings
     message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
     message.top.extend(f"top{index}" for index in range(tops))
-    kind = type_of(Node(message, (), ()), LAYERS)
+    kind = type_of(message)
     assert kind is not None
     return kind(message, shapes)
 

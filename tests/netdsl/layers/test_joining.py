@@ -175,7 +175,7 @@ def test_filter_lets_through_what_is_not_zero():
 def test_filter_is_built_as_if_all_went_through_and_may_let_nothing_through():
     net = """input: 'x' input: 's' input_shape { dim: 4 dim: 2 } input_shape { dim: 4 }
              layer { name: 'f' type: 'Filter' bottom: 'x' bottom: 's' top: 'y' }"""
-    built = build(resolve(upgrade_net(from_text(net, pb.NetParameter)).message), LAYERS)
+    built = build(resolve(upgrade_net(from_text(net, pb.NetParameter)).message))
     assert built.shapes[-1] == (4, 2)
     assert NetModule(built)(numbers(4, 2), torch.zeros(4))["y"].shape == (0, 2)
 

@@ -40,7 +40,7 @@ def test_a_fork_fills_a_parameter():
 def test_parameters_of_one_name_are_one():
     settings = "param { name: 'w' } parameter_param { shape { dim: 2 } }"
     net = "".join(f"layer {{ name: '{name}' type: 'Parameter' top: '{name}' {settings} }}" for name in "ab")
-    built = build(resolve(from_text(net, pb.NetParameter)), LAYERS)
+    built = build(resolve(from_text(net, pb.NetParameter)))
     module = NetModule(built).allocate()
     assert len(list(module.parameters())) == 1
 

@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError
 from netdsl.layer.allowed_python import allowing
-from netdsl.layers import LAYERS, python
+from netdsl.layers import python
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
@@ -80,7 +80,7 @@ def own_layers(tmp_path, monkeypatch):
 
 
 def net(text, phase=Phase.TEST) -> NetModule:
-    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate()
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase))).allocate()
 
 
 def test_values_shapes_and_gradients():

@@ -12,10 +12,8 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import BringsData, Layer
-from netdsl.layers import LAYERS
+from netdsl.layers import LAYERS, type_of
 from netdsl.layers._rpn import anchors
-from netdsl.net.build import type_of
-from netdsl.net.graph import Node
 
 PYTHON = {
     "ProposalLayer": "rpn.proposal_layer",
@@ -33,7 +31,7 @@ def made(layer: str, settings: str, shapes: list[tuple[int, ...]], tops: int, tr
     message.python_param.param_str = settings
     message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
     message.top.extend(f"top{index}" for index in range(tops))
-    kind = type_of(Node(message, (), ()), LAYERS)
+    kind = type_of(message)
     assert kind is not None
     return kind(message, shapes)
 

@@ -8,7 +8,6 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError, memory_shortage
-from netdsl.layers import LAYERS
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.net import Net
@@ -38,7 +37,7 @@ def test_a_timing_counts_bottoms_and_tops_too(text: str, what: str) -> None:
 
 def test_an_allocator_without_memory_is_a_sentence_with_the_layer() -> None:
     text = 'layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 } } }'
-    built = build(resolve(from_text(text, pb.NetParameter), Phase.TEST), LAYERS)
+    built = build(resolve(from_text(text, pb.NetParameter), Phase.TEST))
 
     def forward(self: object) -> None:
         torch.empty(1 << 50)

@@ -11,7 +11,6 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, NetParams, PoolLayer, RDDLayer, ReLU, SoftmaxWithLoss
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.planner.device import NumberType, device_text, read_device
@@ -39,7 +38,7 @@ def small_net() -> NetParams:
 
 
 def built_of(net: pb.NetParameter) -> Built:
-    return build(connect(filter_layers(net, state_of(net, Phase.TRAIN))), LAYERS)
+    return build(connect(filter_layers(net, state_of(net, Phase.TRAIN))))
 
 
 def test_the_operations_of_a_step_are_those_of_its_layers() -> None:

@@ -8,7 +8,6 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.data.batches.reading import Loading
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build, set_batch
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase, resolve
@@ -38,7 +37,7 @@ layer { name: "loss" type: "Reduction" bottom: "sigmoid" top: "loss" loss_weight
 
 
 def net(text: str = NET) -> Built:
-    return build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN), LAYERS)
+    return build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN))
 
 
 def solver(kind: str = "SGD", **settings: object) -> pb.SolverParameter:

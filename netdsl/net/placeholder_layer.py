@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Shape
 from netdsl.layer.data import TYPICAL_SIDE, stated_shapes
 from netdsl.layer.user_code import RunsUserCode, is_allowed, python_name
-from netdsl.net.build import Types, type_of
-from netdsl.net.graph import Graph, Node
+from netdsl.layers import type_of
 
 
 class PlaceholderLayer(Layer):
@@ -32,19 +32,12 @@ class PlaceholderLayer(Layer):
         return tuple(torch.clone(bottoms[0]) for _ in self.layer.top)
 
 
-def unavailable_layers(graph: Graph, types: Types) -> list[Node]:
-    """The nodes whose type is unknown, or whose code isn't allowed to run."""
-    kinds = ((node, type_of(node, types)) for node in graph.nodes)
-    return [
-        node for node, kind in kinds if kind is None or (issubclass(kind, RunsUserCode) and not is_allowed(node.layer))
-    ]
+def is_unavailable(layer: pb.LayerParameter) -> bool:
+    """Whether a layer's type is unknown, or its code isn't allowed to run."""
+    kind = type_of(layer)
+    return kind is None or (issubclass(kind, RunsUserCode) and not is_allowed(layer))
 
 
-def describe_type(node: Node) -> str:
+def describe_type(layer: pb.LayerParameter) -> str:
     """A layer's type; of a Python layer the module and class that it names."""
-    return python_name(node.layer) or node.layer.type
-
-
-def with_placeholders(graph: Graph, types: Types) -> Types:
-    """The types, with placeholders for those that a graph needs and that aren't available."""
-    return {**types, **{node.layer.type: PlaceholderLayer for node in unavailable_layers(graph, types)}}
+    return python_name(layer) or layer.type
