@@ -12,7 +12,6 @@ from torch import Tensor
 
 from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.layer import BringsData, Layer, Shape
-from netdsl.layers import LAYERS
 from netdsl.model import Model
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import Phase, resolve
@@ -57,7 +56,7 @@ def filled(net: NetToRun) -> Built:
 def built_only(net: NetToRun) -> Built:
     """The layers of a net; those of a model have no memory yet."""
     if isinstance(net, Model):
-        return build(resolve(net.net, Phase.TEST), LAYERS)
+        return build(resolve(net.net, Phase.TEST))
     return net.module.built if isinstance(net, Net) else net
 
 

@@ -166,12 +166,12 @@ def test_layers_get_memory_that_has_the_weights_of_a_mapped_file(tmp_path: Path)
     save_net(net, tmp_path / "x.caffemodel")
     weights = arrays_of(read_net(tmp_path / "x.caffemodel"))
     for _ in range(2):  # the file is read again where its pages were given back
-        other = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN), LAYERS)
+        other = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN))
         allocate_with_weights(other, weights)
         assert same(values(net), values(other))
     one, shared, turned = (learned_layers(other)[name].weight for name in ("ip", "same", "turned"))
     assert one is shared and one.data_ptr() == turned.data_ptr()
-    without = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN), LAYERS)
+    without = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN))
     with pytest.raises(WeightsError, match=r"there are no weights for layer 'ip \(2\)'"):
         allocate_with_weights(without, {name: arrays for name, arrays in weights.items() if name != "ip (2)"})
     with pytest.raises(WeightsError, match="net 'whole' has no weights here; name the files that have them"):
