@@ -132,7 +132,7 @@ def _through_torch(model: Model, folder: Path) -> dict[str, bytes]:
     """The bytes of the files that a model is written to, whose weights were in a torch module meanwhile."""
     weights = Net(model.net, weights=model.weights).get_weights()
     done = export_caffe(model.with_weights(weights), folder, verify=True)
-    assert done.difference == 0
+    assert done.agreement is not None and done.agreement.difference == 0
     return {each.name: each.read_bytes() for each in done.files}
 
 
