@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import release_pages
 from caffe_proto.files import CaffeFile, Form, write
 from converters.caffe_training import Database
-from converters.running import TOLERANCE, Agreement, filled, output_values
+from converters.running import TOLERANCE, Agreement, filled, made_up_inputs, output_values
 from converters.staging import staged_files
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.errors import ConversionError
@@ -98,9 +98,9 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
 
 def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
     """How far a model is from the files; an error if that is too far. One after the other has its weights in memory."""
-    inputs, expected = output_values(model)  # first, so that what is wrong with the net is said of it, not of its copy
-    _, actual = output_values(open_model(staging / DEPLOY, [staging / WEIGHTS]), inputs)
-    agreement = Agreement.of((actual, expected))
+    inputs = made_up_inputs(model)
+    expected = output_values(model, inputs)  # first, so that what is wrong with the net is said of it, not of its copy
+    agreement = Agreement.of((output_values(open_model(staging / DEPLOY, [staging / WEIGHTS]), inputs), expected))
     if agreement.difference > tolerance:
         raise ConversionError(
             f"not written: its outputs differ by {agreement.difference:.1e} of their spread, more than {tolerance:g}"

@@ -11,8 +11,7 @@ import numpy as np
 from caffe_proto.errors import FileError, in_file
 from converters.onnx.files import load_onnx
 from converters.onnx.session import OnnxSession, open_onnx_session
-from converters.running import Arrays, blob_values, difference, filled, input_shapes, output_names
-from netdsl.checking.sample_inputs import sample_inputs
+from converters.running import Arrays, blob_values, difference, filled, input_shapes, made_up_inputs, output_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
@@ -85,7 +84,7 @@ def open_onnx_values(path: str | Path) -> OnnxSession:
 
 def compare(first: Comparable, second: Comparable, *, seed: int = 0) -> Comparison:
     """Run both models on random inputs and compare the blobs of the same names, and the outputs in their order."""
-    inputs = _made_up_inputs(first, seed)
+    inputs = _inputs_of(first, seed)
     first_blobs = _values(first, inputs)
     second_blobs = _values(second, _for_second(second, inputs))
     outputs = _outputs(first)
@@ -126,11 +125,11 @@ def _values(model: Comparable, inputs: Arrays) -> Arrays:
     return blob_values(model, inputs) if isinstance(model, Built) else {**inputs, **model(inputs)}
 
 
-def _made_up_inputs(model: Comparable, seed: int) -> Arrays:
+def _inputs_of(model: Comparable, seed: int) -> Arrays:
     """Inputs that are valid for a Caffe net, or random numbers for another model. An open length is 1."""
-    shapes = {name: tuple(length or 1 for length in lengths) for name, lengths in _input_lengths(model).items()}
     if isinstance(model, Built):
-        return dict(sample_inputs(model, shapes, seed))
+        return made_up_inputs(model, seed)
+    shapes = {name: tuple(length or 1 for length in lengths) for name, lengths in _input_lengths(model).items()}
     random = np.random.default_rng(seed)
     return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 

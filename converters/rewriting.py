@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from converters.running import built_only, difference, edge_values, filled, input_shapes, output_values
-from netdsl.checking.sample_inputs import sample_inputs
+from converters.running import built_only, difference, edge_values, filled, made_up_inputs, output_values
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
 from netdsl.layer.folding import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
@@ -118,15 +117,10 @@ def difference_after(
     `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
     first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
     """
-    old = built_only(before)
-    shapes = {name: tuple(length or 1 for length in shape) for name, shape in input_shapes(old).items()}
-    image, samples = next(iter(shapes)), sample_inputs(old, shapes, seed)
-    actual = output_values(after, samples)[1]
-    edges = edge_values(
-        filled(before),
-        {name: preprocess(array) if preprocess and name == image else array for name, array in samples.items()},
-    )
-    graph = old.graph
+    samples = made_up_inputs(before, seed)
+    actual, image = output_values(after, samples), next(iter(samples))
+    prepared = samples if preprocess is None else {**samples, image: preprocess(samples[image])}
+    graph, edges = built_only(before).graph, edge_values(filled(before), prepared)
     compared_edges = [edge for node in graph.nodes for edge in node.tops if end in (None, node.layer.name)]
     expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
     missing = [name for name in actual if name not in expected]

@@ -70,12 +70,17 @@ def output_names(built: Built) -> tuple[str, ...]:
     return tuple(built.graph.blobs[edge] for edge in built.graph.outputs)
 
 
-def output_values(net: NetToRun, inputs: Arrays | None = None) -> tuple[Arrays, Arrays]:
-    """The inputs of a run, which are made up if there are none, and the outputs."""
+def made_up_inputs(net: NetToRun, seed: int = 0) -> Arrays:
+    """Inputs of the net's own shapes that are valid for it; the same values for a seed."""
+    built = built_only(net)
+    return dict(sample_inputs(built, input_shapes(built), seed))
+
+
+def output_values(net: NetToRun, inputs: Arrays) -> Arrays:
+    """The outputs of a net by name."""
     built = filled(net)
-    inputs = sample_inputs(built, input_shapes(built)) if inputs is None else inputs
     blobs = blob_values(built, inputs)
-    return inputs, {name: blobs[name] for name in output_names(built)}
+    return {name: blobs[name] for name in output_names(built)}
 
 
 def blob_values(built: Built, inputs: Arrays) -> dict[str, AnyArray]:

@@ -17,9 +17,9 @@ from caffe_proto import caffe_pb2 as pb
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import compare, open_onnx_values
 from converters.onnx.export import export_onnx
-from converters.running import TOLERANCE, blob_values, built_only, difference, filled, input_shapes
+from converters.running import TOLERANCE, blob_values, built_only, difference, filled, made_up_inputs
 from netdsl.checking.lint import CheckSettings, resolve_shapes
-from netdsl.checking.sample_inputs import sample_input, sample_inputs
+from netdsl.checking.sample_inputs import sample_input
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.fillers import fill
@@ -150,7 +150,7 @@ def _difference_in_opencv(model: Model, folder: Path) -> float:
     peer = cv2.dnn.readNetFromCaffe(str(folder / DEPLOY), str(folder / WEIGHTS))
     peer.enableWinograd(False)  # which trades digits for speed
     own = filled(model)
-    inputs = sample_inputs(own, input_shapes(own))
+    inputs = made_up_inputs(own)
     for name, value in inputs.items():
         peer.setInput(value, name)
     ends = {blob: layer for each in _ends(model) for blob, layer in each.items()}

@@ -144,9 +144,9 @@ def test_a_fully_convolutional_net_looks_at_every_place() -> None:
     assert [layer.type for layer in after.net.layer][-4:] == ["Convolution", "Dropout", "Convolution", "Softmax"]
     assert difference_after(before, after) < EXACT
     image = np.random.default_rng(0).standard_normal((1, 3, 11, 9)).astype(np.float32)
-    found = output_values(after, {"data": image})[1]["prob"]
+    found = output_values(after, {"data": image})["prob"]
     assert found.shape == (1, 5, 3, 2)
-    corner = output_values(before, {"data": image[:, :, 2:, 1:]})[1]["prob"]
+    corner = output_values(before, {"data": image[:, :, 2:, 1:]})["prob"]
     np.testing.assert_allclose(found[:, :, 2, 1], corner, rtol=1e-5)  # probabilities, in single precision
     with pytest.raises(ConversionError, match="net 'n' has no fully connected layer"):
         make_fully_convolutional(model(INPUT + CONV))

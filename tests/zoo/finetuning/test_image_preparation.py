@@ -25,7 +25,7 @@ from zoo.names import find_folder
 
 def outputs(model: Model, images: np.ndarray) -> np.ndarray:
     deployed = deploy_model(model)
-    return [*output_values(deployed, {deployed.net.layer[0].top[0]: images})[1].values()][-1]
+    return [*output_values(deployed, {deployed.net.layer[0].top[0]: images}).values()][-1]
 
 
 def assert_takes_bgr(model: Model, prepared: PreparedModel, side: tuple[int, int]) -> None:
