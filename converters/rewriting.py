@@ -15,7 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from converters.running import built_only, difference, edge_values, filled, made_up_inputs, output_values
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
-from netdsl.layer.folding import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
+from netdsl.layer.deploying import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
 from netdsl.model import Model
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
