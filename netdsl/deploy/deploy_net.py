@@ -93,12 +93,10 @@ def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape
 
 def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
     """Raise an error unless every layer has weights of its shapes. Layers of unknown types can't be checked."""
-    if not model.weights:
-        return
     built = deployed.settled(Phase.TEST, stub_unknown=True).built
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
     report = pair_blobs(blobs, model.weights, shared=shared_blobs(built), partial=True)[1]
-    if report.missing:
+    if model.weights and report.missing:
         raise WeightsError(f"the weights have nothing for layer {', '.join(map(repr, report.missing))}")
     if report.mismatched:
         advice = (

@@ -19,7 +19,7 @@ from netdsl.layer.core import Layer
 from netdsl.layer.samples import BlobKind
 
 INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
-UNKNOWN = 0  # a length in a shape that settings don't say
+UNKNOWN = -1  # a length in a shape that settings don't say; divided by a stride it stays unknown
 _BATCH_FIELDS = "batch_size", "batchsize"  # that say how many items a batch has
 
 

@@ -147,7 +147,7 @@ class _Top:
         own = self.shape[1:]
         if len(own) != len(item):
             return None
-        return (self.batch, *(known or length for known, length in zip(own, item, strict=True)))
+        return (self.batch, *(length if known == UNKNOWN else known for known, length in zip(own, item, strict=True)))
 
 
 @dataclass
@@ -277,6 +277,7 @@ class _Settling:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
+        self._unstated = _copy_net(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         others = [found for layer in whole.layer if (found := _DataLayer.of(layer)) is not None]
         for layer in self._layers:
@@ -330,11 +331,11 @@ class _Settling:
 
         A net that states a batch which doesn't fit is an error, which says the one that does.
         """
-        for batch in _batch_guesses(self._net):
+        for batch in _batch_guesses(self._unstated):
             with suppress(NetError):
                 settled = self._of_batch(batch).result(beside)
                 self._of_batch(2 * batch).result(beside)
-                if _state_batches(_copy_net(self._net), batch):
+                if _state_batches(_copy_net(self._unstated), batch):
                     advice = f"with a batch that is a multiple of {batch} it fits"
                     problem = type(problem)(f"{problem}; {advice}")
                     break
@@ -520,7 +521,7 @@ class _Settling:
 
     def _of_batch(self, batch: int) -> _Settling:
         """The same phase with another batch in all data layers."""
-        net = _copy_net(self._net)
+        net = _copy_net(self._unstated)
         _state_batches(net, batch)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known is Known.SAID and top.shape}
         return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, False)

@@ -49,7 +49,7 @@ class Feeds:
     """A feed for each layer of a graph that reads data, by the index of its node, and one for the user's batches.
 
     `input_shapes` has the edges that the program or a table has to give, with the shapes that the net says they have.
-    Lengths of 0, and shapes without any, are unknown until the first value is given.
+    Lengths below 0, and shapes without any, are unknown until the first value is given.
     """
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:

@@ -17,7 +17,6 @@ from caffe_proto import caffe_pb2 as pb
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import compare, open_onnx_values
 from converters.onnx.export import export_onnx
-from converters.onnx.verification import TOLERANCE, difference
 from converters.running import TOLERANCE, blob_values, built_only, difference, filled, made_up_inputs
 from netdsl.checking.sample_inputs import sample_input
 from netdsl.deploy.deploy_net import deploy_model

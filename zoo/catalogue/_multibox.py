@@ -52,7 +52,7 @@ def annotated_data(
     training = phase == TRAIN_ONLY
     settings: dict[str, Any] = {
         "transform_param": {**_resized(training, side), **(_DISTORTED if training else {}), **transform},
-        "data_param": {**data, "backend": "LMDB"},
+        "data_param": {**data, "backend": "LMDB", "force_encoded_color": True},
         "batch_sampler": _sampled() if training else [{}],
     }
     return AnnotatedData("data", tops=["data", "label"], include=phase, label_map_file=labels, **settings)

@@ -65,7 +65,7 @@ def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> Catalogue
         *upsampling,
         SoftmaxWithLoss("loss", ["score", "label"], loss_param={"ignore_label": 255, "normalize": False}),
     )
-    return CatalogueEntry(net, _solver(base_lr=base_lr), outputs=["score"])
+    return CatalogueEntry(net, _solver(base_lr=base_lr), inputs={"data": (3, 500, 500)}, outputs=["score"])
 
 
 def _solver(**settings: Any) -> pb.SolverParameter:

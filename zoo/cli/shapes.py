@@ -92,7 +92,8 @@ def infer(content: CaffeFile[Message], assumed: Mapping[str, Shape], stages: tup
         builts = [model.layers(phase, stub_unknown=stub) for phase in model.phases]
     except CaffeError as problem:
         raise type(problem)(in_file(content.path, problem)) from None
-    phases, data = {}, dict[str, DataShape]()
+    phases: dict[str, list[TopShape]] = {}
+    data: dict[str, DataShape] = {}
     for built in builts:
         pairs = ((node.layer, edge) for node in built.graph.nodes for edge in node.tops)
         phases[built.graph.phase.name] = [

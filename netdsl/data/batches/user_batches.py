@@ -29,7 +29,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
     """An iterator over batches for blobs of these shapes, from an iterable or from a function that returns the next.
 
     Each value is a batch or an item, which has one axis less; the blob with the largest items tells which. Batches
-    aren't copied. An iterable begins again at its end. Lengths of 0, and shapes without any, are those
+    aren't copied. An iterable begins again at its end. Lengths below 0, and shapes without any, are those
     of the first value, and then in `shapes`.
     """
 
@@ -49,7 +49,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
 
     def _completed(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
         """The shapes with what the first value says of them."""
-        known = {name: shape for name, shape in shapes.items() if shape and 0 not in shape}
+        known = {name: shape for name, shape in shapes.items() if shape and min(shape) >= 0}
         if len(known) < len(shapes):
             self._shapes = dict.fromkeys(shapes, ())
             first = self._next_values()

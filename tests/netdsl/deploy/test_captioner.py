@@ -12,9 +12,6 @@ from netdsl.net.build import build
 from netdsl.net.graph import resolve
 
 # LRCN's way of naming the images and the words, with one layer of each kind.
-# Nobody says the shapes of data here, and what follows isn't about them.
-pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.ShapeWarning")
-
 NET = """
 layer { name: "data" type: "ImageData" top: "data" top: "label" transform_param { crop_size: 9 }
   image_data_param { source: "none" batch_size: 4 } }

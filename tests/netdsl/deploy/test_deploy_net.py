@@ -13,9 +13,6 @@ from netdsl.net.build import build
 from netdsl.net.graph import resolve
 from netdsl.open_net import Model
 
-# Nobody says the shapes of data here, and what follows isn't about them.
-pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.ShapeWarning")
-
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
   transform_param { crop_size: 9 mirror: true } data_param { source: "x" batch_size: 64 } }
 layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TEST }

@@ -182,7 +182,7 @@ def test_what_nobody_reads_is_wanted_from_the_program() -> None:
 def test_given_blobs_are_not_read() -> None:
     net = graph(TWO)
     feeds = Feeds.open(net, user_blobs=["other", "vector"])
-    assert list(feeds.input_shapes.values()) == [(2, 3, 0, 0)]
+    assert list(feeds.input_shapes.values()) == [(2, 3, -1, -1)]
     feeds.give([{"other": np.full((2, 3, 1, 1), 8)}])
     assert list(feeds.input_shapes.values()) == [(2, 3, 1, 1)]
     found = named(net, feeds.next())

@@ -10,9 +10,8 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Net
-from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
-from netdsl.open_net import todays_form
+from netdsl.open_net import Model, todays_form
 from zoo import catalogue
 
 PASCAL_CLASSES = 21
@@ -23,7 +22,7 @@ def deployed(name: str) -> pb.NetParameter:
 
 
 def shapes_of(net: pb.NetParameter, phase: Phase = Phase.TEST) -> dict[str, tuple[int, ...]]:
-    built = build(resolve(todays_form(net), phase))
+    built = Model(todays_form(net)).settled(phase).built
     return dict(zip(built.graph.blobs, built.shapes, strict=True))
 
 

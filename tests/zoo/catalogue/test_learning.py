@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
+from netdsl.open_net import Model
 from zoo import catalogue
 from zoo.catalogue.writing import write_model
 from zoo.exporting import Export, ExportTarget, export
@@ -34,9 +35,11 @@ def _is_large(name: str, quick: int) -> bool:
     return (card.parameters or 0) > quick or pixels > 300 * 300
 
 
-def _with_inputs(net: pb.NetParameter, items: Callable[[int], int]) -> tuple[pb.NetParameter, dict[str, Shape]]:
+def _with_inputs(
+    net: pb.NetParameter, inputs: Mapping[str, Shape], items: Callable[[int], int]
+) -> tuple[pb.NetParameter, dict[str, Shape]]:
     """The net in TRAIN with inputs in the place of its data layers, and their shapes for so many items."""
-    built = build(resolve(net, Phase.TRAIN))
+    built = Model(net, items=inputs).settled(Phase.TRAIN).built
     data = {id(node) for node, _ in built.data_layers()}
     fed, shapes = pb.NetParameter(name=net.name), dict[str, Shape]()
     for node in built.graph.nodes:
@@ -52,10 +55,10 @@ def _with_inputs(net: pb.NetParameter, items: Callable[[int], int]) -> tuple[pb.
     return fed, shapes
 
 
-def _fed_net(net: pb.NetParameter) -> tuple[pb.NetParameter, dict[str, Array]]:
+def _fed_net(net: pb.NetParameter, inputs: Mapping[str, Shape]) -> tuple[pb.NetParameter, dict[str, Array]]:
     """The net with inputs, and values for them: two items, or as many as it has itself if it takes no others."""
     for items in (lambda batch: min(batch, 2), lambda batch: batch):
-        fed, shapes = _with_inputs(net, items)
+        fed, shapes = _with_inputs(net, inputs, items)
         try:
             built = build(resolve(fed, Phase.TRAIN))
         except NetError:
@@ -74,7 +77,8 @@ def _fill_zeros(net: Net) -> None:
 
 @pytest.mark.parametrize("name", _names(quick=20_000_000))
 def test_it_learns(name: str) -> None:
-    message, values = _fed_net(catalogue.entry_of(name).train_val.message)
+    entry = catalogue.entry_of(name)
+    message, values = _fed_net(entry.train_val.message, entry.inputs)
     net = Net(message, phase="TRAIN")
     _fill_zeros(net)
     before = {key: tensor.clone() for key, tensor in net.module.named_parameters()}

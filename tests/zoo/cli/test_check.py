@@ -20,8 +20,8 @@ DATA = """layer { name: "data" type: "Data" top: "data" top: "label" data_param 
 layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_param { slice_point: 1 } }
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
-FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
-FIELDS += ["unread", "skipped", "batch", "doubts", "caffe_notes"]
+FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "data", "stubbed"]
+FIELDS += ["unread", "skipped", "batch", "doubts", "caffe_notes", "assumed"]
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_stubs_are_named(zoo, files) -> None:
 
 
 def test_what_is_assumed_is_told(zoo, files) -> None:
-    assert "fit for TEST and TRAIN, with data taken as 2x28x28, but" in zoo("check", "data.prototxt").out
+    assert "fit for TEST and TRAIN, with data taken as 2x28x28 (a guess), but" in zoo("check", "data.prototxt").out
     assert "fit for TEST and TRAIN, with data taken as 2x9x11, but" in (
         zoo("check", "--assume", "data=2x9x11", "data.prototxt").out
     )
@@ -114,7 +114,10 @@ def test_no_camera_is_switched_on(zoo) -> None:
         'layer { name: "data" type: "VideoData" top: "data" data_param { batch_size: 1 } '
         "video_data_param { device_id: 9876 } }"
     )
-    assert zoo("check", "net.prototxt").out == "net.prototxt: good for TEST and TRAIN\n"
+    assert (
+        zoo("check", "net.prototxt").out
+        == "net.prototxt: good for TEST and TRAIN, with data taken as 3x224x224 (a guess)\n"
+    )
 
 
 def test_a_data_layer_without_a_source_says_so(zoo) -> None:
@@ -203,7 +206,7 @@ layer { name: "r" type: "Reshape" bottom: "data" top: "r" reshape_param { shape 
 def test_a_net_for_batches_of_so_many_is_told_from_a_broken_one(zoo) -> None:
     Path("segments.prototxt").write_text(SEGMENTS)
     code, out, _ = zoo("check", "segments.prototxt")
-    fits = "good for TEST and TRAIN, with data taken as 3x224x224, with a batch that is a multiple of 10"
+    fits = "good for TEST and TRAIN, with data taken as 3x224x224 (a guess), with a batch that is a multiple of 10"
     assert (code, out.splitlines()[0]) == (0, f"segments.prototxt: {fits}")
     Path("one.prototxt").write_text(SEGMENTS.replace('"data"\n', '"data" input_shape { dim: [1, 3, 224, 224] }\n', 1))
     code, out, _ = zoo("check", "one.prototxt")

@@ -59,13 +59,16 @@ def test_an_assumption_about_no_blob_is_told(zoo, net: str) -> None:
     assert (code, err) == (0, "zoo: warning: --assume y: no data layer brings this blob\n")
 
 
-def test_an_assumed_shape_is_told(zoo) -> None:
+def test_a_shape_that_nothing_says_is_a_guess_that_is_told(zoo) -> None:
     Path("net.prototxt").write_text(
         'layer { name: "d" type: "Data" top: "x" data_param { source: "gone" batch_size: 2 } }'
         'layer { name: "r" type: "ReLU" bottom: "x" top: "r" }'
     )
-    out = zoo("time", "net.prototxt", "--iterations", "1", "--assume", "x=3x5x4").out
-    assert out.splitlines()[-1] == "x taken as 3x5x4"
+    done = zoo("time", "net.prototxt", "--iterations", "1", "--json")
+    assert "nothing says the shape of the data: 'x' is taken as 3x224x224; to say it, use --assume x=SHAPE" in done.err
+    assert json.loads(done.out)["data"] == {"x": {"shape": [3, 224, 224], "known": "guessed"}}
+    done = zoo("time", "net.prototxt", "--iterations", "1", "--json", "--assume", "x=3x5x4")
+    assert (done.err, json.loads(done.out)["data"]) == ("", {"x": {"shape": [3, 5, 4], "known": "said"}})
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,14 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.net.graph import Phase
-from netdsl.open_net import open_net
-from zoo.answers.readers import boxes_of
-from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes
+from netdsl.open_net import Model, open_net
+from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes, boxes_of
 
 
-def net(text: str) -> pb.NetParameter:
+def net(text: str) -> Model:
     from google.protobuf import text_format
 
-    return open_net(text_format.Parse(f'name: "net" {text}', pb.NetParameter())).net
+    return open_net(text_format.Parse(f'name: "net" {text}', pb.NetParameter()))
 
 
 INPUT = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 dim: 8 dim: 8 } } }'
