@@ -121,7 +121,7 @@ class OnnxModel(Runnable):
         return {**inputs, **dict(zip(order, self._session.run(order, dict(inputs)), strict=True))}
 
 
-def open_runnable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> Runnable:
+def open_runnable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dialect: str | None = None) -> Runnable:
     """Open a model by its files, separated by commas: an ONNX file, or a net and the files of its weights.
 
     A training net is deployed. A caffemodel alone is a net with its weights.
@@ -135,7 +135,7 @@ def open_runnable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> Ru
         raise FileError(f"{paths[0]}: a .pt2 file can hold pickled code, which is never loaded")
     if holds_weights(paths[0]) and paths[0].suffix != ".caffemodel":
         raise FileError(f"{paths[0]}: are weights without a net; name both, as in deploy.prototxt,{paths[0]}")
-    model = open_model(paths[0], paths[1:])
+    model = open_model(paths[0], paths[1:], dialect=dialect)
     try:
         return CaffeModel(deploy_model(model, shapes=shapes))
     except NetError as problem:

@@ -13,7 +13,7 @@ from caffe_proto.files import CaffeFile, Form, read_net, write
 from caffe_proto.net_dialect import mark, marks_of
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
-from netdsl.formats import has_tensors, holds_weights, model_files, reader_of, register_format
+from netdsl.formats import has_tensors, holds_weights, named_model, reader_of, register_format
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
@@ -74,7 +74,7 @@ def open_model(
     """
     paths = tuple(weights)
     if isinstance(net, (str, Path)):
-        named = model_files(Path(net))  # once: what a name stands for may have to be made
+        named = named_model(net)
         net, paths = (named.deployed if deployed else named.net), paths or named.weights
     return add_weights(open_net(net, dialect=dialect), paths)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -18,7 +17,7 @@ from caffe_proto.locations import located
 from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError
-from netdsl.formats import has_tensors, model_files, reader_of
+from netdsl.formats import has_tensors, named_model, reader_of
 from netdsl.weights.match import AnyArray, Weights, arrays_of
 from netdsl.weights.torch_names import TensorMatch
 
@@ -60,35 +59,6 @@ class HasNetMessage(Protocol):
 NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
-@dataclass
-class _Default:
-    dialect: str | None = None
-
-
-_default = _Default()
-
-
-def set_dialect(name: str | None) -> None:
-    """Name the dialect of all nets that are opened from now on and aren't said to be in another; None is for none."""
-    _default.dialect = None if name is None else dialect_named(name).name
-
-
-def default_dialect() -> str | None:
-    """The dialect that was named last."""
-    return _default.dialect
-
-
-@contextmanager
-def in_dialect(name: str | None) -> Iterator[None]:
-    """Name the dialect of the nets that are opened meanwhile."""
-    earlier = _default.dialect
-    set_dialect(name)
-    try:
-        yield
-    finally:
-        set_dialect(earlier)
-
-
 def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
     """A net of any age, with the weights that its own file has. A path can be a model's folder or name, too, for
     the net that it has to train.
@@ -96,9 +66,10 @@ def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = Fals
     `dialect` is the fork of Caffe that the net is for, whatever the net says itself; what isn't said is guessed from
     its fields. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
     """
-    dialect = dialect or _default.dialect
     if isinstance(net, (str, Path)):
-        return _open_file(model_files(Path(net)).net, dialect, lenient)
+        net = named_model(net).net
+    if isinstance(net, Path):
+        return _open_file(net, dialect, lenient)
     if isinstance(net, CaffeFile):
         return _of_caffe(net, dialect)
     message = getattr(net, "message", net)

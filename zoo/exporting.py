@@ -21,7 +21,7 @@ from converters.rewriting import Proof, Rewrites, rewrite
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
-from netdsl.formats import model_files
+from netdsl.formats import named_model
 from netdsl.layer import Shape
 from netdsl.model import Model, built_of, open_model
 from netdsl.open_net import open_net
@@ -55,6 +55,7 @@ class Export:
     train_val: bool = False
     solver: str | None = None
     data_lmdb: bool = False
+    dialect: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class _Written:
 
 def export(request: Export) -> ExportedFiles:
     """Export a net. On an error nothing is written."""
-    trained = open_model(request.net, request.weights, deployed=True)
+    trained = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     try:
         model = deploy_model(trained, shapes=request.shapes, batch=request.batch, stages=request.stages)
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
@@ -129,8 +130,8 @@ def _training(trained: Model, request: Export) -> CaffeTraining | None:
 
 def _training_net(trained: Model, request: Export) -> pb.NetParameter:
     """The net to train: that of a model's folder or name, which has another one to use, or the exported net itself."""
-    files = model_files(Path(request.net))
-    return trained.net if files.net == files.deployed else open_net(files.net).net
+    named = named_model(request.net)
+    return trained.net if named.net == named.deployed else open_net(named.net, dialect=request.dialect).net
 
 
 def _notes(training: CaffeTraining) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ class CheckSettings:
     assume: Shapes = field(default_factory=dict)
     stages: Sequence[str] = ()
     stub_unknown: bool = False
+    dialect: str | None = None  # of a net that is opened
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net, finding.skipped = _open(path)
+            net, finding.skipped = _open(path, settings.dialect)
             finding.parsed = True
             data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
@@ -100,11 +101,11 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     return finding
 
 
-def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
+def _open(path: str | Path, dialect: str | None) -> tuple[pb.NetParameter, list[str]]:
     """The net of a file, and what is said of its fields that no schema has."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        net = open_net(path, lenient=True).net
+        net = open_net(path, dialect=dialect, lenient=True).net
     return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from netdsl.net.graph import Phase
-from netdsl.open_net import set_dialect
 from netdsl.pycaffe import caffe_alias, io, proto
 from netdsl.pycaffe.about import __version__, layer_type_list
 from netdsl.pycaffe.classifier import Classifier
@@ -12,6 +11,7 @@ from netdsl.pycaffe.log import init_log, log
 from netdsl.pycaffe.modes import (
     has_nccl,
     set_device,
+    set_dialect,
     set_mode_cpu,
     set_mode_gpu,
     set_multiprocess,

@@ -1,4 +1,4 @@
-"""pycaffe's global state: the device, and the rank of a solver among several."""
+"""pycaffe's global state: the device, the dialect of nets, and the rank of a solver among several."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from caffe_proto.dialects import dialect_named
 from netdsl.errors import NetError
 
 
@@ -17,6 +18,7 @@ from netdsl.errors import NetError
 class _Mode:
     gpu: bool = False
     index: int = 0
+    dialect: str | None = None
     solver_count: int = 1
     solver_rank: int = 0
     multiprocess: bool = False
@@ -54,6 +56,16 @@ def check_gpu(index: int, count: int) -> None:
 def device() -> torch.device:
     """The device for new nets."""
     return torch.device("cuda", _mode.index) if _mode.gpu else torch.device("cpu")
+
+
+def set_dialect(name: str | None) -> None:
+    """Name the fork of Caffe that all nets are for which are opened from now on; None is for none."""
+    _mode.dialect = None if name is None else dialect_named(name).name
+
+
+def dialect() -> str | None:
+    """The dialect of new nets."""
+    return _mode.dialect
 
 
 def set_random_seed(seed: int) -> None:

@@ -19,7 +19,7 @@ from netdsl.solver import state
 from netdsl.solver.caffe_log import CaffeLog
 from netdsl.solver.events import Event, Notice, WeightsLoaded
 from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.nets import find_file, split_names, test_nets, train_net
+from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
 from netdsl.solver.settings import read_settings, seed
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.solver import Solver as TrainingLoop
@@ -90,8 +90,9 @@ class Solver:
         seed(self.param, modes.solver_rank())
         self._log = CaffeLog(self.param, write)
         folder = Path(solver_file).parent
-        self.net = Net.of(train_net(self.param, folder))
-        self.test_nets = [Net.of(net) for net in test_nets(self.param, folder)]
+        inlined = inline_nets(self.param, folder, modes.dialect())
+        self.net = Net.of(train_net(inlined))
+        self.test_nets = [Net.of(net) for net in test_nets(inlined)]
         self._loop = TrainingLoop(
             self.param if modes.solver_rank() == 0 else _only_training(self.param),
             _SolverNet(self.net),

@@ -97,7 +97,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    with _allowing(flags.allow_python), _in_dialect(flags.dialect):
+    with _allowing(flags.allow_python):
         _COMMANDS[commands[0]](flags)
 
 
@@ -110,15 +110,6 @@ def _allowing(modules: str) -> AbstractContextManager[None]:
     return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
 
 
-def _in_dialect(name: str) -> AbstractContextManager[None]:
-    """Name the dialect of the nets that are opened."""
-    if not name:
-        return nullcontext()
-    from netdsl.open_net import in_dialect
-
-    return in_dialect(name)
-
-
 def _train(flags: Flags) -> None:
     solver_file = _needed(flags.solver, "train", "solver", "a solver's settings")
     if flags.snapshot and flags.weights:
@@ -126,6 +117,7 @@ def _train(flags: Flags) -> None:
     effects = _effect("sigint_effect", flags.sigint_effect), _effect("sighup_effect", flags.sighup_effect)
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
+    from netdsl.solver.nets import inline_nets
     from netdsl.solver.settings import read_settings
     from zoo.distributed_run import train_on_devices
     from zoo.training import train
@@ -138,9 +130,10 @@ def _train(flags: Flags) -> None:
     if flags.snapshot or flags.weights:
         param.ClearField("weights")
     weights = [flags.weights] if flags.weights else []
+    folder = Path(solver_file).parent
     run = Run(
-        param,
-        folder=Path(solver_file).parent,
+        inline_nets(param, folder, flags.dialect) if flags.dialect else param,
+        folder=folder,
         weights=tuple(weights),
         snapshot=flags.snapshot or None,
         devices=tuple(devices),
@@ -161,7 +154,13 @@ def _test(flags: Flags) -> None:
 
     device = _devices(flags.gpu)[0]
     request = TestRequest(
-        model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
+        model,
+        (weights,),
+        batches=flags.iterations,
+        level=flags.level,
+        stages=flags.stages,
+        dialect=flags.dialect or None,
+        partial=True,
     )
     result = test(request, device=device, listen=TestLog(flags.iterations))
     assert result.loss is not None  # the net's own data have batches
@@ -174,7 +173,7 @@ def _time(flags: Flags) -> None:
     from netdsl.open_net import open_net
     from netdsl.planner.timing import time_net
 
-    net = open_net(model).net
+    net = open_net(model, dialect=flags.dialect or None).net
     device = _devices(flags.gpu)[0]
     log_times(time_net(net, phase, level=flags.level, stages=flags.stages, device=device, iterations=flags.iterations))
 

@@ -43,6 +43,7 @@ def command(
     assume: Mapping[str, Shape],
     stages: tuple[str, ...],
     stub_unknown: bool,
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Check that each net can be parsed, has only known layer types, is connected in the phases that it is for, and has
@@ -59,13 +60,13 @@ def command(
     far.
     """
     if data:
-        data_trials.run(files, stages, batch, seconds, forward_only=forward_only, as_json=as_json)
+        data_trials.run(files, stages, batch, seconds, dialect, forward_only=forward_only, as_json=as_json)
         return
     findings = []
     with progress_bar(len(files), "checking") as advance:
         from netdsl.checking.lint import CheckSettings, check_net
 
-        settings = CheckSettings(assume, stages, stub_unknown)
+        settings = CheckSettings(assume, stages, stub_unknown, dialect=dialect)
         for file in files:
             findings.append(check_net(file, settings, run=run))
             advance()

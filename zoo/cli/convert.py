@@ -22,7 +22,13 @@ from zoo.cli.progress_bar import progress_bar
 @options.net_dialect
 @options.as_json
 def command(
-    source: str, output: str, net: str | None, weights: tuple[str, ...], precision: str | None, as_json: bool
+    source: str,
+    output: str,
+    net: str | None,
+    weights: tuple[str, ...],
+    precision: str | None,
+    dialect: str | None,
+    as_json: bool,
 ) -> None:
     """Convert IN to OUT, whose names end with their formats. Weights are .caffemodel, .h5, .safetensors, .npz, or .pt
     and .pth, which hold torch's state_dict; there a blob is called LAYER.INDEX. Tensors with other names are matched to
@@ -37,7 +43,7 @@ def command(
         from zoo.converting import convert
 
         stored_type = Precision[precision.upper()] if precision else None
-        converted = convert(source, output, net=net, weights=weights, precision=stored_type)
+        converted = convert(source, output, net=net, weights=weights, precision=stored_type, dialect=dialect)
     if as_json:
         print_json(
             {"files": [str(path) for path in converted.files], **proofs.plain(converted.proofs, converted.names)}

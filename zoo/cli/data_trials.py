@@ -42,7 +42,14 @@ seconds: Decorator = click.option(
 
 
 def run(
-    files: Sequence[str], stages: Sequence[str], batch: int, seconds: float, *, forward_only: bool, as_json: bool
+    files: Sequence[str],
+    stages: Sequence[str],
+    batch: int,
+    seconds: float,
+    dialect: str | None,
+    *,
+    forward_only: bool,
+    as_json: bool,
 ) -> None:
     """Try nets one after the other, and show what came of each."""
     nets = [net for file in files for net in _nets_of(Path(file))]
@@ -55,7 +62,7 @@ def run(
         from netdsl.net.memory import memory_of
 
         memory = int(_SHARE * (memory_of(torch.device("cpu")) or 0))
-        settings = TrialSettings(batch, forward_only, stages)
+        settings = TrialSettings(batch, forward_only, stages, dialect)
         for trial in try_all(nets, settings, TrialLimits(seconds, memory)):
             trials.append(trial)
             advance()
@@ -70,11 +77,9 @@ def run(
 
 
 def _nets_of(path: Path) -> Iterable[Path]:
-    """The net that a path names, or all files below a folder that may be nets."""
-    from netdsl.formats import model_files
-
+    """The net that is a file or has a name, or all files below a folder that may be nets."""
     if not path.is_dir():
-        return [model_files(path).net]
+        return [path]
     files = (file for file in path.rglob("*") if file.suffix in _NETS and file.is_file())
     return sorted(file for file in files if _SOLVER not in file.stem)
 

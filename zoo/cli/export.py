@@ -73,6 +73,7 @@ def command(
     mean: tuple[float, ...],
     precision: str | None,
     prune_to: str | None,
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Write a net as it is deployed: data layers become inputs, losses become the predictions that they are made for,
@@ -108,6 +109,7 @@ def command(
             train_val,
             solver,
             data_lmdb,
+            dialect,
         )
         exported = export(settings)
     _show(exported, as_json)

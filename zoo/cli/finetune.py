@@ -151,6 +151,7 @@ def _request(
     workers: WorkerCount | None,
     strategy: str | None,
     output: str | None,
+    dialect: str | None,
 ) -> FineTuneRequest:
     from netdsl.distributed.strategies.settings import parse
     from zoo.finetuning.recipe import EPOCHS, Recipe
@@ -170,6 +171,7 @@ def _request(
         strategy=None if strategy is None else parse(strategy),
         patience=patience,
         command=shlex.join(["zoo", *sys.argv[1:]]),
+        dialect=dialect,
     )
 
 

@@ -50,6 +50,7 @@ class ImageOptions:
     length: int | None
     temperature: float | None
     seed: int | None
+    dialect: str | None
 
     @property
     def given(self) -> str:
@@ -86,7 +87,16 @@ def print_answers(what: ImageOptions) -> int:
     from zoo.answers.answering import ImagesRequest, answer_images
     from zoo.answers.output import CaptionReader
 
-    asked = AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary, what.features_net)
+    asked = AnswererRequest(
+        what.model,
+        what.weights,
+        device,
+        what.batch,
+        what.blob,
+        what.vocabulary,
+        what.features_net,
+        what.dialect,
+    )
     answerer = Answerer(asked, partial(tell, err=True))
     if what.for_writing and answerer.reads is not CaptionReader:
         raise click.UsageError(f"{what.for_writing} is for texts and captions, and {what.model} writes no captions.")

@@ -133,7 +133,7 @@ def _print_text(what: ImageOptions, text: str) -> None:
     from zoo.generating import TextRequest, write_text
 
     length, temperature = what.length or _CHARACTERS, 1.0 if what.temperature is None else what.temperature
-    request = TextRequest(what.model, what.weights, text, length, temperature, what.seed or 0, device)
+    request = TextRequest(what.model, what.weights, text, length, temperature, what.seed or 0, device, what.dialect)
     with writing(what.output) as write:
         following = write_text(request)
         first = next(following)  # before anything is printed, since it may be an error
@@ -162,7 +162,16 @@ def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkB
     names = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
     invalid = InvalidRows(what.invalid or "error")
     request = PredictRequest(
-        what.model, what.inputs[0], output, names, what.weights, what.columns, what.batch, invalid, device
+        what.model,
+        what.inputs[0],
+        output,
+        names,
+        what.weights,
+        what.columns,
+        what.batch,
+        invalid,
+        what.dialect,
+        device,
     )
     predict(request, progress_bar, backend, listen=tell)
     click.echo(f"wrote {output}")

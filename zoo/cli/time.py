@@ -59,6 +59,7 @@ def command(
     assume: Mapping[str, Shape],
     level: int,
     stages: tuple[str, ...],
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Measure the time of each layer of a net alone, and then of the whole net, on random input: means over the
@@ -74,7 +75,7 @@ def command(
         from netdsl.planner.timing import time_net
         from netdsl.solver.nets import split_names
 
-        message = open_net(net).net
+        message = open_net(net, dialect=dialect).net
         torch_device, names = devices_of(device)[0], list(split_names(weights))
         times = time_net(
             message,

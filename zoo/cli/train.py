@@ -162,10 +162,10 @@ def _check(asked: _RunOptions, what: Mapping[str, Any]) -> None:
     """Raise a usage error if options don't go together."""
     is_named = what["model"] or what["solver"]
     if asked.resume is not None:
-        if is_named or asked.strategy or asked.plan or asked.folder or asked.replay:
+        if is_named or what["dialect"] or asked.strategy or asked.plan or asked.folder or asked.replay:
             raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
     elif asked.replay is not None:
-        if is_named or asked.strategy or asked.plan or asked.workers:
+        if is_named or what["dialect"] or asked.strategy or asked.plan or asked.workers:
             raise click.UsageError("--replay repeats a run; give only the folder of the new one, with --run.")
     elif (what["model"] is None) == (what["solver"] is None):
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
@@ -274,13 +274,14 @@ def _run(
     allow_nonfinite: bool,
     caffe_gradients: bool,
     no_cuda_graph: bool,
+    dialect: str | None,
     backend: Backend,
     workers: int | None,
 ) -> Run:
     """The run that the options describe, with so many workers of a backend if that is known."""
     if gpus is not None and device is not None:
         raise click.UsageError("--gpus and --device both name devices; give one of them.")
-    param, folder = _settings(model, solver)
+    param, folder = _settings(model, solver, dialect)
     import torch
 
     from netdsl.data.batches.reading import BadItems, Loading
@@ -314,14 +315,13 @@ def _run(
     return run if data is None and test_data is None else with_sources(run, data, test_data)
 
 
-def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:
-    """The settings, and the folder that they are in."""
-    if solver is not None:
-        from netdsl.solver.settings import read_settings
+def _settings(model: str | None, solver: str | None, dialect: str | None) -> tuple[pb.SolverParameter, Path]:
+    """The settings, and the folder that they are in. They have the nets themselves where a dialect is said of these."""
+    from netdsl.solver.nets import inline_nets
+    from netdsl.solver.settings import read_settings
 
-        return read_settings(solver), Path(solver).parent
-    assert model is not None
-    return solver_of(model)
+    param, folder = solver_of(str(model)) if solver is None else (read_settings(solver), Path(solver).parent)
+    return param if dialect is None else inline_nets(param, folder, dialect), folder
 
 
 def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None) -> list[Listener]:

@@ -49,6 +49,7 @@ def command(
     seed: int,
     outputs_only: bool,
     assume: Mapping[str, Shape],
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Run two models of any formats on the same random inputs, and print the difference of every blob that both have,
@@ -60,7 +61,9 @@ def command(
     with progress_bar(doing="comparing"):
         from converters.compare import compare, open_runnable
 
-        comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
+        comparison = compare(
+            *(open_runnable(model, shapes=assume, dialect=dialect) for model in (first, second)), seed=seed
+        )
     if as_json:
         print_json(_plain(comparison, tolerance))
     else:

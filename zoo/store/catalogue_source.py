@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zoo.names import write_model
+from zoo.catalogue.writing import write_model
 from zoo.store.incoming_folder import IncomingFolder
 
 

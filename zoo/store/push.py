@@ -10,8 +10,9 @@ from pathlib import Path
 from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import temporary_folder, write_pieces
 from zoo.cards import CARD, Card, parse_card
+from zoo.catalogue import CatalogueModel
 from zoo.model_folder import ModelFolder
-from zoo.names import find_folder
+from zoo.names import find_model
 from zoo.store.card_text import with_fields
 from zoo.store.errors import StoreError
 from zoo.store.file_kinds import is_kept, stored_name
@@ -52,7 +53,9 @@ def push(model: str, target: str, *, private: bool = False, tell: Callable[[str]
 
 
 def _folder_of(model: str) -> ModelFolder:
-    folder = find_folder(Path(model))
+    folder = find_model(Path(model))
+    if isinstance(folder, CatalogueModel):
+        raise StoreError(f"{model}: comes with netdsl; `zoo import {model}` writes it as a folder of your own")
     if folder is None:
         raise StoreError(f"{model}: is no folder of a model, which has a net as deploy.prototxt or train_val.prototxt")
     return folder
@@ -72,10 +75,10 @@ def _card_of(folder: ModelFolder) -> Card:
 def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -> str:
     """The card with the name and the hash of the weights. What it said about other weights goes."""
     text = (folder.path / CARD).read_text(encoding="utf-8", errors="replace")
-    weights = folder.weights
-    if weights is None:
+    if not folder.weights:
         tell(f"{folder.path}: has no weights, so its nets are given alone")
         return text
+    (weights,) = folder.weights
     hashes = hash_file(weights)
     changes = {"caffemodel": weights.name, "sha256": hashes.sha256}
     if hashes.difference(expected_weights(card)) is not None:
