@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import Message
 
@@ -11,7 +14,9 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of, fields_of
 from netdsl.dsl.assign import assign, unknown_setting
 from netdsl.errors import NetError
-from netdsl.layer import Layer
+
+if TYPE_CHECKING:
+    from netdsl.layer import Layer
 
 COMMON_FIELDS = fields_of(pb.LayerParameter)
 _SET_BY = {"name": "the first argument", "type": "the function", "bottom": "bottoms=[...]", "top": "tops=[...]"}
@@ -19,6 +24,20 @@ STRUCTURE = frozenset(_SET_BY)
 # What Caffe calls the settings that have names of their own in the SparkNet paper.
 CAFFE_NAMES = {"num_filters": "num_output", "num_outputs": "num_output", "kernel": "kernel_size"}
 ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the other arguments of a call, beside settings
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """What a constructor has to know of a layer type: a net can be described without its class, which needs torch."""
+
+    doc: str
+    config: type[Message] | None = None  # the type's own settings
+    has_tops: bool = True
+
+    @classmethod
+    def of(cls, layer_class: type[Layer]) -> LayerFacts:
+        """The facts that a class says."""
+        return cls(cleandoc(layer_class.__doc__ or ""), layer_class.config, layer_class.tops[1] != 0)
 
 
 class Constructor:
@@ -29,14 +48,22 @@ class Constructor:
     `param`, `include`, ...); where both have one of that name, `layer={...}` sets the layer's.
     """
 
-    def __init__(self, type_name: str, layer_class: type[Layer] | None = None) -> None:
+    def __init__(self, type_name: str, layer_class: type[Layer] | LayerFacts | None = None) -> None:
+        facts = LayerFacts.of(layer_class) if isinstance(layer_class, type) else layer_class or LayerFacts("")
         self.type = type_name
-        self.layer_class = layer_class
+        self.config, self._has_tops = facts.config, facts.has_tops
         self.__name__ = type_name
-        self.__doc__ = layer_class.__doc__ if layer_class is not None else None
-        config = layer_class.config if layer_class is not None else None
-        self.field = settings_field(config) if config is not None else None
-        self.type_settings = type_setting_names(config) if config is not None else frozenset()
+        self.__doc__ = facts.doc
+
+    @cached_property
+    def field(self) -> str | None:
+        """The field of a layer's message that has the type's own settings, if it has some."""
+        return settings_field(self.config) if self.config is not None else None
+
+    @cached_property
+    def type_settings(self) -> frozenset[str]:
+        """The names of the type's own settings."""
+        return type_setting_names(self.config) if self.config is not None else frozenset()
 
     def __repr__(self) -> str:
         return self.type
@@ -87,8 +114,7 @@ class Constructor:
 
     def default_tops(self, layer: pb.LayerParameter) -> list[str]:
         """The tops of a layer whose call doesn't set them."""
-        silent = self.layer_class is not None and self.layer_class.tops[1] == 0
-        return [] if silent or not layer.HasField("name") else [layer.name]
+        return [layer.name] if self._has_tops and layer.HasField("name") else []
 
 
 def settings_field(config: type[Message]) -> str:

@@ -11,7 +11,6 @@ from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError
-from netdsl.net.build import build, check_fillers
 from netdsl.net.graph import resolve_all
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ def net_message(
 
 def check_net(net: pb.NetParameter) -> None:
     """Raise a NetError if layer types, connections, shapes or fillers are wrong in a phase of the net."""
+    from netdsl.net.build import build, check_fillers  # needs torch, for which nobody should wait who reads a net
+
     marked = pb.NetParameter()
     marked.CopyFrom(net)
     mark_by_fields(marked)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.deploy_net import deploy
-from netdsl.dsl import NetParams
 from netdsl.dsl.assign import assign
-from netdsl.layer import Shape
+from netdsl.dsl.params import NetParams, net_message
 from zoo.model_folder import TRAIN_VAL
+
+if TYPE_CHECKING:
+    from netdsl.layer import Shape
 
 TRAIN_ONLY = pb.NetStateRule(phase=pb.TRAIN)  # the rule `include` of layers that are there in one phase
 TEST_ONLY = pb.NetStateRule(phase=pb.TEST)
+
+
+class CatalogueNet(NetParams):
+    """A net of the catalogue: tests have checked that its layers fit, so nobody waits for torch to see what it is."""
+
+    def __init__(self, *name_and_layers: str | pb.LayerParameter, **settings: Any) -> None:
+        self.message = net_message(name_and_layers, settings)
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,8 @@ class CatalogueEntry:
 
     def deploy(self) -> pb.NetParameter:
         """The net as it is used, for one item."""
+        from netdsl.deploy.deploy_net import deploy  # needs torch
+
         used = self.used or self.train_val
         return deploy(used.message, shapes=self.inputs, batch=self.batch, outputs=self.outputs)
 
