@@ -105,16 +105,17 @@ def register_format(suffix: str, reader: FormatReader | str) -> None:
 
 def reader_of(path: Path) -> FormatReader | None:
     """The reader that is registered for a file's format; None if it isn't a format to be registered."""
-    reader = _readers.get(path.suffix)
-    return _imported(reader, f"{path}: to read it") if isinstance(reader, str) else reader
+    reader: FormatReader | None = _imported(_readers.get(path.suffix), f"{path}: to read it")
+    return reader
 
 
 def register_models(finder: ModelFinder | str) -> None:
     """Let models be named wherever a net is taken: `finder` says what a name or a folder stands for, or None.
 
-    It is a function, or is named, as "module:function", to be imported when something that is no file is opened.
+    It is a function, or is named, as "module:function", to be imported when something that is no file is opened. It is
+    asked before those that were registered earlier, and before the zoo, which takes what it doesn't know for a mistake.
     """
-    _finders.append(finder)
+    _finders.insert(0, finder)
 
 
 def named_model(path: str | Path) -> NamedModel:
@@ -123,22 +124,19 @@ def named_model(path: str | Path) -> NamedModel:
     if path.is_file():
         return FileModel(path)
     for finder in _finders:
-        find: ModelFinder = (
-            _imported(finder, f"{path}: is no file; to look for a model of this name")
-            if isinstance(finder, str)
-            else finder
-        )
-        model = find(path)
+        model: NamedModel | None = _imported(finder, f"{path}: is no file; to look for a model of this name")(path)
         if model is not None:
             return model
     return FileModel(path)
 
 
-def _imported(name: str, purpose: str) -> Any:
-    """The function that a text such as "module:function" names."""
-    module, _, function = name.partition(":")
+def _imported(function: Any, purpose: str) -> Any:
+    """A function or, for a text such as "module:function", the one that it names."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
     try:
-        return getattr(import_module(module), function)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as problem:
         raise FileError(f"{purpose}, {module} is needed, and the package '{problem.name}' isn't installed") from None
 

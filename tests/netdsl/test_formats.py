@@ -51,10 +51,10 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         open_net("lenett")
 
 
-def test_others_give_names_to_models_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_give_names_to_models_too(tmp_path: Path) -> None:
     net = tmp_path / "net.prototxt"
     net.write_text('name: "found" layer { name: "x" type: "Input" top: "x" }')
-    monkeypatch.setattr(formats, "_finders", [])
     register_models(lambda path: FileModel(net) if path.name == "mine" else None)
     assert open_net("mine").net.name == "found"
-    assert named_model("other") == FileModel(Path("other"))
+    assert open_net("lenet").net.name == "LeNet"
+    assert named_model("other.prototxt") == FileModel(Path("other.prototxt"))

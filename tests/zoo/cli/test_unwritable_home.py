@@ -19,6 +19,7 @@ COMMANDS = {
     "card": ["card", "lenet"],
     "diff": ["diff", "lenet", "lenet"],
     "as a program": ["import", "lenet", "--as-dsl"],
+    "predict": ["predict", "shapes", "digits:test", "-o", "answers.csv"],
     "test": ["test", "shapes", "--iterations", "1"],
     "train": ["train", "lenet", "--data", "digits", "--max-iter", "2"],
     "run": ["train", "lenet", "--data", "digits", "--max-iter", "2", "--run", "run"],
