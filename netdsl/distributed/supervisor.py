@@ -34,9 +34,8 @@ from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.layer.allowed_python import allowed_folders
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.events import Notice
+from netdsl.layer.user_code import allowed_folders
+from netdsl.solver.events import Action, Notice, no_action
 
 RETRIES = 3  # new starts without progress, after which a run has failed
 _LOOK = 0.2  # seconds between two looks

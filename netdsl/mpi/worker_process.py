@@ -11,7 +11,7 @@ from pathlib import Path
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.launcher import WorkerSpec, log_of
 from netdsl.distributed.run_worker import run_worker
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 from netdsl.mpi.communicator import connect
 from netdsl.mpi.launcher import share
 from netdsl.mpi.library import world

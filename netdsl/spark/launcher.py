@@ -22,7 +22,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import user_code_problem
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 from netdsl.spark.cluster import GPUS, BarrierJob, Cluster, assigned_gpus, local_rank
 from netdsl.spark.preflight import check_cluster
 

@@ -13,9 +13,9 @@ import pytest
 import netdsl.pycaffe as caffe
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from caffe_proto.dialects import marks_of
 from caffe_proto.errors import DialectError
 from caffe_proto.files import CaffeFile, read_net, write
-from caffe_proto.net_dialect import marks_of
 from netdsl import Constructor, Net, NetParams, RDDLayer
 from netdsl.deploy.deploy_net import deploy
 from netdsl.distributed.run import Run
@@ -23,7 +23,7 @@ from netdsl.dsl.source import to_python
 from netdsl.errors import DialectWarning
 from netdsl.model import open_model
 from netdsl.open_net import open_net
-from netdsl.solver import nets
+from netdsl.solver import settings as nets
 
 # With a fourth blob of 3, PSPNet's divides by the root of it, and happynear's multiplies with it.
 NET = """name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1 dim: 1 dim: 2 } } }

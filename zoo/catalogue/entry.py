@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import assign
 from netdsl.dsl.params import NetParams, net_message
 from zoo.model_folder import TRAIN_VAL
 

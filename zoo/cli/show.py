@@ -17,8 +17,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.summary import Summary, summarise
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.shapes import Shape, Shapes
 from zoo.model_folder import is_model_folder
 from zoo.names import read_named

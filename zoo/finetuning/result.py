@@ -13,14 +13,14 @@ from converters.caffe import WEIGHTS, export_caffe
 from converters.onnx import Metadata, export_onnx
 from netdsl.data.sources.class_names import LABELS
 from netdsl.deploy.deploy_net import deploy_model
-from netdsl.model import Model, built_of, open_model
+from netdsl.model import Model, open_model
 from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData
 from zoo.finetuning.request import FineTuneRequest
 from zoo.names import find_model
+from zoo.report.page import REPORT, write_report
 from zoo.report.recorded_run import read_run
-from zoo.report.writing import REPORT, write_report
 
 ONNX, RUN = "model.onnx", "run"  # the run is a folder in that of the model
 
@@ -49,17 +49,25 @@ def write_model_folder(
     model = deploy_model(trained, batch=1)
     folder = request.output
     exported = export_caffe(
-        model, folder, train_val=trained.net, solver=_short(solver, folder), verify=True, classes=data.classes
+        model,
+        folder,
+        train_val=trained.net,
+        solver=_settings_beside_net(solver, folder),
+        verify=True,
+        classes=data.classes,
     )
-    differences, notices, files = {WEIGHTS: exported.difference or 0.0}, list[str](), list(exported.files)
+    differences, notices, files = dict[str, float](), list[str](), list(exported.files)
+    if exported.agreement is not None:
+        differences[WEIGHTS] = exported.agreement.difference
     try:
-        report = export_onnx(built_of(model), folder / ONNX, metadata=Metadata(labels=data.classes), verify=True)
+        report = export_onnx(model, folder / ONNX, metadata=Metadata(labels=data.classes), verify=True)
     except MissingExtraError as problem:
         notices.append(f"{ONNX} isn't written: {problem}")
     else:
-        differences[ONNX] = max(report.outputs.values(), default=0.0) if report is not None else 0.0
+        if report is not None:
+            differences[ONNX] = report.difference
         files.append(folder / ONNX)
-    write_pieces(folder / CARD, [card_text(_card(request, data, notes, model, solver, accuracy)).encode()])
+    write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
     try:
         write_report(read_run(folder / RUN), folder / REPORT)
     except MissingExtraError as problem:
@@ -69,7 +77,7 @@ def write_model_folder(
     return FineTuned(folder, (*files, folder / CARD), accuracy, differences, tuple(notices))
 
 
-def _short(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
+def _settings_beside_net(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
     """The settings for the net beside them, with snapshots in the working directory."""
     short = pb.SolverParameter()
     short.CopyFrom(solver)
@@ -78,7 +86,7 @@ def _short(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
     return short
 
 
-def _card(
+def _card_of_result(
     request: FineTuneRequest,
     data: LabelledData,
     notes: Sequence[str],
@@ -103,11 +111,11 @@ def _card(
         citation=card.citation,
         caffemodel=WEIGHTS,
         sha256=file_hash(request.output / WEIGHTS) or "",
-        text=_text(request, data.classes, notes),
+        text=_card_text(request, data.classes, notes),
     )
 
 
-def _text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:
+def _card_text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:
     names = ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
     about = " ".join([f"It tells apart: {names}.", *notes])
     return f"{about}\n\nMade by:\n\n```console\n$ {request.command}\n```"

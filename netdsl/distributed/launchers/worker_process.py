@@ -8,7 +8,7 @@ import sys
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run_worker import run_worker
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 
 
 def main() -> int:

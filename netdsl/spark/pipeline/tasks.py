@@ -22,7 +22,7 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run_worker import compute_threads, worker_device
-from netdsl.layer.allowed_python import allow, allowed_folders
+from netdsl.layer.user_code import allow, allowed_folders
 from netdsl.model import open_model, open_weights
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor

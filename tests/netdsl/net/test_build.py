@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError, UnknownLayerError, user_code_problem
 from netdsl.layer import Layer
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 from netdsl.net.build import Built, build, reshape, running, set_batch
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule

@@ -14,7 +14,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 from netdsl.net.build import build
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, resolve

@@ -1,0 +1,182 @@
+"""A Caffe net under construction, whose shapes are known from layer to layer, and the problems that an import meets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from netdsl import dsl
+from netdsl.errors import ConversionError, ShapeError
+from netdsl.layer import Shape
+from netdsl.layers import LAYERS
+from netdsl.model import Model
+from netdsl.weights.match import AnyArray
+
+LayerConstructor = Callable[..., pb.LayerParameter]
+
+_MAX_NODES = 3  # names for each kind of problem
+
+
+@dataclass(frozen=True)
+class NetBlob:
+    """A blob of the net under construction."""
+
+    name: str
+    shape: Shape
+
+
+Value = NetBlob | AnyArray  # a value that depends on the inputs, or a constant
+Tops = NetBlob | Sequence[NetBlob]  # the result of an operator
+
+
+class NetWriter:
+    """Builds a net layer by layer. `node` names the next layers; names in `reserved` are only used by `rename`."""
+
+    def __init__(self, name: str, reserved: Sequence[str] = ()) -> None:
+        self.net = pb.NetParameter(name=name)
+        self.weights: dict[str, list[AnyArray]] = {}
+        self.node = ""
+        self._inputs: set[str] = set()
+        self._read: Counter[str] = Counter()
+        self._layers: set[str] = set()
+        self._blobs: set[str] = set(reserved)
+
+    def input(self, name: str, shape: Shape) -> NetBlob:
+        """Add an input of the net with exactly this name."""
+        self.net.layer.append(
+            dsl.Input(_unique_name(name, self._layers), [], tops=[name], shape=[{"dim": list(shape)}])
+        )
+        self._blobs.add(name)
+        self._inputs.add(name)
+        return NetBlob(name, shape)
+
+    def layer(
+        self,
+        constructor: LayerConstructor,
+        bottoms: Sequence[NetBlob],
+        *arrays: AnyArray,
+        part: str = "",
+        **settings: Any,
+    ) -> NetBlob:
+        """Add a layer with one top. A node of several layers has a `part` name for all but its main layer."""
+        return self.layers(constructor, bottoms, *arrays, part=part, tops=1, **settings)[0]
+
+    def layers(
+        self,
+        constructor: LayerConstructor,
+        bottoms: Sequence[NetBlob],
+        *arrays: AnyArray,
+        tops: int,
+        part: str = "",
+        **settings: Any,
+    ) -> tuple[NetBlob, ...]:
+        """Add a layer with several tops."""
+        name = _unique_name(f"{self.node}/{part}" if part else self.node, self._layers)
+        names = [_unique_name(name if tops == 1 else f"{name}/{rank}", self._blobs) for rank in range(tops)]
+        layer = constructor(name, [bottom.name for bottom in bottoms], tops=names, **settings)
+        shapes = _shapes(layer, [bottom.shape for bottom in bottoms], [array.shape for array in arrays])
+        self.net.layer.append(layer)
+        if arrays:
+            self.weights[name] = [np.asarray(array, np.float32, order="C") for array in arrays]
+        self._read.update(bottom.name for bottom in bottoms)
+        return tuple(NetBlob(*pair) for pair in zip(names, shapes, strict=True))
+
+    def shape_of(self, constructor: LayerConstructor, bottom: NetBlob, **settings: Any) -> Shape:
+        """The shape of the top that a layer would have."""
+        return _shapes(constructor("", [bottom.name], tops=[""], **settings), [bottom.shape], ())[0]
+
+    def rename(self, blob: NetBlob, name: str) -> NetBlob:
+        """Rename a top of a layer."""
+        for layer in self.net.layer:
+            for names in (layer.bottom, layer.top):
+                names[:] = [name if old_name == blob.name else old_name for old_name in names]
+        self._blobs.add(name)
+        self._read[name] = self._read.pop(blob.name, 0)
+        return NetBlob(name, blob.shape)
+
+    def finish(self, outputs: Sequence[tuple[str, Value]]) -> tuple[Model, list[str]]:
+        """Finish the net, with the values as its only outputs; the second result has the outputs' names in it.
+
+        Caffe's rule: outputs are the blobs that no layer reads.
+        """
+        names: list[str] = []
+        for output, value in outputs:
+            if not isinstance(value, NetBlob):
+                raise ConversionError(f"output '{output}' is the same for all inputs, which a Caffe net can't compute")
+            if self._read[value.name] or value.name in self._inputs or value.name in names:
+                self.node = f"{output}/output"
+                value = self.layer(dsl.Split, [value])
+            names.append(value.name)
+        self._silence(names)
+        return Model(self.net, self.weights), names
+
+    def _silence(self, outputs: Sequence[str]) -> None:
+        tops = [top for layer in self.net.layer for top in layer.top]
+        unread = [top for top in tops if not self._read[top] and top not in outputs]
+        if unread:
+            self.net.layer.append(dsl.Silence(_unique_name("silence", self._layers), unread))
+
+
+def axis_setting(axis: int) -> dict[str, Any]:
+    """The `axis` setting of a layer, empty for the axis of channels, the default of most layers."""
+    return {} if axis == 1 else {"axis": axis}
+
+
+def _unique_name(base: str, taken: set[str]) -> str:
+    """The name, followed by a number if it is in use."""
+    name, rank = base, 2
+    while name in taken:
+        name, rank = f"{base}_{rank}", rank + 1
+    taken.add(name)
+    return name
+
+
+def _shapes(layer: pb.LayerParameter, bottoms: Sequence[Shape], arrays: Sequence[Shape]) -> list[Shape]:
+    """The shapes of a layer's tops."""
+    try:
+        instance = LAYERS[layer.type](layer, bottoms)
+        shapes = instance.top_shapes(bottoms)
+    except (RuntimeError, ValueError, IndexError) as problem:
+        raise ShapeError(f"as {layer.type}: {next(iter(str(problem).splitlines()), problem)}") from None
+    blob_shapes = [tuple(blob.shape) for blob in instance.blob_tensors()]
+    if arrays and blob_shapes != list(arrays):
+        raise ShapeError(f"weights of shapes {list(arrays)} don't fit a {layer.type}, whose blobs are {blob_shapes}")
+    return shapes
+
+
+class ConversionProblems:
+    """Collects the nodes that can't be converted, by operator and reason."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, operator: str, node: str, reason: str = "") -> None:
+        """Add a node that can't be converted."""
+        self._nodes.setdefault((operator, reason), []).append(node)
+
+    @contextmanager
+    def of(self, operator: str, node: str) -> Iterator[None]:
+        """Collect errors of the block instead of raising them."""
+        try:
+            yield
+        except CaffeError as problem:
+            self.add(operator, node, str(problem))
+
+    def check(self, what: str) -> None:
+        """Raise a ConversionError with all problems, if there are any."""
+        if self._nodes:
+            reasons = "; ".join(_describe(*key, nodes) for key, nodes in self._nodes.items())
+            raise ConversionError(f"{what} can't be converted to Caffe: {reasons}")
+
+
+def _describe(operator: str, reason: str, nodes: list[str]) -> str:
+    more = f" and {len(nodes) - _MAX_NODES} more" if len(nodes) > _MAX_NODES else ""
+    text = f"{operator} ({', '.join(map(repr, nodes[:_MAX_NODES]))}{more})"
+    return f"{text}: {reason}" if reason else text

@@ -1,0 +1,263 @@
+"""ONNX models in files. Those of others are untrusted; ours are written in pieces, and nobody copies their weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import Message
+
+from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.storage import check_regular, write_pieces
+from caffe_proto.wire import LENGTH, Buffer, tag, varint
+from converters.onnx.library import onnx, onnx_module
+from converters.staging import staged_file
+from netdsl.weights.match import AnyArray
+
+MOST_VALUES = 1 << 28  # of a blob or a constant; 1 GB in single precision
+
+_MOST_NODES = 1_000_000  # when functions are written out, of which a few can call each other any number of times
+_ALWAYS_FITS = 256 << 20  # bytes of values that any machine has
+_SMALL = 64 << 20  # bytes of a file that could hardly have been meant to make so much
+_SHOWN = 100  # letters of a name that an error shows
+_MAX_BYTES = 2**31 - 2**20  # protobuf's limit for one file, with some room for the graph
+_SMALL_BYTES = 1024  # of an initializer that stays in the model, so that shapes can be inferred
+
+Functions = Mapping[tuple[str, str], Any]  # by domain and name
+
+
+def load_onnx(path: str | Path) -> Any:
+    """The model in a file, with the values that lie in other files beside it."""
+    path = Path(path)
+    check_regular(path)
+    try:
+        model = onnx().load(path, load_external_data=False)
+        if not model.graph.output:
+            raise FileError(f"{path}: is no ONNX model: it has no outputs")
+        _check_text(model, path)
+        _check_functions(model, path)
+        _check_external_values(model, path)
+        _check_sizes(model, path)
+        onnx_module("external_data_helper").load_external_data_for_model(model, str(path.parent))
+        return model
+    except CaffeError:
+        raise
+    except Exception as problem:  # from protobuf, or from onnx, whose exception classes aren't public
+        reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+        raise FileError(f"{path}: is no ONNX model that can be read: {reason}") from None
+
+
+def _check_external_values(model: Any, path: Path) -> None:
+    """Raise a FileError unless values in other files lie in regular ones in the model's folder, within their size."""
+    helper, folder = onnx_module("external_data_helper"), path.parent.resolve()
+    sizes, needed = dict[Path, int](), 0
+    for tensor in _tensors(model):
+        if not helper.uses_external_data(tensor):
+            continue
+        where, info = f"{path}: the values of '{tensor.name[:_SHOWN]}'", helper.ExternalDataInfo(tensor)
+        data = (folder / info.location).resolve()
+        if not info.location or data == folder or not data.is_relative_to(folder):
+            raise FileError(f"{where} lie at '{info.location[:_SHOWN]}', which is no file in the model's folder")
+        check_regular(folder / info.location)
+        size, offset = data.stat().st_size, info.offset or 0
+        length = size - offset if info.length is None else info.length
+        if min(offset, length) < 0 or offset + length > size:
+            raise FileError(f"{where} aren't all in {data}; it is cut short, or of another model")
+        sizes[data] = size
+        needed += length
+    if needed > max(_ALWAYS_FITS, 2 * sum(sizes.values())):
+        raise FileError(f"{path}: reads the same values again and again, {needed:,} bytes of them; it is damaged")
+
+
+def _tensors(message: Message) -> Iterator[Any]:
+    """All tensors in a message, wherever they are."""
+    return (part for part in _parts(message) if part.DESCRIPTOR.name == "TensorProto")
+
+
+def _parts(message: Message) -> Iterator[Any]:
+    """A message and all messages in it."""
+    yield message
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for part in value if field.is_repeated else [value]:
+                yield from _parts(part)
+
+
+def _check_text(model: Any, path: Path) -> None:
+    """Raise a FileError for text that isn't UTF-8, which protobuf reads as bytes."""
+    for part in _parts(model):
+        for field, value in part.ListFields():
+            if field.type == field.TYPE_STRING:
+                for text in value if field.is_repeated else [value]:
+                    if isinstance(text, bytes):
+                        raise FileError(f"{path}: {field.name} {text[:_SHOWN]!r} is not UTF-8 text; it is damaged")
+
+
+def _check_sizes(model: Any, path: Path) -> None:
+    """Raise a FileError if a small file makes a value that would fill the memory, as far as shapes tell that."""
+    if path.stat().st_size > _SMALL:
+        return
+    try:
+        graph = onnx_module("shape_inference").infer_shapes(model, data_prop=True).graph
+    except Exception:  # what is wrong with the graph is said by who runs it
+        graph = model.graph
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        lengths = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        if math.prod(lengths) > MOST_VALUES:
+            raise FileError(f"{path}: '{value.name[:_SHOWN]}' has shape {lengths}, more than memory is made for")
+
+
+def _check_functions(model: Any, path: Path) -> None:
+    """Raise a FileError if a function calls itself, or the graph has too many nodes with its functions written out."""
+    functions = {(function.domain, function.name): function for function in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+    for key in functions:
+        _count(key, functions, counts, path, ())
+    if _count_nodes(model.graph.node, functions, counts, path, ()) > _MOST_NODES:
+        raise FileError(f"{path}: has more than {_MOST_NODES:,} nodes with its functions written out; it is damaged")
+
+
+def _count(
+    key: tuple[str, str],
+    functions: Functions,
+    counts: dict[tuple[str, str], int],
+    path: Path,
+    callers: Sequence[tuple[str, str]],
+) -> int:
+    """The number of nodes that a function is when it is written out."""
+    if key in callers or len(callers) > _SHOWN:
+        raise FileError(f"{path}: function '{key[1][:_SHOWN]}' calls itself, or is nested too deep; it is damaged")
+    if key not in counts:
+        counts[key] = _count_nodes(functions[key].node, functions, counts, path, (*callers, key))
+    return counts[key]
+
+
+def _count_nodes(
+    nodes: Sequence[Any],
+    functions: Functions,
+    counts: dict[tuple[str, str], int],
+    path: Path,
+    callers: Sequence[tuple[str, str]],
+) -> int:
+    total = 0
+    for node in nodes:
+        key = node.domain, node.op_type
+        total += _count(key, functions, counts, path, callers) if key in functions else 1
+        for attribute in node.attribute:
+            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                total += _count_nodes(graph.node, functions, counts, path, callers)
+    return total
+
+
+@dataclass(frozen=True)
+class SplitModel:
+    """A model, and the values of its initializers apart from it, so that they needn't be copied into it.
+
+    The values are None where an initializer has them in a field of numbers.
+    """
+
+    message: Any
+    values: Sequence[AnyArray | None]
+
+    @classmethod
+    def of(cls, model: Any) -> SplitModel:
+        """A model of which a copy has no values."""
+        copy, values = type(model)(), list[AnyArray | None]()
+        copy.CopyFrom(model)
+        for tensor in copy.graph.initializer:
+            values.append(np.frombuffer(tensor.raw_data, np.uint8) if tensor.HasField("raw_data") else None)
+            tensor.ClearField("raw_data")
+        return cls(copy, values)
+
+    def joined(self) -> Any:
+        """The model with its values, which are copied."""
+        model = type(self.message)()
+        model.CopyFrom(self.message)
+        for tensor, array in zip(model.graph.initializer, self.values, strict=True):
+            if array is not None:
+                tensor.raw_data = array.tobytes()
+        return model
+
+    def pieces(self) -> Iterator[Buffer]:
+        """The bytes of the model with its values, as protobuf would write them."""
+        graph, tensors = self.message.graph, []
+        for tensor, array in zip(graph.initializer, self.values, strict=True):
+            start = tensor.SerializeToString()
+            start += b"" if array is None else _tag(tensor, "raw_data", array.nbytes)
+            tensors.append((_tag(graph, "initializer", len(start) + _size(array)) + start, array))
+        before, after = _around(self.message, "graph")
+        graph_before, graph_after = _around(graph, "initializer")
+        size = sum(len(start) + _size(array) for start, array in tensors)
+        yield before + _tag(self.message, "graph", len(graph_before) + size + len(graph_after)) + graph_before
+        for start, array in tensors:
+            yield start
+            if array is not None:
+                yield _bytes(array)
+        yield graph_after + after
+
+
+def save_onnx(model: Any, path: str | Path, *, external: bool | None = None) -> None:
+    """Write a model. With `external`, by default above 2 GB, its weights go to `<name>.data` beside it."""
+    with staged_file(path) as staged:
+        write_model(SplitModel.of(model), staged, external=external)
+
+
+def write_model(model: SplitModel, path: Path, *, external: bool | None = None) -> Any:
+    """Write a model into a file, or into two as `save_onnx` does. The result is its message without the values."""
+    if sum(map(_size, model.values)) > _MAX_BYTES if external is None else external:
+        model = _with_values_in(path.with_name(f"{path.name}.data"), model)
+    write_pieces(path, model.pieces())
+    return model.message
+
+
+def _with_values_in(data: Path, model: SplitModel) -> SplitModel:
+    """Write a model's large values into a file of their own, to which the result refers."""
+    message, inside, outside, offset = type(model.message)(), list[AnyArray | None](), list[AnyArray](), 0
+    message.CopyFrom(model.message)
+    for tensor, array in zip(message.graph.initializer, model.values, strict=True):
+        if array is None or array.nbytes < _SMALL_BYTES:
+            inside.append(array)
+            continue
+        tensor.data_location = onnx().TensorProto.EXTERNAL
+        for key, value in (("location", data.name), ("offset", offset), ("length", array.nbytes)):
+            tensor.external_data.add(key=key, value=str(value))
+        inside.append(None)
+        outside.append(array)
+        offset += array.nbytes
+    write_pieces(data, map(_bytes, outside))
+    return SplitModel(message, inside)
+
+
+def too_large(model: Any) -> bool:
+    """Whether a model is larger than one file can hold."""
+    return sum(len(tensor.raw_data) for tensor in model.graph.initializer) > _MAX_BYTES
+
+
+def _size(array: AnyArray | None) -> int:
+    return 0 if array is None else array.nbytes
+
+
+def _bytes(array: AnyArray) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _tag(message: Any, field: str, length: int) -> bytes:
+    """What stands before the bytes of a field."""
+    return tag(message.DESCRIPTOR.fields_by_name[field].number, LENGTH) + varint(length)
+
+
+def _around(message: Any, name: str) -> tuple[bytes, bytes]:
+    """The bytes of the fields before one and after it."""
+    parts = type(message)(), type(message)()
+    number = message.DESCRIPTOR.fields_by_name[name].number
+    for part, is_before in zip(parts, (True, False), strict=True):
+        part.CopyFrom(message)
+        for field, _ in message.ListFields():
+            if field.number == number or (field.number < number) is not is_before:
+                part.ClearField(field.name)
+    before, after = (part.SerializeToString() for part in parts)
+    return before, after

@@ -1,0 +1,162 @@
+"""An ONNX graph under construction, layer by layer, and the names of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from converters.lengths import LengthSource
+from converters.onnx.library import onnx
+from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_form import UNKNOWN
+from netdsl.net.build import Built
+from netdsl.weights.files import array_of
+from netdsl.weights.match import AnyArray
+
+
+class UniqueNames:
+    """Makes names that aren't in use."""
+
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
+        self._next: dict[str, int] = {}
+
+    def unique(self, base: str) -> str:
+        """The name, followed by a number if it is in use."""
+        name = base
+        while name in self._used or not name:
+            self._next[base] = number = self._next.get(base, 1) + 1
+            name = f"{base}_{number}"
+        self._used.add(name)
+        return name
+
+
+def edge_names(built: Built) -> list[str]:
+    """A unique name for every edge: that of its blob.
+
+    Where layers work in place and a blob has several edges, an input of the net has the blob's name, or else the last
+    edge; the name of the layer that makes it is added to the others.
+    """
+    blobs, names = built.graph.blobs, UniqueNames(built.graph.blobs)
+    name_owners = {blob: edge for edge, blob in enumerate(blobs)}
+    name_owners.update({blobs[edge]: edge for edge in built.input_edges()})
+    producers = {edge: node.layer.name for node in built.graph.nodes for edge in node.tops}
+    return [
+        blob if name_owners[blob] == edge else names.unique(f"{blob}/{producers.get(edge, edge)}")
+        for edge, blob in enumerate(blobs)
+    ]
+
+
+# The shapes of bottoms by name, with the source of every length that can change.
+Bottoms = Mapping[str, tuple[Shape, Mapping[int, LengthSource]]]
+
+
+class FixedLengthError(Exception):
+    """A layer needs a length to be fixed, which therefore can't change with its source."""
+
+    def __init__(self, source: LengthSource) -> None:
+        super().__init__(source.name)
+        self.source = source
+
+
+class UnsupportedOpsetError(Exception):
+    """A layer has operators that onnxruntime supports only up to an opset."""
+
+    def __init__(self, opset: int) -> None:
+        super().__init__(f"opset {opset}")
+        self.opset = opset
+
+
+class GraphBuilder:
+    """Collects the nodes and initializers of layers; `names` are those that blobs use."""
+
+    def __init__(self, opset: int, dtype: DTypeLike, names: Sequence[str]) -> None:
+        self.opset, self.dtype = opset, np.dtype(dtype)
+        self.all_nodes: list[Any] = []
+        self.initializers: list[Any] = []  # without their values
+        self.values: list[AnyArray] = []  # of the initializers; those of blobs aren't copied
+        self._value_names, self._node_names = UniqueNames(names), UniqueNames()
+        self._blobs: dict[tuple[int, Shape], str] = {}
+        self._layer = ""
+        self._bottoms: Bottoms = {}
+        self._nodes: list[Any] = []
+
+    def begin(self, layer: str, bottoms: Bottoms) -> None:
+        """Begin the nodes of a layer."""
+        self._layer, self._bottoms, self._nodes = layer, bottoms, []
+
+    def end(self, results: Sequence[str], tops: Sequence[str]) -> None:
+        """End the nodes of a layer: its results get the names of its tops, and its last node the layer's name."""
+        assert len(results) >= len(tops), f"{self._layer} made {len(results)} values for {len(tops)} tops"
+        node_outputs = {output for node in self._nodes for output in node.output}
+        renamed: dict[str, str] = {}
+        for value, top in zip(results, tops, strict=False):
+            if value not in node_outputs or value in renamed:
+                value = self.node("Identity", value)
+            renamed[value] = top
+        main = next((node for node in reversed(self._nodes) if set(node.output) & renamed.keys()), None)
+        for node in self._nodes:
+            for values in (node.input, node.output):
+                values[:] = [renamed.get(value, value) for value in values]
+            node.name = self._node_names.unique(self._layer if node is main else f"{self._layer}/{node.op_type}")
+        self.all_nodes += self._nodes
+
+    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node with one output."""
+        return self.nodes(op, *inputs, outputs=1, **attributes)[0]
+
+    def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
+        """Add a node with several outputs."""
+        names = [self._value_names.unique(f"{self._layer}/{op}") for _ in range(outputs)]
+        self._nodes.append(onnx().helper.make_node(op, inputs, names, **attributes))
+        return tuple(names)
+
+    def constant(self, values: Any) -> str:
+        """Add an initializer with constant values."""
+        array = np.asarray(values)
+        whole_dtype = np.dtype(np.bool_) if array.dtype == np.bool_ else np.dtype(np.int64)
+        floating = array.dtype.kind == "f" or not array.size
+        return self._initializer(f"{self._layer}/constant", array.astype(self.dtype if floating else whole_dtype))
+
+    def blob(self, layer: Layer, name: str, shape: Sequence[int] | None = None) -> str:
+        """Add an initializer for a layer's blob, once for all layers that share it in one shape."""
+        owner = layer.owner_of(name)
+        shape = tuple(getattr(layer, name).shape if shape is None else shape)
+        key = id(owner), shape
+        if key not in self._blobs:
+            array = array_of(owner).reshape(shape)
+            self._blobs[key] = self._initializer(f"{self._layer}/{name}", array.astype(self.dtype, copy=False))
+        return self._blobs[key]
+
+    def _initializer(self, name: str, array: AnyArray) -> str:
+        name = self._value_names.unique(name)
+        kind = onnx().helper.np_dtype_to_tensor_dtype(array.dtype)
+        self.initializers.append(onnx().TensorProto(dims=array.shape, data_type=kind, name=name))
+        self.values.append(array)
+        return name
+
+    def shape(self, bottom: str) -> tuple[int, ...]:
+        """The lengths of a bottom's axes, UNKNOWN where they can change."""
+        lengths, changing = self._bottoms[bottom]
+        return tuple(UNKNOWN if axis in changing else length for axis, length in enumerate(lengths))
+
+    def length(self, bottom: str, axis: int) -> int:
+        """The length of an axis, which must be fixed from now on."""
+        lengths, changing = self._bottoms[bottom]
+        axis %= max(len(lengths), 1)
+        if axis in changing:
+            raise FixedLengthError(changing[axis])
+        return lengths[axis]
+
+    def at_most(self, opset: int) -> None:
+        """Require an opset that isn't newer than this one."""
+        if self.opset > opset:
+            raise UnsupportedOpsetError(opset)
+
+    def to_float(self, value: str) -> str:
+        """Cast a value to the net's own type."""
+        kind = onnx().helper.np_dtype_to_tensor_dtype(self.dtype)
+        return self.node("Cast", value, to=kind)
