@@ -1,12 +1,9 @@
-"""Nets in other forms: to deploy, and to and from other formats. Once it is imported, nets are opened from ONNX too."""
+"""Nets in other forms: to deploy, and to and from other formats."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from netdsl.formats import register_format
 
 if TYPE_CHECKING:
     from converters.caffe import export_caffe
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
     from netdsl.open_net import Model
     from netdsl.weights.writing import write_weights
 
-# Imported when they are used: whoever only wants ONNX to be known needn't wait for numpy and torch.
+# Imported when they are used: a module of this package may be imported for something that needs no torch.
 _MODULES = {
     "Model": "netdsl.open_net",
     "deploy": "netdsl.deploy.deploy_net",
@@ -28,14 +25,6 @@ _MODULES = {
 
 __all__ = ["Model", "deploy", "deploy_model", "export_caffe", "open_model", "open_weights", "write_weights"]
 
-
-def _open_onnx(path: Path) -> Model:
-    from converters.from_onnx import from_onnx  # needs torch, and onnx
-
-    return from_onnx(path)
-
-
-register_format(".onnx", _open_onnx)
 
 if not TYPE_CHECKING:
 

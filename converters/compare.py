@@ -51,7 +51,7 @@ class Comparison:
         return next((blob for blob in self.blobs if blob.difference > tolerance), None)
 
 
-def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> Comparable:
+def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dialect: str | None = None) -> Comparable:
     """Open a model by its files, separated by commas: an ONNX file, or a net and the files of its weights.
 
     A training net is deployed. A caffemodel alone is a net with its weights.
@@ -65,7 +65,7 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> 
         raise FileError(f"{paths[0]}: a .pt2 file can hold pickled code, which is never loaded")
     if holds_weights(paths[0]) and paths[0].suffix != ".caffemodel":
         raise FileError(f"{paths[0]}: are weights without a net; name both, as in deploy.prototxt,{paths[0]}")
-    model = open_model(paths[0], paths[1:])
+    model = open_model(paths[0], paths[1:], dialect=dialect)
     try:
         return filled(deploy_model(model, shapes=shapes))
     except NetError as problem:

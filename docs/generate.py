@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 import zoo.cli
+from caffe_proto.files import read
 from netdsl.layer.capabilities import Capabilities, DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
 
@@ -83,8 +84,8 @@ def picture() -> str:
     """A terminal in which an old net is shown and a typo is found."""
     console = Console(record=True, width=112, file=StringIO(), force_terminal=True, highlight=False)
     show = import_module("zoo.cli.show")
-    summary = show.summarise(show.read(EXAMPLES / "digits_2013.prototxt"))
-    upgraded, changes = import_module("caffe_proto").upgrade_file(show.read(EXAMPLES / "digits_2013.prototxt"))
+    summary = show.summarise(read(EXAMPLES / "digits_2013.prototxt"))
+    upgraded, changes = import_module("caffe_proto").upgrade_file(read(EXAMPLES / "digits_2013.prototxt"))
     assert summary.layers
     console.print("[bold green]$[/] zoo upgrade digits_2013.prototxt digits.prototxt")
     for change in changes:

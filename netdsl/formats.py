@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from caffe_proto.errors import FileError
 
 if TYPE_CHECKING:  # whoever only registers a format needn't wait for numpy and protobuf
+    from caffe_proto import caffe_pb2 as pb
     from netdsl.open_net import Model
 
 TENSOR_SUFFIXES = (".safetensors", ".npz", ".pt", ".pth")  # of files with named tensors, and without a net
@@ -19,51 +21,124 @@ WEIGHTS_SUFFIXES = (".caffemodel", ".h5", *TENSOR_SUFFIXES)  # of files of which
 _FIRST_FIELD = re.compile(rb"\s*(#[^\n]*\n\s*)*[A-Za-z_]\w*\s*[:{]")
 _BEGINNING = 4096  # bytes, in which there may be comments
 
-FormatReader = Callable[[Path], "Model"]
 
-# Formats that a package registers when it is imported, since they need more than this one has.
-_PACKAGES = {".onnx": "converters"}
+class NamedModel(Protocol):
+    """A model that a path, a folder or a name stands for: its nets, as files or in memory, and what comes with them."""
 
-_readers: dict[str, FormatReader] = {}
+    @property
+    def origin(self) -> str:
+        """What errors and output call it."""
+        ...
+
+    @property
+    def net(self) -> Path | pb.NetParameter:
+        """The net to train."""
+        ...
+
+    @property
+    def deployed(self) -> Path | pb.NetParameter:
+        """The net to use, which is the same if there is no other."""
+        ...
+
+    @property
+    def weights(self) -> tuple[Path, ...]:
+        """The files with its weights, which count where nobody names others."""
+        ...
+
+    @property
+    def solver(self) -> Path | pb.SolverParameter | None:
+        """The settings that it is trained with."""
+        ...
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes that it tells apart; none if nothing names them."""
+        ...
 
 
 @dataclass(frozen=True)
-class ModelFiles:
-    """The files of a model that has a name or a folder; `net` is the one to train or, `deployed`, the one to use."""
+class FileModel:
+    """A model that is one file, which has its net and perhaps its weights."""
 
-    net: Path
-    deployed: Path
+    path: Path
     weights: tuple[Path, ...] = ()
+    solver: None = None
+
+    @property
+    def origin(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    @property
+    def net(self) -> Path:
+        """The file."""
+        return self.path
+
+    @property
+    def deployed(self) -> Path:
+        """The same file."""
+        return self.path
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes that are written beside the file."""
+        from netdsl.data.sources.class_names import class_names_of_model
+
+        return class_names_of_model(self.path)
 
 
-_finders: list[Callable[[Path], ModelFiles | None]] = []
+FormatReader = Callable[[Path], "Model"]
+ModelFinder = Callable[[Path], NamedModel | None]
+
+# A text such as "module:function" is a function that is imported when a file or a name asks for it.
+_readers: dict[str, FormatReader | str] = {".onnx": "converters.from_onnx:from_onnx"}
+_finders: list[ModelFinder | str] = ["zoo.names:find_model"]
 
 
-def register_format(suffix: str, reader: FormatReader) -> None:
-    """Let files with a suffix be opened wherever a net or weights are, as what their reader makes of them."""
+def register_format(suffix: str, reader: FormatReader | str) -> None:
+    """Let files with a suffix be opened wherever a net or weights are, as what their reader makes of them.
+
+    The reader is a function, or is named, as "module:function", to be imported when such a file is opened.
+    """
     _readers[suffix] = reader
 
 
 def reader_of(path: Path) -> FormatReader | None:
     """The reader that is registered for a file's format; None if it isn't a format to be registered."""
-    if path.suffix in _PACKAGES and path.suffix not in _readers:
-        package = _PACKAGES[path.suffix]
-        raise FileError(f"{path}: {path.suffix} files are read by the package {package}; write `import {package}`")
-    return _readers.get(path.suffix)
+    reader: FormatReader | None = _imported(_readers.get(path.suffix), f"{path}: to read it")
+    return reader
 
 
-def register_models(finder: Callable[[Path], ModelFiles | None]) -> None:
-    """Let models be named wherever a net is taken: `finder` says which files a name or a folder stands for."""
-    _finders.append(finder)
+def register_models(finder: ModelFinder | str) -> None:
+    """Let models be named wherever a net is taken: `finder` says what a name or a folder stands for, or None.
+
+    It is a function, or is named, as "module:function", to be imported when something that is no file is opened. It is
+    asked before those that were registered earlier, and before the zoo, which takes what it doesn't know for a mistake.
+    """
+    _finders.insert(0, finder)
 
 
-def model_files(path: Path) -> ModelFiles:
-    """The files that a path stands for: itself, or those of a model's folder or name."""
+def named_model(path: str | Path) -> NamedModel:
+    """What a path stands for: a file for itself, and else what the first finder says that knows it."""
+    path = Path(path)
     if path.is_file():
-        return ModelFiles(path, path)
-    if not _finders and not path.suffix and not path.exists():
-        raise FileError(f"{path}: no such file; for the names of models write `import zoo` first")
-    return next((files for finder in _finders if (files := finder(path)) is not None), ModelFiles(path, path))
+        return FileModel(path)
+    for finder in _finders:
+        model: NamedModel | None = _imported(finder, f"{path}: is no file; to look for a model of this name")(path)
+        if model is not None:
+            return model
+    return FileModel(path)
+
+
+def _imported(function: Any, purpose: str) -> Any:
+    """A function or, for a text such as "module:function", the one that it names."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as problem:
+        raise FileError(f"{purpose}, {module} is needed, and the package '{problem.name}' isn't installed") from None
 
 
 def deploy_net_in(folder: Path) -> Path | None:

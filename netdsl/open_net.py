@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError, ShapeWarning
-from netdsl.formats import deploy_net_in, has_tensors, model_files, reader_of
+from netdsl.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.net.graph import Phase, resolve_all, with_input_layer
 from netdsl.weights.match import AnyArray, Weights, arrays_of
 from netdsl.weights.torch_names import TensorMatch
@@ -42,7 +42,7 @@ class Model:
     file: CaffeFile[pb.NetParameter] | None = None  # of Caffe's, if one has exactly these weights
     names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
     sources: Mapping[str, Path] = field(default_factory=dict)  # the file that a layer's weights are from
-    path: Path | None = None  # the net's own file
+    deployed_beside: Callable[[], Path | pb.NetParameter | None] = lambda: None  # the net for use beside this one
     items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that the user says, without the batch
     level: int = 0
     stages: tuple[str, ...] = ()
@@ -92,12 +92,11 @@ class Model:
         return self._settled[key]
 
     def _items_beside(self) -> Mapping[str, tuple[int, ...]]:
-        """The shapes of inputs, without the batch, of a net for use that is beside the net's own file."""
-        path = None if self.path is None else deploy_net_in(self.path.parent)
-        if path is None or path == self.path:
-            return {}
+        """The shapes of inputs, without the batch, of the net for use that is beside this one."""
         with suppress(CaffeError):
-            inputs = [layer for layer in open_net(path).net.layer if layer.input_param.shape]
+            deployed = self.deployed_beside()
+            net = open_net(deployed).net if deployed is not None else pb.NetParameter()
+            inputs = [layer for layer in net.layer if layer.input_param.shape]
             return {
                 top: tuple(shape.dim[1:])
                 for layer in inputs
@@ -141,35 +140,6 @@ class HasNetMessage(Protocol):
 NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
-@dataclass
-class _Default:
-    dialect: str | None = None
-
-
-_default = _Default()
-
-
-def set_dialect(name: str | None) -> None:
-    """Name the dialect of all nets that are opened from now on and aren't said to be in another; None is for none."""
-    _default.dialect = None if name is None else dialect_named(name).name
-
-
-def default_dialect() -> str | None:
-    """The dialect that was named last."""
-    return _default.dialect
-
-
-@contextmanager
-def in_dialect(name: str | None) -> Iterator[None]:
-    """Name the dialect of the nets that are opened meanwhile."""
-    earlier = _default.dialect
-    set_dialect(name)
-    try:
-        yield
-    finally:
-        set_dialect(earlier)
-
-
 def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
     """A net of any age, with the weights that its own file has. A path can be a model's folder or name, too, for
     the net that it has to train.
@@ -177,9 +147,30 @@ def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = Fals
     `dialect` is the fork of Caffe that the net is for, whatever the net says itself; what isn't said is guessed from
     its fields. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
     """
-    dialect = dialect or _default.dialect
     if isinstance(net, (str, Path)):
-        return _open_file(model_files(Path(net)).net, dialect, lenient)
+        return open_named(named_model(net), dialect=dialect, lenient=lenient)
+    return _open_source(net, dialect, lenient)
+
+
+def open_named(
+    named: NamedModel, *, deployed: bool = False, dialect: str | None = None, lenient: bool = False
+) -> Model:
+    """A net that has a name, a folder or a file: the one to train or, `deployed`, the one to use."""
+    net = named.deployed if deployed else named.net
+    return replace(_open_source(net, dialect, lenient), deployed_beside=lambda: _deployed_beside(named, net))
+
+
+def _deployed_beside(named: NamedModel, net: Path | pb.NetParameter) -> Path | pb.NetParameter | None:
+    """The net for use, if it is another one than this net; of a file the one that is in its folder."""
+    beside = named.deployed
+    if beside is net and isinstance(net, Path):
+        beside = deploy_net_in(net.parent) or net
+    return None if beside is net or (isinstance(net, Path) and beside == net) else beside
+
+
+def _open_source(net: NetSource, dialect: str | None, lenient: bool) -> Model:
+    if isinstance(net, Path):
+        return _open_file(net, dialect, lenient)
     if isinstance(net, CaffeFile):
         return _of_caffe(net, dialect)
     message = getattr(net, "message", net)
@@ -192,7 +183,7 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
     reader = reader_of(path)
     if reader is not None:
         model = reader(path)
-        return replace(model, sources=dict.fromkeys(model.weights, path), path=path)
+        return replace(model, sources=dict.fromkeys(model.weights, path))
     file = None if has_tensors(path) else read_net(path, dialect=dialect, lenient=lenient)
     if file is None or file.form is Form.HDF5:
         raise FileError(f"{path}: has weights without a net; name the net's own file, and this one as its weights")
@@ -200,7 +191,7 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
         model = _of_caffe(file, dialect)
     except CaffeError as problem:
         raise type(problem)(in_file(path, problem)) from None
-    return replace(model, sources=dict.fromkeys(model.weights, path), path=path)
+    return replace(model, sources=dict.fromkeys(model.weights, path))
 
 
 def _of_caffe(file: CaffeFile[pb.NetParameter], dialect: str | None = None) -> Model:

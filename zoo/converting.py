@@ -36,6 +36,7 @@ def convert(
     net: str | None = None,
     weights: tuple[str, ...] = (),
     precision: Precision | None = None,
+    dialect: str | None = None,
 ) -> ConvertedFiles:
     """Convert weights, or a net with its weights. A net alone needs files of weights; weights alone may need a net."""
     kind, output_kind = Path(source).suffix, Path(output).suffix
@@ -43,12 +44,12 @@ def convert(
         if holds_weights(source) and net is None and kind != ".caffemodel":
             raise FileError(f"{source}: are weights without a net; name it with --net")
         net_path, files = (net, (source, *weights)) if net and holds_weights(source) else (source, weights)
-        exported = export(Export(net_path, files, _TARGETS[output_kind], Path(output)))
+        exported = export(Export(net_path, files, _TARGETS[output_kind], Path(output), dialect=dialect))
         return ConvertedFiles(exported.files, exported.proofs, exported.names)
     if kind == ".onnx" and output_kind in _CAFFE:
         return ConvertedFiles(write_net(open_model(source), output))
     if holds_weights(output) and kind != ".pt2":
-        return _convert_weights(source, output, net, precision)
+        return _convert_weights(source, output, net, precision, dialect)
     raise FileError(
         f"{source} can't be converted to {output}: weights become {', '.join(WEIGHTS_SUFFIXES)}, "
         f"nets with weights become {', '.join(_TARGETS)}, and .onnx becomes {', '.join(_CAFFE)}; "
@@ -56,11 +57,13 @@ def convert(
     )
 
 
-def _convert_weights(source: str, output: str, net: str | None, precision: Precision | None) -> ConvertedFiles:
+def _convert_weights(
+    source: str, output: str, net: str | None, precision: Precision | None, dialect: str | None
+) -> ConvertedFiles:
     """Convert weights. A Caffe file that becomes another one keeps all its layers, with their settings."""
     files = (Path(output),)
     if net is not None:
-        model = open_model(net, [source])
+        model = open_model(net, [source], dialect=dialect)
         write_weights(model.weights, output, net=model.net, precision=precision)
         return ConvertedFiles(files, names=model.names)
     weights = open_weights(source)

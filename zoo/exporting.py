@@ -20,7 +20,7 @@ from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
-from netdsl.formats import model_files
+from netdsl.formats import named_model
 from netdsl.layer import Shape
 from netdsl.model import Model, open_model
 from netdsl.open_net import open_net
@@ -54,6 +54,7 @@ class Export:
     train_val: bool = False
     solver: str | None = None
     data_lmdb: bool = False
+    dialect: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,14 @@ class _Written:
 
 def export(request: Export) -> ExportedFiles:
     """Export a net. On an error nothing is written."""
-    trained = open_model(request.net, request.weights, deployed=True, shapes=request.shapes, stages=request.stages)
+    trained = open_model(
+        request.net,
+        request.weights,
+        deployed=True,
+        dialect=request.dialect,
+        shapes=request.shapes,
+        stages=request.stages,
+    )
     try:
         model = deploy_model(trained, batch=request.batch)
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
@@ -128,8 +136,8 @@ def _training(trained: Model, request: Export) -> CaffeTraining | None:
 
 def _training_net(trained: Model, request: Export) -> pb.NetParameter:
     """The net to train: that of a model's folder or name, which has another one to use, or the exported net itself."""
-    files = model_files(Path(request.net))
-    return trained.net if files.net == files.deployed else open_net(files.net).net
+    named = named_model(request.net)
+    return trained.net if named.net == named.deployed else open_net(named.net, dialect=request.dialect).net
 
 
 def _notes(training: CaffeTraining) -> tuple[str, ...]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
 from caffe_proto.errors import in_file
 from netdsl.data.sources.alphabet import Alphabet
-from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
 from netdsl.model import open_model
 from netdsl.prediction.generation import TextGenerator
-from zoo.names import find_folder
+from zoo.names import classes_of_model
 
 
 @dataclass(frozen=True)
@@ -28,14 +26,13 @@ class TextRequest:
     temperature: float
     seed: int
     device: str | torch.device = "cpu"
+    dialect: str | None = None
 
 
 def write_text(request: TextRequest) -> Iterator[str]:
     """The characters that follow, one by one. The alphabet is in the labels.txt of the weights or of the model."""
-    folder = find_folder(Path(request.model))
-    names = class_names_of_model(*reversed(request.weights), request.model)
-    model = open_model(request.model, request.weights, deployed=True)
-    alphabet = Alphabet(names or (folder.classes if folder else ()))
+    model = open_model(request.model, request.weights, deployed=True, dialect=request.dialect)
+    alphabet = Alphabet(classes_of_model(request.model, request.weights))
     try:
         generator = TextGenerator(model.net, model.weights, alphabet, request.device)
         yield from generator.write(request.beginning, request.length, request.temperature, request.seed)

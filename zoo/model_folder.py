@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from netdsl.data.sources.class_names import LABELS, read_class_names
+from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
 from netdsl.formats import holds_weights
 from zoo.cards import CARD, Card, read_card
@@ -20,20 +20,20 @@ _OTHER_NETS = ("*.prototxt", "*.onnx", "*.caffemodel")  # where a folder has nei
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """The files of a model's folder; those that it hasn't are None."""
+    """A model whose files are in a folder."""
 
     path: Path
     card: Card
 
     @property
-    def deploy(self) -> Path | None:
-        """The net as it is used."""
-        return self._file(DEPLOY) or self._only("*deploy*.prototxt")
+    def origin(self) -> str:
+        """The folder's path."""
+        return str(self.path)
 
     @property
-    def train_val(self) -> Path | None:
-        """The net as it is trained and tested."""
-        return self._file(TRAIN_VAL) or self._only("*train*val*.prototxt") or self._only("*train*test*.prototxt")
+    def deployed(self) -> Path:
+        """The net to use or, if there is only one to train, that one."""
+        return self._deploy() or self.net
 
     @property
     def solver(self) -> Path | None:
@@ -43,28 +43,33 @@ class ModelFolder:
     @property
     def net(self) -> Path:
         """The net to train or, if there is only one for use, that one."""
-        net = self.train_val or self.deploy or next(filter(None, map(self._only_net, _OTHER_NETS)), None)
+        net = self._train_val() or self._deploy() or next(filter(None, map(self._only_net, _OTHER_NETS)), None)
         if net is None:
             raise NetError(f"{self.path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it is no model")
         return net
 
     @property
-    def weights(self) -> Path | None:
-        """The weights: what the card names, or the only such file."""
+    def weights(self) -> tuple[Path, ...]:
+        """The file with the weights, if there is one: what the card names, or the only such file."""
         named = self._file(self.card.caffemodel) if self.card.caffemodel else None
         if named is not None:
-            return named
-        files = [path for path in sorted(self.path.iterdir()) if path.is_file() and holds_weights(path)]
+            return (named,)
+        files = tuple(path for path in sorted(self.path.iterdir()) if path.is_file() and holds_weights(path))
         if len(files) > 1:
             names = ", ".join(path.name for path in files)
             raise NetError(f"{self.path}: has several files with weights, {names}; `caffemodel` in {CARD} names one")
-        return files[0] if files else None
+        return files
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes; none if the folder doesn't have them."""
-        file = self._file(LABELS)
-        return () if file is None else read_class_names(file)
+        """The names of the classes that are written beside its net; none if the folder doesn't have them."""
+        return class_names_of_model(self.deployed)
+
+    def _deploy(self) -> Path | None:
+        return self._file(DEPLOY) or self._only("*deploy*.prototxt")
+
+    def _train_val(self) -> Path | None:
+        return self._file(TRAIN_VAL) or self._only("*train*val*.prototxt") or self._only("*train*test*.prototxt")
 
     def _only(self, pattern: str) -> Path | None:
         """The file whose name is like this, if there is one such file: published models name theirs as they like."""

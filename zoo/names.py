@@ -1,4 +1,4 @@
-"""Names and folders of models, which stand for files wherever a net is taken."""
+"""Names and folders of models, which stand for nets wherever one is taken."""
 
 from __future__ import annotations
 
@@ -6,68 +6,80 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from google.protobuf.message import Message
+
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_solver
+from caffe_proto.files import CaffeFile, read, read_solver
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
-from netdsl.formats import ModelFiles, model_files
+from netdsl.formats import named_model
 from zoo import catalogue
 from zoo.cards import Card
-from zoo.catalogue.writing import write_model
+from zoo.catalogue import CatalogueModel
 from zoo.model_folder import ModelFolder, is_model_folder, open_folder
 from zoo.store.local_store import Store
 
-
-def find_model(path: Path) -> ModelFiles | None:
-    """The files of a model's folder, or of a name; None for what can only be a file. Folders come before names."""
-    folder = find_folder(path)
-    if folder is None:
-        return None
-    weights = folder.weights
-    return ModelFiles(folder.net, folder.deploy or folder.net, () if weights is None else (weights,))
+ZooModel = ModelFolder | CatalogueModel
 
 
-def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:
-    """The names of the classes that a net tells apart: those that lie by its weights, else by its own file."""
-    return class_names_of_model(*reversed(weights), model_files(Path(net)).deployed)
+def find_model(path: Path) -> ZooModel | None:
+    """The model that a folder or a name stands for; None for a file, and an error for a name that nothing has.
 
-
-def find_folder(path: Path) -> ModelFolder | None:
-    """A model's folder by its path or its name; None for a file. An error for a name that nothing has. What was pulled
-    into the store comes before the catalogue."""
+    A folder comes before a name, and what was pulled into the store before the catalogue.
+    """
     if is_model_folder(path):
         return open_folder(path)
     if path.exists() or len(path.parts) != 1:
         return None
     stored = store().model(path.name)
     is_name = not path.suffix or path.name in catalogue.names()  # some names have a version, as squeezenet-1.1
-    return stored if stored is not None or not is_name else catalogue_folder(path.name)
+    return stored if stored is not None or not is_name else catalogue.model_of(path.name)
+
+
+def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:
+    """The names of the classes that a net tells apart: those that lie by its weights, else its own."""
+    return class_names_of_model(*reversed(weights)) or named_model(net).classes
 
 
 def card_of(path: Path) -> Card:
     """The card of a model's folder or name, for which no net is built."""
-    folder = open_folder(path) if is_model_folder(path) else store().model(str(path))
-    return catalogue.card_of(str(path)) if folder is None else folder.card
+    model = find_model(path)
+    if model is None:
+        raise NetError(f"{path}: is no name or folder of a model, so it has no card")
+    return model.card
 
 
-def solver_of(model: str) -> tuple[pb.SolverParameter, Path]:
-    """The settings that a named model is trained with, and the folder that they are in. Snapshots are named after the
-    model, in the working directory."""
-    folder = find_folder(Path(model))
-    if folder is None:
-        raise NetError(f"{model}: is no name or folder of a model; --solver takes a file of your own")
-    if folder.solver is None:
-        raise NetError(f"{folder.path}: has no solver.prototxt, which says how it is trained; --solver takes one")
-    param = read_solver(folder.solver).message
-    param.snapshot_prefix = folder.path.resolve().name
-    return param, folder.path
+def settings_of(model: ZooModel) -> pb.SolverParameter | None:
+    """The settings that a model is trained with, if it has some."""
+    solver = model.solver
+    return read_solver(solver).message if isinstance(solver, Path) else solver
 
 
-def catalogue_folder(name: str) -> ModelFolder:
-    """A net of the catalogue as files, which are written each time, since another version may have written others."""
-    path = home() / "catalogue" / name
-    write_model(name, path)
-    return open_folder(path)
+def solver_of(name: str) -> tuple[pb.SolverParameter, Path]:
+    """The settings that a named model is trained with, and the folder where the names of files in them begin. Snapshots
+    are named after the model, in the working directory."""
+    model = find_model(Path(name))
+    if model is None:
+        raise NetError(f"{name}: is no name or folder of a model; --solver takes a file of your own")
+    settings = settings_of(model)
+    if settings is None:
+        raise NetError(f"{model.origin}: has no solver.prototxt, which says how it is trained; --solver takes one")
+    param = pb.SolverParameter()
+    param.CopyFrom(settings)
+    param.snapshot_prefix = model.path.resolve().name
+    if isinstance(model, ModelFolder):
+        return param, model.path
+    param.ClearField("net")
+    param.net_param.CopyFrom(model.net)
+    return param, Path()
+
+
+def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) -> CaffeFile[Message]:
+    """Any of Caffe's files or, for the name or the folder of a model, its net to train."""
+    source = named_model(name).net
+    if isinstance(source, Path):
+        return read(source, dialect=dialect, lenient=lenient)
+    return CaffeFile(source, path=name)
 
 
 def store() -> Store:

@@ -46,6 +46,7 @@ class PredictRequest:
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
     batch: int | None = None  # rows; if unset, as many as the net states
     invalid: InvalidRows = InvalidRows.ERROR  # rows whose values or predictions aren't finite
+    dialect: str | None = None
     device: torch.device | None = None  # if unset, the processor, or the GPUs that Spark assigns to its tasks
 
 
@@ -61,7 +62,7 @@ def predict(
     if table is None:
         command = f"zoo data convert {request.data} rows.parquet"
         raise DataError(f"{request.data}: is no table of Parquet or Arrow; `{command}` makes one of it")
-    model = open_model(request.net, request.weights, deployed=True)
+    model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     try:
         if isinstance(backend, SparkBackend):
             _on_spark(request, model, parquet_of(request.data), backend, listen)

@@ -43,6 +43,7 @@ class ProposeRequest:
     most: int = 2000
     sizing: ShortSide = field(default_factory=ShortSide)
     device: torch.device | str = "cpu"
+    dialect: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class ProposedRegions:
 def propose(request: ProposeRequest, progress: Progress, listen: Listener = ignore_event) -> ProposedRegions:
     """Write the regions that a net proposes for all images of a set, in their order; on an error nothing is written."""
     marked = open_annotated_set(request.data)
-    model = open_model(request.net, request.weights, deployed=True)
+    model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     try:
         proposer = _Proposer(Predictor(model.net, model.weights, [_blob(model.net)], device=request.device), request)
     except NetError as problem:

@@ -74,6 +74,7 @@ class TestRequest:
     batches: int | None = None
     level: int = 0
     stages: Sequence[str] = ()
+    dialect: str | None = None
     partial: bool = False  # layers without weights keep their fillers' values, as in Caffe
 
 
@@ -89,7 +90,7 @@ def test(
     Tasks of Spark give no such scores, and without a device take the GPUs that Spark assigns to them. `listen` hears of
     the data and the weights, and of nets and batches run here.
     """
-    model = open_model(request.net, split_names(request.weights))
+    model = open_model(request.net, split_names(request.weights), dialect=request.dialect)
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
     if request.data is not None and request.data.startswith(CAPTIONS):
@@ -128,7 +129,8 @@ def _check_once(request: TestRequest, data: str, backend: LocalBackend | SparkBa
 
 
 def _answerer(request: TestRequest, device: torch.device | None, listen: Listener) -> Answerer:
-    return Answerer(AnswererRequest(request.net, tuple(split_names(request.weights)), device or "cpu"), listen)
+    weights = tuple(split_names(request.weights))
+    return Answerer(AnswererRequest(request.net, weights, device or "cpu", dialect=request.dialect), listen)
 
 
 def _on_captions(request: TestRequest, data: str, device: torch.device | None, listen: Listener) -> TestResult:

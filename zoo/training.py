@@ -29,7 +29,7 @@ from zoo.data_layers import data_layers, set_source, source_for
 NO_TESTS = "none"  # as test data: the run doesn't test
 
 Sources = dict[Phase, str]
-NetField = Literal["net", "train_net"]
+NetField = Literal["net", "net_param", "train_net", "train_net_param"]
 
 _PHASES = (pb.TRAIN, pb.TEST)
 
@@ -89,7 +89,8 @@ def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
     if test_data == NO_TESTS:
         run, test_data = replace(run, solver=_without_tests(run.solver)), None
     param, folder = run.solver, run.folder
-    net = open_net(find_file(param.net, folder)).net if param.HasField("net") else train_net(param, folder)
+    field = _net_field(param)
+    net = train_net(param, folder) if field is None else _open_field(param, field, folder)
     sources = _sources(param, data, test_data)
     if data_layers(net):
         return replace(run, solver=_with_net(param, net, sources)) if sources else run
@@ -99,7 +100,7 @@ def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
 def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_data: str | None) -> pb.SolverParameter:
     """The settings with other sources of the net's data layers."""
     field = _net_field(param)
-    net = open_net(find_file(getattr(param, field), folder)).net if field else pb.NetParameter()
+    net = _open_field(param, field, folder) if field else pb.NetParameter()
     return _with_net(param, net, _sources(param, data, test_data))
 
 
@@ -144,9 +145,8 @@ def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources)
     if field is None:
         raise SolverError("--data is for solvers that name one net, in `net`, or in `train_net` and test none")
     if not data_layers(net):
-        raise SolverError(
-            f"{getattr(param, field)}: has no layer that names what it reads, so it can't read something else"
-        )
+        name = getattr(param, field) if isinstance(getattr(param, field), str) else f"net '{net.name}'"
+        raise SolverError(f"{name}: has no layer that names what it reads, so it can't read something else")
     if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
         separate_phases(net)
     for layer in data_layers(net):
@@ -156,15 +156,20 @@ def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources)
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
     changed.ClearField(field)
-    getattr(changed, f"{field}_param").CopyFrom(net)
+    getattr(changed, f"{field.removesuffix('_param')}_param").CopyFrom(net)
     return changed
 
 
 def _net_field(param: pb.SolverParameter) -> NetField | None:
-    """The field that names the only net; None if there is no such field, or nets for tests beside it."""
-    if param.HasField("net"):
-        return "net"
-    return "train_net" if param.HasField("train_net") and not (param.test_net or param.test_net_param) else None
+    """The field that has or names the only net; None if there is no such field, or nets for tests beside it."""
+    has_test_nets = param.test_net or param.test_net_param
+    fields: tuple[NetField, ...] = ("net", "net_param", *(() if has_test_nets else ("train_net", "train_net_param")))
+    return next((field for field in fields if param.HasField(field)), None)
+
+
+def _open_field(param: pb.SolverParameter, field: NetField, folder: Path) -> pb.NetParameter:
+    source = getattr(param, field)
+    return open_net(find_file(source, folder) if isinstance(source, str) else source).net
 
 
 def brings_data(layer: pb.LayerParameter) -> bool:

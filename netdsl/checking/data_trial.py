@@ -67,6 +67,7 @@ class TrialSettings:
     batch: int = 2
     forward_only: bool = False
     stages: Sequence[str] = ()
+    dialect: str | None = None
 
 
 def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
@@ -86,7 +87,7 @@ def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
 
 
 def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
-    net = open_net(path, lenient=True).net
+    net = open_net(path, dialect=settings.dialect, lenient=True).net
     graph = next((each for each in resolve_all(net, stages=settings.stages) if each.phase is Phase.TRAIN), None)
     trial.trains = graph is not None and _has_loss(graph)
     if graph is None or not trial.trains:

@@ -72,6 +72,7 @@ class CheckSettings:
     assume: Items = field(default_factory=dict)
     stages: Sequence[str] = ()
     stub_unknown: bool = False
+    dialect: str | None = None  # of a net that is opened
 
 
 _NO_SETTINGS = CheckSettings()
@@ -109,7 +110,7 @@ def _open(path: str | Path, settings: CheckSettings) -> tuple[Model, list[str]]:
     """The model of a file, and what is said of its fields that no schema has."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = open_net(path, lenient=True)
+        model = open_net(path, dialect=settings.dialect, lenient=True)
     skipped = [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
     return replace(model, items=settings.assume, stages=tuple(settings.stages)), skipped
 

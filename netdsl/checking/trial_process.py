@@ -13,7 +13,6 @@ from pathlib import Path
 
 from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
 from netdsl.layer.user_code import ModuleFolders, allow, allowed_folders
-from netdsl.open_net import default_dialect, set_dialect
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class TrialProcess:
         context = get_context("spawn")
         self._limits, self.ended = limits, False
         self._connection, theirs = context.Pipe()
-        arguments = (theirs, settings, limits.memory, allowed_folders(), default_dialect())
+        arguments = (theirs, settings, limits.memory, allowed_folders())
         self._process = context.Process(target=_try_what_comes, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -69,14 +68,11 @@ class TrialProcess:
         self._connection.close()
 
 
-def _try_what_comes(
-    connection: Connection, settings: TrialSettings, memory: int, modules: ModuleFolders, dialect: str | None
-) -> None:
+def _try_what_comes(connection: Connection, settings: TrialSettings, memory: int, modules: ModuleFolders) -> None:
     """What the process does: it takes over what the user allowed, and tries files until nobody sends any."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the user's Ctrl-C is for the process that shows results
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     allow(modules)
-    set_dialect(dialect)
     connection.send(None)
     while True:
         try:

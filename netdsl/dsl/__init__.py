@@ -18,7 +18,6 @@ from netdsl.dsl.params import (
     RDDLayer,
     Stochastic,
 )
-from netdsl.layers import LAYERS
 
 __all__ = [
     "ActivationLayer",
@@ -36,6 +35,8 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        from netdsl.layers import LAYERS  # needs torch, for which nobody should wait who only describes a net
+
         if name in LAYERS:  # registered by a program
             return Constructor(name, LAYERS[name])
         names = {name.lower(): name for name in (*__all__, *LAYERS)}

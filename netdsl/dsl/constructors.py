@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
+from inspect import cleandoc
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -13,7 +16,9 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of, enum_of, fields_of
 from netdsl.errors import NetError
-from netdsl.layer import Layer
+
+if TYPE_CHECKING:
+    from netdsl.layer import Layer
 
 _EXPECTED = {
     FieldDescriptor.CPPTYPE_INT32: "a whole number",
@@ -33,6 +38,20 @@ CAFFE_NAMES = {"num_filters": "num_output", "num_outputs": "num_output", "kernel
 ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the other arguments of a call, beside settings
 
 
+@dataclass(frozen=True)
+class LayerFacts:
+    """What a constructor has to know of a layer type: a net can be described without its class, which needs torch."""
+
+    doc: str
+    config: type[Message] | None = None  # the type's own settings
+    has_tops: bool = True
+
+    @classmethod
+    def of(cls, layer_class: type[Layer]) -> LayerFacts:
+        """The facts that a class says."""
+        return cls(cleandoc(layer_class.__doc__ or ""), layer_class.config, layer_class.tops[1] != 0)
+
+
 class Constructor:
     """Makes layers of one type: `Convolution("conv1", ["data"], num_output=20, kernel_size=5)`.
 
@@ -41,14 +60,22 @@ class Constructor:
     `param`, `include`, ...); where both have one of that name, `layer={...}` sets the layer's.
     """
 
-    def __init__(self, type_name: str, layer_class: type[Layer] | None = None) -> None:
+    def __init__(self, type_name: str, layer_class: type[Layer] | LayerFacts | None = None) -> None:
+        facts = LayerFacts.of(layer_class) if isinstance(layer_class, type) else layer_class or LayerFacts("")
         self.type = type_name
-        self.layer_class = layer_class
+        self.config, self._has_tops = facts.config, facts.has_tops
         self.__name__ = type_name
-        self.__doc__ = layer_class.__doc__ if layer_class is not None else None
-        config = layer_class.config if layer_class is not None else None
-        self.field = settings_field(config) if config is not None else None
-        self.type_settings = _type_setting_names(config) if config is not None else frozenset()
+        self.__doc__ = facts.doc
+
+    @cached_property
+    def field(self) -> str | None:
+        """The field of a layer's message that has the type's own settings, if it has some."""
+        return settings_field(self.config) if self.config is not None else None
+
+    @cached_property
+    def type_settings(self) -> frozenset[str]:
+        """The names of the type's own settings."""
+        return _type_setting_names(self.config) if self.config is not None else frozenset()
 
     def __repr__(self) -> str:
         return self.type
@@ -99,8 +126,7 @@ class Constructor:
 
     def default_tops(self, layer: pb.LayerParameter) -> list[str]:
         """The tops of a layer whose call doesn't set them."""
-        silent = self.layer_class is not None and self.layer_class.tops[1] == 0
-        return [] if silent or not layer.HasField("name") else [layer.name]
+        return [layer.name] if self._has_tops and layer.HasField("name") else []
 
 
 def settings_field(config: type[Message]) -> str:

@@ -1,4 +1,6 @@
-"""The generator of `layer_types.pyi`, which declares the settings of every layer type for editors and type checkers."""
+"""The generator of `layer_types.py`, which has a constructor for every layer type without the types' classes, and of
+`layer_types.pyi`, which declares their settings for editors and type checkers.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,20 @@ from pathlib import Path
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.descriptors import enum_of, fields_by_name, fields_of
-from netdsl.dsl.constructors import COMMON_FIELDS, STRUCTURE, Constructor
+from caffe_proto.descriptors import descriptor_of, enum_of, fields_by_name, fields_of
+from netdsl.dsl.constructors import COMMON_FIELDS, STRUCTURE, Constructor, LayerFacts
 from netdsl.layers import LAYERS
 
-STUB = Path(__file__).with_name("layer_types.pyi")
+MODULE = Path(__file__).with_name("layer_types.py")
+STUB = MODULE.with_suffix(".pyi")
+_MODULE_HEAD = '''# ruff: noqa
+# fmt: off
+"""A constructor for each of netdsl's own layer types, under its name. Written by `make stubs`."""
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.dsl.constructors import Constructor, LayerFacts
+
+'''
 _HEAD = '''# ruff: noqa
 # fmt: off
 """A function for every layer type. Written by `make stubs`."""
@@ -39,6 +50,19 @@ _EXCLUDED_NET_FIELDS = {
 }  # set by other arguments, or deprecated
 
 Fields = Mapping[str, FieldDescriptor]
+
+
+def module() -> str:
+    """The text of the module with the constructors."""
+    facts = {name: LayerFacts.of(layer_class) for name, layer_class in sorted(LAYERS.items())}
+    lines = [f'{name} = Constructor("{name}", {_facts(each)})\n' for name, each in facts.items()]
+    names = "".join(f'    "{name}",\n' for name in facts)
+    return f"{_MODULE_HEAD}__all__ = [\n{names}]\n\n{''.join(lines)}"
+
+
+def _facts(facts: LayerFacts) -> str:
+    config = [] if facts.config is None else [f"pb.{_name(descriptor_of(facts.config))}"]
+    return f"LayerFacts({', '.join([repr(facts.doc), *config, *([] if facts.has_tops else ['has_tops=False'])])})"
 
 
 def stub() -> str:
@@ -125,8 +149,7 @@ def _typed_dict(name: str, fields: Fields, base: str = "TypedDict") -> str:
 
 
 def _function(constructor: Constructor, contested: Fields) -> str:
-    config = constructor.layer_class.config if constructor.layer_class is not None else None
-    fields: Fields = fields_of(config) if config is not None else {}
+    fields: Fields = fields_of(constructor.config) if constructor.config is not None else {}
     settings = {
         name: field for name, field in fields.items() if name in constructor.type_settings and not iskeyword(name)
     }
@@ -149,4 +172,5 @@ def _function(constructor: Constructor, contested: Fields) -> str:
 
 
 if __name__ == "__main__":
+    MODULE.write_text(module())
     STUB.write_text(stub())

@@ -12,11 +12,11 @@ from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.errors import NetError, WeightsError
-from netdsl.formats import has_tensors, holds_weights, model_files, reader_of, register_format
+from netdsl.formats import has_tensors, holds_weights, named_model, reader_of, register_format
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
-from netdsl.open_net import Model, NetSource, open_net, todays_form
+from netdsl.open_net import Model, NetSource, open_named, open_net, todays_form
 from netdsl.weights.files import copy_weights, fill_weights, learned_layers, shared_blobs
 from netdsl.weights.match import AnyArray, LoadReport, Weights, all_shared, arrays_of
 from netdsl.weights.tensor_files import read_tensors
@@ -77,9 +77,11 @@ def open_model(
     """
     paths = tuple(weights)
     if isinstance(net, (str, Path)):
-        named = model_files(Path(net))  # once: what a name stands for may have to be made
-        net, paths = (named.deployed if deployed else named.net), paths or named.weights
-    opened = open_net(net, dialect=dialect)
+        named = named_model(net)
+        paths = paths or named.weights
+        opened = open_named(named, deployed=deployed, dialect=dialect)
+    else:
+        opened = open_net(net, dialect=dialect)
     return add_weights(replace(opened, items=shapes or {}, level=level, stages=_texts(stages)), paths)
 
 

@@ -7,7 +7,6 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from netdsl.net.graph import Phase
-from netdsl.open_net import set_dialect
 from netdsl.pycaffe import io, proto
 from netdsl.pycaffe.classifier import Classifier
 from netdsl.pycaffe.detector import Detector
@@ -22,6 +21,7 @@ from netdsl.pycaffe.process import (
     layer_type_list,
     log,
     set_device,
+    set_dialect,
     set_mode_cpu,
     set_mode_gpu,
     set_multiprocess,

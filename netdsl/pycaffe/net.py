@@ -67,7 +67,8 @@ class Net:
             new = f"Net('{network_file}', {level}, weights='{phase}')"
             warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
-        model = open_net(network_file) if weights else open_model(network_file)
+        open_named = open_net if weights else open_model
+        model = open_named(network_file, dialect=process.dialect())
         files = open_caffe_files([weights] if weights else [])
         take_dialect(model.net, files)
         model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))

@@ -1,4 +1,4 @@
-"""What pycaffe says and keeps for the whole process: its version, device, place among solvers and log; and a clock."""
+"""What pycaffe keeps for the whole process: version, device, dialect, place among solvers and log; and a clock."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from caffe_proto.dialects import dialect_named
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.solver.caffe_log import glog_line
@@ -30,6 +31,7 @@ def layer_type_list() -> list[str]:
 class _Mode:
     gpu: bool = False
     index: int = 0
+    dialect: str | None = None
     solver_count: int = 1
     solver_rank: int = 0
     multiprocess: bool = False
@@ -67,6 +69,16 @@ def check_gpu(index: int, count: int) -> None:
 def device() -> torch.device:
     """The device for new nets."""
     return torch.device("cuda", _mode.index) if _mode.gpu else torch.device("cpu")
+
+
+def set_dialect(name: str | None) -> None:
+    """Name the fork of Caffe that all nets are for which are opened from now on; None is for none."""
+    _mode.dialect = None if name is None else dialect_named(name).name
+
+
+def dialect() -> str | None:
+    """The dialect of new nets."""
+    return _mode.dialect
 
 
 def set_random_seed(seed: int) -> None:

@@ -19,7 +19,15 @@ from netdsl.solver import state
 from netdsl.solver.caffe_log import CaffeLog
 from netdsl.solver.events import Event, Notice, WeightsLoaded
 from netdsl.solver.flat import share_blobs
-from netdsl.solver.settings import find_file, read_settings, seed, split_names, test_nets, train_net
+from netdsl.solver.settings import (
+    find_file,
+    inline_nets,
+    read_settings,
+    seed,
+    split_names,
+    test_nets,
+    train_net,
+)
 from netdsl.solver.solver import Solver as TrainingLoop
 from netdsl.solver.trainable_net import LossScale, Positions
 
@@ -88,8 +96,9 @@ class Solver:
         seed(self.param, process.solver_rank())
         self._log = CaffeLog(self.param, write_log_line)
         folder = Path(solver_file).parent
-        self.net = Net.of(train_net(self.param, folder))
-        self.test_nets = [Net.of(net) for net in test_nets(self.param, folder)]
+        inlined = inline_nets(self.param, folder, process.dialect())
+        self.net = Net.of(train_net(inlined))
+        self.test_nets = [Net.of(net) for net in test_nets(inlined)]
         self._loop = TrainingLoop(
             self.param if process.solver_rank() == 0 else _only_training(self.param),
             _SolverNet(self.net),

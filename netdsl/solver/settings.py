@@ -141,23 +141,28 @@ def _source_in_words(param: pb.SolverParameter, field: str) -> str:
     return f"{field} file: {value}" if isinstance(value, str) else field
 
 
-def inline_nets(param: pb.SolverParameter, folder: Path | None = None) -> pb.SolverParameter:
-    """The same settings with the nets themselves in place of the names of their files."""
+def inline_nets(
+    param: pb.SolverParameter, folder: Path | None = None, dialect: str | None = None
+) -> pb.SolverParameter:
+    """The same settings with the nets themselves, in today's form, in place of the names of their files.
+
+    `dialect` is the fork of Caffe that the nets are for, as `open_net` takes it; they keep it.
+    """
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
     for name in _train_fields(param):
-        if name in ("net", "train_net"):
-            getattr(changed, f"{name}_param").CopyFrom(_net_of(getattr(param, name), folder))
-            changed.ClearField(name)
+        field = f"{name.removesuffix('_param')}_param"
+        changed.ClearField(name)
+        getattr(changed, field).CopyFrom(_net_of(getattr(param, name), folder, dialect))
     del changed.test_net_param[:], changed.test_net[:]
     tests: list[str | pb.NetParameter] = [*param.test_net_param, *param.test_net]
     for source in tests:
-        changed.test_net_param.add().CopyFrom(_net_of(source, folder))
+        changed.test_net_param.add().CopyFrom(_net_of(source, folder, dialect))
     return changed
 
 
-def _net_of(source: str | pb.NetParameter, folder: Path | None) -> pb.NetParameter:
-    return open_net(source if isinstance(source, pb.NetParameter) else find_file(source, folder)).net
+def _net_of(source: str | pb.NetParameter, folder: Path | None, dialect: str | None = None) -> pb.NetParameter:
+    return open_net(source if isinstance(source, pb.NetParameter) else find_file(source, folder), dialect=dialect).net
 
 
 def find_file(name: str, folder: Path | None) -> Path:

@@ -28,7 +28,7 @@ from netdsl.layers import LAYERS
 from netdsl.model import Model
 from netdsl.net.graph import Phase, resolve
 from netdsl.open_net import open_net
-from zoo.names import catalogue_folder
+from zoo.catalogue.writing import write_model
 
 TESTED = "net: 'old.prototxt' base_lr: 0.1 test_iter: 3 test_interval: 5 type: 'Adam' snapshot_prefix: 'x'"
 BODY = """
@@ -84,7 +84,8 @@ def assert_bvlc_reads(message: Message) -> None:
 
 
 def test_what_is_written_of_lenet_is_what_caffe_reads(tmp_path, monkeypatch) -> None:
-    model = catalogue_folder("lenet").path
+    model = tmp_path / "lenet"
+    write_model("lenet", model)
     net, solver = open_net(model / "train_val.prototxt").net, read_solver(model / "solver.prototxt").message
     mark(net, ["intel"])  # as that of a snapshot is, since its fields are in more dialects than one
     training = training_for_caffe(net, solver, with_databases=True)

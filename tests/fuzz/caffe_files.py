@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError, Message
 
-import converters  # noqa: F401  # registers ONNX
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import read, write
 from caffe_proto.dialects import all_dialects

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -16,10 +18,12 @@ from caffe_proto.errors import DialectError
 from caffe_proto.files import CaffeFile, read_net, write
 from netdsl import Constructor, Net, NetParams, RDDLayer
 from netdsl.deploy.deploy_net import deploy
+from netdsl.distributed.run import Run
 from netdsl.dsl.source import to_python
 from netdsl.errors import DialectWarning
 from netdsl.model import open_model
-from netdsl.open_net import in_dialect, open_net, set_dialect
+from netdsl.open_net import open_net
+from netdsl.solver import settings as nets
 
 # With a fourth blob of 3, PSPNet's divides by the root of it, and happynear's multiplies with it.
 NET = """name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1 dim: 1 dim: 2 } } }
@@ -36,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Path("net.prototxt").write_text(NET)
     Path("said.prototxt").write_text("# dialect: happynear\n" + NET)
     yield
-    set_dialect(None)
+    caffe.set_dialect(None)
 
 
 def top(net: Net) -> list[float]:
@@ -100,10 +104,31 @@ def test_pycaffe_takes_a_dialect_for_all_nets() -> None:
         caffe.set_dialect("hapynear")
 
 
-def test_a_dialect_is_named_for_some_time() -> None:
-    with in_dialect("happynear"):
-        assert marks_of(open_net("net.prototxt").net) == ("happynear",)
+def test_threads_open_nets_of_different_forks() -> None:
+    together = Barrier(2)
+
+    def marks(dialect: str) -> set[tuple[str, ...]]:
+        together.wait()
+        return {marks_of(open_net("net.prototxt", dialect=dialect).net) for _ in range(20)}
+
+    with ThreadPoolExecutor() as threads:
+        assert list(threads.map(marks, ("happynear", "pspnet"))) == [{("happynear",)}, {("pspnet",)}]
     assert len(marks_of(open_net("net.prototxt").net)) > 1
+
+
+def test_pycaffes_dialect_is_for_its_own_nets_alone() -> None:
+    caffe.set_dialect("happynear")
+    assert len(marks_of(open_net("net.prototxt").net)) > 1
+
+
+def test_the_nets_of_a_solver_keep_the_dialect_that_was_said(tmp_path: Path) -> None:
+    named = pb.SolverParameter(net="net.prototxt", test_iter=[1], test_interval=1)
+    inside = nets.inline_nets(named)
+    for param in (named, inside):
+        inlined = nets.inline_nets(param, dialect="happynear")
+        Run(inlined).settled().save(tmp_path / f"run{len(param.net)}")
+        for solver in (inlined, Run.load(tmp_path / f"run{len(param.net)}").solver):
+            assert [marks_of(net) for net in (nets.train_net(solver), *nets.test_nets(solver))] == [("happynear",)] * 2
 
 
 def test_a_net_in_python_names_its_fork() -> None:

@@ -105,12 +105,6 @@ def test_another_format_is_registered_and_opened_everywhere(tmp_path: Path) -> N
     assert WeightCollection.load(tmp_path / "x.mine") == filled(7, "one", "other")
 
 
-def test_a_format_that_is_not_registered_says_what_to_import() -> None:
-    program = "from netdsl.open_net import open_net; open_net('x.onnx')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "x.onnx: .onnx files are read by the package converters; write `import converters`" in done.stderr
-
-
 def test_whoever_imports_converters_waits_for_nothing_that_is_slow() -> None:
     program = "import sys, converters; print(*{'torch', 'numpy', 'google.protobuf', 'onnx'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

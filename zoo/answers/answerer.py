@@ -15,7 +15,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.sample_inputs import input_kinds, is_image
-from netdsl.data.sources.class_names import class_names_of_model, read_class_names
+from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.source import Source
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.transforms.channels import GRAY
@@ -60,8 +60,7 @@ from zoo.answers.readers import (
 )
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels
-from zoo.model_folder import ModelFolder
-from zoo.names import find_folder
+from zoo.names import ZooModel, classes_of_model, find_model
 
 _BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says how many and the net can take them
 
@@ -83,15 +82,16 @@ class AnswererRequest:
     blob: str | None = None
     vocabulary: str | Path | None = None
     features_net: str | None = None
+    dialect: str | None = None
 
 
 class Answerer:
     """A model that says what is in images. `prepare` may run in many threads, `run` in one at a time."""
 
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
-        self.folder = find_folder(Path(request.model))
-        self.card = Card(Path(request.model).stem) if self.folder is None else self.folder.card
-        self._image_folder = find_folder(Path(request.features_net)) if request.features_net else self.folder
+        self._named = find_model(Path(request.model))
+        self.card = Card(Path(request.model).stem) if self._named is None else self._named.card
+        self._named_for_images = find_model(Path(request.features_net)) if request.features_net else self._named
         model, image_model = _open_models(request)
         try:
             deployed = deploy_model(model)
@@ -168,15 +168,15 @@ class Answerer:
         blob = self._image.blob.name
         if self._sizes:
             return self._preparation_by_short_side(listen)
-        folder = self._image_folder
-        if folder is not None and folder.card.input is not None:
-            image = folder.card.input
+        named = self._named_for_images
+        if named is not None and named.card.input is not None:
+            image = named.card.input
             with suppress(CaffeError):  # of a net to train, which isn't needed
-                for note in unlike_layer(image, _transform_param(model, folder, blob)):
+                for note in unlike_layer(image, _transform_param(model, named, blob)):
                     listen(Notice(note))
-            return LayerPreparation(transform_of(image, folder.path), image.channels)
+            return LayerPreparation(transform_of(image, named.path), image.channels)
         channels, height, width = self._predictor.subgraph.built.shapes[self._image.edge][1:]
-        param = _transform_param(model, folder, blob)
+        param = _transform_param(model, named, blob)
         settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
         preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
         if param is None:
@@ -188,10 +188,10 @@ class Answerer:
 
     def _preparation_by_short_side(self, listen: Listener) -> Preparation:
         """The preparation for a net that is told the sizes of images, which differ."""
-        folder = self._image_folder
-        if folder is not None and folder.card.input is not None:
-            image = folder.card.input
-            return ShortSidePreparation(short_side_of(image, folder.path), image.channels)
+        named = self._named_for_images
+        if named is not None and named.card.input is not None:
+            image = named.card.input
+            return ShortSidePreparation(short_side_of(image, named.path), image.channels)
         preparation = ShortSidePreparation(ShortSide(), Channels.BGR)
         listen(Notice(f"no card says how images become the input; as in py-faster-rcnn, they are {preparation}"))
         return preparation
@@ -202,18 +202,15 @@ class Answerer:
         """What writes captions with the words that lie beside the net, or in the request's file."""
         if request.blob is not None and request.features_net is None:
             raise NetError("writes captions; --blob is for other answers, or names the features of --features-net")
-        names = self._label_names(request) if request.vocabulary is None else read_class_names(request.vocabulary)
+        own_names = classes_of_model(request.model, request.weights)
+        names = own_names if request.vocabulary is None else read_class_names(request.vocabulary)
         if not names:
             raise NetError("writes captions, and no labels.txt with its words lies beside it; name it by --vocabulary")
         generator = CaptionGenerator(parts.sentence, weights, Vocabulary(names), request.device)
         return CaptionReader(output.edge, ClassNames(names), generator, output.subgraph.outputs)
 
-    def _label_names(self, request: AnswererRequest) -> tuple[str, ...]:
-        names = self.folder.classes if self.folder else ()
-        return names or class_names_of_model(*reversed(request.weights), request.model)
-
     def _fitting_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
-        names = self._label_names(request)
+        names = classes_of_model(request.model, request.weights)
         fitting = output.names(names)
         if fitting is None:
             text = f"tells {output.labels} classes apart; names of {len(names)} lie beside it, which aren't used"
@@ -246,9 +243,11 @@ class Answerer:
 def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
     """The model with its weights, and the one that takes the images: itself, or the one that makes features of them."""
     if request.features_net is None:
-        model = open_model(request.model, request.weights, deployed=True)
+        model = open_model(request.model, request.weights, deployed=True, dialect=request.dialect)
         return model, model
-    words, image = (open_model(net, deployed=True) for net in (request.model, request.features_net))
+    words, image = (
+        open_model(net, deployed=True, dialect=request.dialect) for net in (request.model, request.features_net)
+    )
     try:
         joined = join_captioner(words, image, request.blob)
     except NetError as problem:
@@ -274,9 +273,9 @@ def _size_numbers(placement: Placement, count: int) -> list[float]:
     return [float(side) for side in placement.resized] + [placement.scale] * (count - 2)
 
 
-def _transform_param(model: Model, folder: ModelFolder | None, blob: str) -> pb.TransformationParameter | None:
+def _transform_param(model: Model, named: ZooModel | None, blob: str) -> pb.TransformationParameter | None:
     """What the data layer does with images that brings a blob for testing; None if there is no such layer."""
-    trained = model if folder is None or folder.train_val is None else open_net(folder.train_val)
+    trained = model if named is None else open_net(named.net)
     for graph in resolve_all(trained.net):
         for node in graph.nodes:
             if not node.bottoms and blob in node.layer.top and node.layer.HasField("transform_param"):

@@ -1,18 +1,25 @@
 """The catalogue: well-known nets, each built by a function in the layer DSL, with a card and its authors' solver.
 
-Cards are files of their own, since nobody should wait for torch to read them.
+Cards are files of their own, since nobody should wait for torch to read them. Nets are made in memory when somebody
+asks for them, and only `zoo import` and `zoo pull` write them as files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.locations import located
+from netdsl.data.sources.class_names import class_names_in
 from netdsl.errors import NetError
+from netdsl.formats import holds_weights
 from zoo.cards import Card, read_card
 
 if TYPE_CHECKING:
@@ -82,6 +89,62 @@ def card_file(name: str) -> Path:
 def files_of(name: str) -> list[Path]:
     """The weights and the names of classes that come along with a net, if it has some."""
     return sorted((_FILES / _known(name)).glob("*"))
+
+
+@dataclass(frozen=True)
+class CatalogueModel:
+    """A net of the catalogue as a model. Its layers are written, for errors about them, in what has its name."""
+
+    name: str
+
+    @property
+    def origin(self) -> str:
+        """The name."""
+        return self.name
+
+    @cached_property
+    def card(self) -> Card:
+        """What there is to say about it."""
+        return card_of(self.name)
+
+    @property
+    def path(self) -> Path:
+        """The folder with the files that come along with it, if there are any."""
+        return _FILES / self.name
+
+    @cached_property
+    def net(self) -> pb.NetParameter:
+        """The net to train."""
+        return located(self._entry.train_val.message, self.name, None)
+
+    @cached_property
+    def deployed(self) -> pb.NetParameter:
+        """The net to use."""
+        return located(self._entry.deploy(), self.name, None)
+
+    @property
+    def weights(self) -> tuple[Path, ...]:
+        """The file with the weights that come along with it, if there is one."""
+        return tuple(file for file in files_of(self.name) if holds_weights(file))
+
+    @property
+    def solver(self) -> pb.SolverParameter:
+        """The settings that its authors trained it with."""
+        return self._entry.solver
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes that come along with it."""
+        return class_names_in(self.path)
+
+    @cached_property
+    def _entry(self) -> CatalogueEntry:
+        return entry_of(self.name)
+
+
+def model_of(name: str) -> CatalogueModel:
+    """A net of the catalogue as a model; an error for a name that it doesn't have."""
+    return CatalogueModel(_known(name))
 
 
 def entry_of(name: str, classes: int | None = None) -> CatalogueEntry:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import LRN, Accuracy, ConvLayer, Dropout, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from netdsl import LRN, Accuracy, ConvLayer, Dropout, LinearLayer, PoolLayer, ReLU, SoftmaxWithLoss
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_IMAGE, RATES, imagenet_data
 
 
@@ -23,7 +23,7 @@ def caffenet() -> CatalogueEntry:
 
 def _entry(name: str, order: tuple[str, str], *, bias: float) -> CatalogueEntry:
     _, last = order
-    net = NetParams(
+    net = CatalogueNet(
         name,
         *imagenet_data(227, train_batch=256, test_batch=50, mean=MEAN_IMAGE),
         *_convolution(1, "data", num_filters=96, kernel=11, stride=4),

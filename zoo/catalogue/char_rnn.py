@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import LinearLayer, NetParams, RDDLayer, SoftmaxWithLoss
+from netdsl import LinearLayer, RDDLayer, SoftmaxWithLoss
 from netdsl.dsl import LSTM, Dropout, Embed, Reshape
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _LETTERS = 62
 _LENGTH = 75  # of the stretches of text in a batch
@@ -33,7 +33,7 @@ def _lstm(number: int, bottom: str) -> list[pb.LayerParameter]:
 
 def char_rnn() -> CatalogueEntry:
     """A model of text. The net to use takes one letter at a time, and remembers those before it."""
-    net = NetParams(
+    net = CatalogueNet(
         "Char-RNN",
         *_text(),
         Embed("EmbedLayer", ["data"], tops=["inputVectors"], input_dim=_LETTERS, num_output=15),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import LRN, Accuracy, ConvLayer, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
+from netdsl import LRN, Accuracy, ConvLayer, LinearLayer, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average, Data
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
 _BATCH = 100
@@ -15,7 +15,7 @@ _BATCH = 100
 
 def cifar10_quick() -> CatalogueEntry:
     """The net that learns in minutes."""
-    net = NetParams(
+    net = CatalogueNet(
         "CIFAR10_quick",
         *_data(),
         *_first_stage(),
@@ -31,7 +31,7 @@ def cifar10_quick() -> CatalogueEntry:
 def cifar10_full() -> CatalogueEntry:
     """The net that is better, whose classifier's weights decay much faster than the others."""
     decay = [{"lr_mult": 1, "decay_mult": 250}, {"lr_mult": 2, "decay_mult": 0}]
-    net = NetParams(
+    net = CatalogueNet(
         "CIFAR10_full",
         *_data(),
         *_first_stage(),

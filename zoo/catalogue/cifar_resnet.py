@@ -14,7 +14,6 @@ from netdsl import (
     ConvLayer,
     Eltwise,
     LinearLayer,
-    NetParams,
     Pooling,
     ReLU,
     Scale,
@@ -22,7 +21,7 @@ from netdsl import (
     SoftmaxWithLoss,
 )
 from netdsl.dsl import Data
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _MSRA = pb.FillerParameter(type="msra")
 _WEIGHTS, _BIASES = pb.ParamSpec(lr_mult=1, decay_mult=1), pb.ParamSpec(lr_mult=2, decay_mult=0)
@@ -115,7 +114,7 @@ def _images(phase: Literal["TRAIN", "TEST"], batch: int, **transform: Any) -> pb
 def _entry(depth: int, recipe: _Recipe, solver_type: str) -> CatalogueEntry:
     """A net with two layers in each block, beside the first and the last."""
     blocks = (depth - 2) // 6
-    net = NetParams(
+    net = CatalogueNet(
         f"resnet{blocks}-cifar10",
         _images("TRAIN", 128, mirror=True, crop_size=32, **recipe.image),
         _images("TEST", 100, **recipe.image),

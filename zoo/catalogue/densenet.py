@@ -12,14 +12,13 @@ from netdsl import (
     Concat,
     ConvLayer,
     Max,
-    NetParams,
     Pooling,
     PoolLayer,
     ReLU,
     Scale,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
@@ -81,7 +80,7 @@ def _layers(depths: Sequence[int], channels: int, growth: int) -> Iterator[pb.La
 
 def densenet_121() -> CatalogueEntry:
     """DenseNet with 121 layers."""
-    net = NetParams(
+    net = CatalogueNet(
         "DENSENET_121",
         *imagenet_data(224, train_batch=32, test_batch=50, mean=SCALED),
         *_layers(depths=(6, 12, 24, 16), channels=64, growth=32),

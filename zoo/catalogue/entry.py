@@ -1,22 +1,28 @@
-"""An entry of the catalogue, and its files."""
+"""An entry of the catalogue: its nets and its solver, in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.storage import write_pieces
-from caffe_proto.text.prototxt import text_of
-from netdsl.deploy.deploy_net import deploy
-from netdsl.dsl import NetParams
 from netdsl.dsl.constructors import assign
-from netdsl.layer import Shape
-from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
+from netdsl.dsl.params import NetParams, net_message
+from zoo.model_folder import TRAIN_VAL
+
+if TYPE_CHECKING:
+    from netdsl.layer import Shape
 
 TRAIN_ONLY = pb.NetStateRule(phase=pb.TRAIN)  # the rule `include` of layers that are there in one phase
 TEST_ONLY = pb.NetStateRule(phase=pb.TEST)
+
+
+class CatalogueNet(NetParams):
+    """A net of the catalogue: tests have checked that its layers fit, so nobody waits for torch to see what it is."""
+
+    def __init__(self, *name_and_layers: str | pb.LayerParameter, **settings: Any) -> None:
+        self.message = net_message(name_and_layers, settings)
 
 
 @dataclass(frozen=True)
@@ -32,15 +38,10 @@ class CatalogueEntry:
 
     def deploy(self) -> pb.NetParameter:
         """The net as it is used, for one item."""
+        from netdsl.deploy.deploy_net import deploy  # needs torch
+
         used = self.used or self.train_val
         return deploy(used.message, shapes=self.inputs, batch=self.batch, outputs=self.outputs)
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write the nets and the solver to a folder, and return their files."""
-        messages = {TRAIN_VAL: self.train_val.message, DEPLOY: self.deploy(), SOLVER: self.solver}
-        for name, message in messages.items():
-            write_pieces(folder / name, [text_of(message).encode()])
-        return [folder / name for name in messages]
 
 
 def solver_settings(**settings: object) -> pb.SolverParameter:

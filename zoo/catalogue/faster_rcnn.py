@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import ConvLayer, LinearLayer, NetParams, RDDLayer, ReLU, SoftmaxWithLoss
+from netdsl import ConvLayer, LinearLayer, RDDLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Dropout, Python, Reshape, ROIPooling, SmoothL1Loss, Softmax
 from zoo.catalogue._vgg_trunk import vgg_trunk
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _CLASSES = 21  # of PASCAL VOC, with the background
 _ANCHORS = 9  # boxes of three sizes and three shapes around each place
@@ -122,7 +122,7 @@ def _fully_connected(number: int, bottom: str) -> list[pb.LayerParameter]:
 def faster_rcnn_vgg16(classes: int = _CLASSES) -> CatalogueEntry:
     """Faster R-CNN as it is trained in one go. `im_info` has an image's height, width and scale."""
     images = ["data", "im_info", "gt_boxes"]
-    net = NetParams(
+    net = CatalogueNet(
         "VGG_ILSVRC_16_layers",
         _python(
             "input-data",

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import ConvLayer, Max, NetParams, PoolLayer, SoftmaxWithLoss
+from netdsl import ConvLayer, Max, PoolLayer, SoftmaxWithLoss
 from netdsl.dsl import Crop, Deconvolution, Dropout, Eltwise, Python
 from zoo.catalogue._vgg_trunk import conv_relu, rates, vgg_trunk
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _CLASSES = 21  # of PASCAL VOC, with the background
 _MEAN = (104.00699, 116.66877, 122.67892)
@@ -51,7 +51,7 @@ def _fuse(pool: str, upsampled: str, *, offset: int) -> list[pb.LayerParameter]:
 
 def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> CatalogueEntry:
     """A net whose last layers make `score`, of the image's size, from `score_fr`."""
-    net = NetParams(
+    net = CatalogueNet(
         name,
         _images(TRAIN_ONLY, "SBDDSegDataLayer", sbdd_dir="../data/sbdd/dataset", seed=1337, split="train"),
         _images(TEST_ONLY, "VOCSegDataLayer", voc_dir="../data/pascal/VOC2011", seed=1337, split="seg11valid"),

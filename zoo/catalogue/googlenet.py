@@ -12,13 +12,12 @@ from netdsl import (
     ConvLayer,
     Dropout,
     LinearLayer,
-    NetParams,
     PoolLayer,
     ReLU,
     SoftmaxWithLoss,
 )
 from netdsl.dsl import Average
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, RATES, imagenet_data, top_5
 
 # The filters of each inception module: 1x1; 3x3 and before it; 5x5 and before it; after pooling.
@@ -37,7 +36,7 @@ _INCEPTIONS = {
 
 def googlenet() -> CatalogueEntry:
     """GoogLeNet with the settings of Caffe's own replication."""
-    net = NetParams(
+    net = CatalogueNet(
         "GoogleNet",
         *imagenet_data(224, train_batch=32, test_batch=50, mean=MEAN_COLOUR),
         *_convolution("conv1", "7x7_s2", "data", num_filters=64, kernel=7, stride=2, pad=3),

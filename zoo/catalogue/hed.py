@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import ConvLayer, NetParams
+from netdsl import ConvLayer
 from netdsl.dsl import Concat, Crop, Deconvolution, ImageLabelmapData, Sigmoid, SigmoidCrossEntropyLoss
 from zoo.catalogue._vgg_trunk import rates, vgg_trunk
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _SIDES = ("conv1_2", "conv2_2", "conv3_3", "conv4_3", "conv5_3")
 _FIRST_PAD = 35
@@ -60,7 +60,7 @@ def hed() -> CatalogueEntry:
     """Holistically-nested edge detection for images of any size."""
     sides = [_side_output(number, bottom) for number, bottom in enumerate(_SIDES, 1)]
     fusion: dict[str, Any] = {"kernel": 1, "num_filters": 1, "weight_filler": {"type": "constant", "value": 0.2}}
-    net = NetParams(
+    net = CatalogueNet(
         "HED",
         _images(TRAIN_ONLY),
         _images(TEST_ONLY),

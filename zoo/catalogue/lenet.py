@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import Accuracy, ConvLayer, LinearLayer, Max, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
+from netdsl import Accuracy, ConvLayer, LinearLayer, Max, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Data
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _XAVIER = {"type": "xavier"}
 _RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
@@ -30,7 +30,7 @@ def _digits(phase: Literal["TRAIN", "TEST"], **data: Any) -> pb.LayerParameter:
 
 def lenet() -> CatalogueEntry:
     """LeNet for digits of any size, which trains in less than a minute on a processor."""
-    net = NetParams(
+    net = CatalogueNet(
         "LeNet",
         _digits("TRAIN", source="digits:train", batch_size=64, shuffle=True),
         _digits("TEST", source="digits:test", batch_size=36),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import Accuracy, ConvLayer, LinearLayer, Max, NetParams, PoolLayer, RDDLayer, ReLU, SoftmaxWithLoss
+from netdsl import Accuracy, ConvLayer, LinearLayer, Max, PoolLayer, RDDLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import LRN, LSTM, Dropout, Reshape, Softmax
 from zoo.catalogue._vgg_trunk import rates
-from zoo.catalogue.entry import TEST_ONLY, CatalogueEntry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _FRAMES = 16  # of a clip
 _CLIPS = {pb.TRAIN: 24, pb.TEST: 3}  # of a batch, which has the first frames of all clips, then the second ones
@@ -53,7 +53,7 @@ def _by_time(name: str, bottom: str, top: str, *values: int) -> pb.LayerParamete
 def lrcn() -> CatalogueEntry:
     """LRCN for the actions of UCF-101, in colours. It is fine-tuned from a net that was trained with single frames."""
     uniform = pb.FillerParameter(type="uniform", min=-0.01, max=0.01)
-    net = NetParams(
+    net = CatalogueNet(
         "lstm_joints",
         *_clips(),
         *_conv(1, "data", 96, kernel=7, stride=2),

@@ -12,7 +12,6 @@ from netdsl import (
     EuclideanLoss,
     Flatten,
     LinearLayer,
-    NetParams,
     PoolLayer,
     RDDLayer,
     ReLU,
@@ -21,7 +20,7 @@ from netdsl import (
     Slice,
 )
 from netdsl.dsl import Data
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import NetStateRuleDict
@@ -31,7 +30,7 @@ _CODES = (1000, 500, 250, 30)  # the numbers that an image becomes, layer by lay
 
 def mnist_autoencoder() -> CatalogueEntry:
     """Images become 30 numbers, from which they are drawn again."""
-    net = NetParams(
+    net = CatalogueNet(
         "MNISTAutoencoder",
         _digits("train", {"phase": "TRAIN"}),
         _digits("train", {"phase": "TEST", "stage": "test-on-train"}),
@@ -105,7 +104,7 @@ def _linear(name: str, bottom: str, outputs: int) -> pb.LayerParameter:
 
 def mnist_siamese() -> CatalogueEntry:
     """Two LeNets with the same weights, which place images of the same digit near each other; one of them is used."""
-    net = NetParams(
+    net = CatalogueNet(
         "mnist_siamese_train_test",
         _pairs("train", phase="TRAIN", batch=64),
         _pairs("test", phase="TEST", batch=100),
@@ -128,7 +127,7 @@ def mnist_siamese() -> CatalogueEntry:
         snapshot=5000,
     )
     return CatalogueEntry(
-        net, solver, used=NetParams("mnist_siamese", RDDLayer("data", shape=[1, 1, 28, 28]), *_twin(""))
+        net, solver, used=CatalogueNet("mnist_siamese", RDDLayer("data", shape=[1, 1, 28, 28]), *_twin(""))
     )
 
 

@@ -12,13 +12,12 @@ from netdsl import (
     BatchNorm,
     ConvLayer,
     Eltwise,
-    NetParams,
     Pooling,
     ReLU,
     Scale,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
@@ -132,7 +131,7 @@ def _inverted_residual(number: str, bottom: str, wide: int, narrow: int, stride:
 
 def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedule: Any) -> CatalogueEntry:
     """A net with RMSProp, as its authors trained it; that of Caffe has no momentum."""
-    net = NetParams(
+    net = CatalogueNet(
         name,
         *imagenet_data(224, train_batch=batch, test_batch=50, mean=SCALED),
         *layers,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import Accuracy, ConvLayer, Dropout, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
+from netdsl import Accuracy, ConvLayer, Dropout, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_IMAGE, RATES, imagenet_data
 
 
 def nin() -> CatalogueEntry:
     """Network in Network for ImageNet. Its layers have the published names, which pass over relu4 and pool1."""
-    net = NetParams(
+    net = CatalogueNet(
         "nin_imagenet",
         *imagenet_data(224, train_batch=64, test_batch=89, mean=MEAN_IMAGE),
         *_convolution("conv1", "relu0", "data", 96, std=0.01, kernel=11, stride=4),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import ConvLayer, Max, NetParams, PoolLayer, RDDLayer
+from netdsl import ConvLayer, Max, PoolLayer, RDDLayer
 from netdsl.dsl import Concat, CPMData, Eltwise, EuclideanLoss, Silence, Slice
 from zoo.catalogue._vgg_trunk import conv_relu, rates
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _LIMBS, _KEYPOINTS = 38, 19  # maps: two for each of 19 limbs; 18 keypoints and the background
 _BRANCHES = {"L1": _LIMBS, "L2": _KEYPOINTS}
@@ -124,7 +124,7 @@ def _loss(stage: int, branch: str, maps: str, kind: str) -> list[pb.LayerParamet
 def openpose_body() -> CatalogueEntry:
     """OpenPose for the 18 keypoints of COCO, with the data layer that draws its maps."""
     stages = [_stage(number) for number in range(1, _STAGES + 1)]
-    net = NetParams("OpenPose", *_inputs(), *_features(), *[layer for stage in stages for layer in stage])
+    net = CatalogueNet("OpenPose", *_inputs(), *_features(), *[layer for stage in stages for layer in stage])
     solver = solver_settings(
         base_lr=0.00004,
         lr_policy="step",

@@ -14,13 +14,12 @@ from netdsl import (
     Eltwise,
     LinearLayer,
     Max,
-    NetParams,
     PoolLayer,
     ReLU,
     Scale,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data, top_5
 
 _WIDTHS = {2: 64, 3: 128, 4: 256, 5: 512}  # of the stages, by the paper's numbers
@@ -115,8 +114,8 @@ def _net(
     batch: int = 32,
     numbered: bool = False,
     first_bias: bool = False,
-) -> NetParams:
-    return NetParams(
+) -> CatalogueNet:
+    return CatalogueNet(
         name,
         *imagenet_data(224, train_batch=batch, test_batch=50, mean=MEAN_COLOUR),
         *_layers(convolutions, depths, numbered=numbered, first_bias=first_bias),
@@ -126,7 +125,7 @@ def _net(
     )
 
 
-def _as_in_the_paper(net: NetParams) -> CatalogueEntry:
+def _as_in_the_paper(net: CatalogueNet) -> CatalogueEntry:
     """Batches of 256 images, normalised 32 at a time, as on the authors' eight GPUs."""
     solver = solver_settings(
         type="SGD",

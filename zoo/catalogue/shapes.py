@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import Accuracy, ConvLayer, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
+from netdsl import Accuracy, ConvLayer, LinearLayer, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average, Data, Max
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _MSRA = {"type": "msra"}
 _RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
@@ -40,7 +40,7 @@ def _stage(number: int, bottom: str, filters: int, pool: Any) -> list[pb.LayerPa
 
 def shapes() -> CatalogueEntry:
     """Three stages of convolution and pooling, as CIFAR-10's quick net has them."""
-    net = NetParams(
+    net = CatalogueNet(
         "Shapes",
         _pictures("TRAIN", source="shapes:train", batch_size=50, shuffle=True),
         _pictures("TEST", source="shapes:test", batch_size=50),

@@ -14,7 +14,6 @@ from netdsl import (
     ConvolutionDepthwise,
     Eltwise,
     Max,
-    NetParams,
     Pooling,
     PoolLayer,
     ReLU,
@@ -22,7 +21,7 @@ from netdsl import (
     ShuffleChannel,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
@@ -119,7 +118,7 @@ def _layers() -> Iterator[pb.LayerParameter]:
 
 def shufflenet() -> CatalogueEntry:
     """ShuffleNet of the full width, with three groups."""
-    net = NetParams(
+    net = CatalogueNet(
         "shufflenet",
         *imagenet_data(224, train_batch=256, test_batch=50, mean=SCALED),
         *_layers(),

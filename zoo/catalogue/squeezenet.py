@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import Accuracy, Concat, ConvLayer, Dropout, NetParams, Pooling, PoolLayer, ReLU, SoftmaxWithLoss
+from netdsl import Accuracy, Concat, ConvLayer, Dropout, Pooling, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data
 
 # The filters of the fire modules 2 to 9: of 1x1 to squeeze; and as many of 1x1 as of 3x3 to expand.
@@ -59,7 +59,7 @@ def _entry(name: str, *layers: pb.LayerParameter) -> CatalogueEntry:
         snapshot=1000,
         random_seed=42,
     )
-    return CatalogueEntry(NetParams(name, *data, *layers), solver)
+    return CatalogueEntry(CatalogueNet(name, *data, *layers), solver)
 
 
 def _body(first: dict[str, int], pools: Collection[int]) -> Iterator[pb.LayerParameter]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import ConvLayer, Max, NetParams, PoolLayer, ReLU
+from netdsl import ConvLayer, Max, PoolLayer, ReLU
 from netdsl.dsl import BatchNorm, Normalize, Scale
 from zoo.catalogue._multibox import VOC_CLASSES, BoxedBlob, annotated_data, box_layers, detections, multibox_loss
 from zoo.catalogue._vgg_trunk import Settings, conv_relu, rates, vgg_trunk
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _ZERO = {"type": "constant", "value": 0}
 _XAVIER: Settings = {**rates(1), "weight_filler": {"type": "xavier"}, "bias_filler": _ZERO}
@@ -41,7 +41,7 @@ def ssd_300_vgg(classes: int = VOC_CLASSES) -> CatalogueEntry:
         "transform": {"mean_value": [104, 117, 123]},
         "labels": "data/VOC0712/labelmap_voc.prototxt",
     }
-    net = NetParams(
+    net = CatalogueNet(
         "VGG_VOC0712_SSD_300x300",
         annotated_data(TRAIN_ONLY, source="examples/VOC0712/VOC0712_trainval_lmdb", batch_size=32, **images),
         annotated_data(TEST_ONLY, source="examples/VOC0712/VOC0712_test_lmdb", batch_size=8, **images),
@@ -94,7 +94,7 @@ def ssd_300_mobilenet(classes: int = VOC_CLASSES) -> CatalogueEntry:
     """SSD on MobileNet, whose convolutions look at each channel alone and then mix channels."""
     transform = {"scale": 0.007843, "mean_value": [127.5, 127.5, 127.5]}
     images: dict[str, Any] = {"transform": transform, "labels": "labelmap.prototxt"}
-    net = NetParams(
+    net = CatalogueNet(
         "MobileNet-SSD",
         annotated_data(TRAIN_ONLY, source="trainval_lmdb/", batch_size=24, **images),
         annotated_data(TEST_ONLY, source="test_lmdb", batch_size=8, **images),

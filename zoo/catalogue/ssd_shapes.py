@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import ConvLayer, Max, NetParams, PoolLayer, ReLU
+from netdsl import ConvLayer, Max, PoolLayer, ReLU
 from netdsl.dsl import BatchNorm, Scale
 from zoo.catalogue._multibox import BoxedBlob, annotated_data, box_layers, detections, multibox_loss
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
 _CLASSES = 5  # with the background
 _SIDE = 96
@@ -30,7 +30,7 @@ def ssd_shapes(classes: int = _CLASSES) -> CatalogueEntry:
     }
     scaled = {"mean_value": [128, 128, 128], "scale": 1 / 64}
     quieter = {**scaled, "expand_param": {"prob": 0.3, "max_expand_ratio": 1.5}}
-    net = NetParams(
+    net = CatalogueNet(
         "SSD_shapes",
         annotated_data(TRAIN_ONLY, source="train_lmdb", batch_size=32, transform=quieter, **images),
         annotated_data(TEST_ONLY, source="test_lmdb", batch_size=20, transform=scaled, **images),

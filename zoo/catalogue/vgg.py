@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import Accuracy, ConvLayer, Dropout, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
-from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from netdsl import Accuracy, ConvLayer, Dropout, LinearLayer, PoolLayer, ReLU, SoftmaxWithLoss
+from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import RATES, imagenet_data, top_5
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def vgg_19() -> CatalogueEntry:
 
 def _entry(name: str, convolutions: tuple[int, ...]) -> CatalogueEntry:
     """The net with some convolutions in each stage. The paper's batches of 256 are computed in four parts."""
-    net = NetParams(
+    net = CatalogueNet(
         name,
         *imagenet_data(224, train_batch=64, test_batch=50, mean=_MEAN),
         *_stages(convolutions),

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import write_pieces
+from caffe_proto.text.prototxt import text_of
 from netdsl.data.sources.class_names import LABELS
 from netdsl.errors import NetError
 from zoo import catalogue
 from zoo.cards import CARD, Card, card_text
+from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
 
 
 def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path]:
@@ -21,19 +23,21 @@ def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path
     if Path(name).exists() and name not in catalogue.names():
         raise NetError(f"{name}: is a file, and no model of the zoo; --as-dsl writes it as a program")
     entry = catalogue.entry_of(name, len(classes) or None)
+    messages = {TRAIN_VAL: entry.train_val.message, DEPLOY: entry.deploy(), SOLVER: entry.solver}
+    if classes:
+        named = "".join(f"{each}\n" for each in classes)
+        files = {CARD: card_text(_for_classes(catalogue.card_of(name))).encode(), LABELS: named.encode()}
+    else:
+        files = {CARD: catalogue.card_file(name).read_bytes()}
+        files |= {file.name: file.read_bytes() for file in catalogue.files_of(name)}
+    files |= {file: text_of(message).encode() for file, message in messages.items()}
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"{path}: can't be made: {problem.strerror}") from None
-    if classes:
-        named = "".join(f"{each}\n" for each in classes).encode()
-        files = [(path / CARD, card_text(_for_classes(catalogue.card_of(name))).encode()), (path / LABELS, named)]
-    else:
-        card = catalogue.card_file(name).read_bytes()
-        files = [(path / CARD, card), *((path / file.name, file.read_bytes()) for file in catalogue.files_of(name))]
-    for file, content in files:
-        write_pieces(file, [content])
-    return [*(file for file, _ in files), *entry.write(path)]
+    for file, content in files.items():
+        write_pieces(path / file, [content])
+    return [path / file for file in files]
 
 
 def _for_classes(card: Card) -> Card:

@@ -178,7 +178,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    with _allowing_modules(flags.allow_python), _naming_dialect(flags.dialect):
+    with _allowing_modules(flags.allow_python):
         _COMMANDS[commands[0]](flags)
 
 
@@ -191,15 +191,6 @@ def _allowing_modules(modules: str) -> AbstractContextManager[None]:
     return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
 
 
-def _naming_dialect(name: str) -> AbstractContextManager[None]:
-    """Name the dialect of the nets that are opened."""
-    if not name:
-        return nullcontext()
-    from netdsl.open_net import in_dialect
-
-    return in_dialect(name)
-
-
 def _caffe_train(flags: Flags) -> None:
     solver_file = _needed_file(flags.solver, "train", "solver", "a solver's settings")
     if flags.snapshot and flags.weights:
@@ -210,7 +201,7 @@ def _caffe_train(flags: Flags) -> None:
     )
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
-    from netdsl.solver.settings import read_settings
+    from netdsl.solver.settings import inline_nets, read_settings
     from zoo.distributed_run import train_on_devices
     from zoo.training import train
 
@@ -222,9 +213,10 @@ def _caffe_train(flags: Flags) -> None:
     if flags.snapshot or flags.weights:
         param.ClearField("weights")
     weights = [flags.weights] if flags.weights else []
+    folder = Path(solver_file).parent
     run = Run(
-        param,
-        folder=Path(solver_file).parent,
+        inline_nets(param, folder, flags.dialect) if flags.dialect else param,
+        folder=folder,
         weights=tuple(weights),
         snapshot=flags.snapshot or None,
         devices=tuple(devices),
@@ -245,7 +237,13 @@ def _caffe_test(flags: Flags) -> None:
 
     device = _logged_devices(flags.gpu)[0]
     request = TestRequest(
-        model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
+        model,
+        (weights,),
+        batches=flags.iterations,
+        level=flags.level,
+        stages=flags.stages,
+        dialect=flags.dialect or None,
+        partial=True,
     )
     result = test(request, device=device, listen=_TestLog(flags.iterations))
     assert result.loss is not None  # the net's own data have batches
@@ -258,7 +256,9 @@ def _caffe_time(flags: Flags) -> None:
     from netdsl.open_net import open_net
     from netdsl.planner.timing import time_net
 
-    opened = replace(open_net(model), weights={}, level=flags.level, stages=tuple(flags.stages))
+    opened = replace(
+        open_net(model, dialect=flags.dialect or None), weights={}, level=flags.level, stages=tuple(flags.stages)
+    )
     device = _logged_devices(flags.gpu)[0]
     _log_times(time_net(opened, phase, device=device, iterations=flags.iterations))
 

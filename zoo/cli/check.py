@@ -60,6 +60,7 @@ def command(
     assume: Mapping[str, Shape],
     stages: tuple[str, ...],
     stub_unknown: bool,
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Check that each net can be parsed, has only known layer types, is connected in the phases that it is for, and has
@@ -76,14 +77,14 @@ def command(
     far.
     """
     if data:
-        _try_data(files, stages, batch, seconds, forward_only=forward_only, as_json=as_json)
+        _try_data(files, stages, batch, seconds, dialect, forward_only=forward_only, as_json=as_json)
         return
     findings = []
     with progress_bar(len(files), "checking") as advance:
         from netdsl.checking.lint import CheckSettings, check_net
         from netdsl.model.data_shapes import plain_data
 
-        settings = CheckSettings(assume, stages, stub_unknown)
+        settings = CheckSettings(assume, stages, stub_unknown, dialect=dialect)
         for file in files:
             findings.append(check_net(file, settings, run=run))
             advance()
@@ -128,7 +129,14 @@ def _finding_result(finding: Finding) -> str:
 
 
 def _try_data(
-    files: Sequence[str], stages: Sequence[str], batch: int, seconds: float, *, forward_only: bool, as_json: bool
+    files: Sequence[str],
+    stages: Sequence[str],
+    batch: int,
+    seconds: float,
+    dialect: str | None,
+    *,
+    forward_only: bool,
+    as_json: bool,
 ) -> None:
     """Try nets one after the other, and show what came of each."""
     nets = [net for file in files for net in _nets_at(Path(file))]
@@ -141,7 +149,7 @@ def _try_data(
         from netdsl.net.memory import memory_of
 
         memory = int(_SHARE_OF_MEMORY * (memory_of(torch.device("cpu")) or 0))
-        settings = TrialSettings(batch, forward_only, stages)
+        settings = TrialSettings(batch, forward_only, stages, dialect)
         for trial in try_all(nets, settings, TrialLimits(seconds, memory)):
             trials.append(trial)
             advance()
@@ -156,11 +164,9 @@ def _try_data(
 
 
 def _nets_at(path: Path) -> Iterable[Path]:
-    """The net that a path names, or all files below a folder that may be nets."""
-    from netdsl.formats import model_files
-
+    """The net that is a file or has a name, or all files below a folder that may be nets."""
     if not path.is_dir():
-        return [model_files(path).net]
+        return [path]
     files = (file for file in path.rglob("*") if file.suffix in _NET_ENDINGS and file.is_file())
     return sorted(file for file in files if _SOLVER_WORD not in file.stem)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,12 +10,11 @@ from rich.markup import escape
 
 from caffe_proto.difference import Difference, SettingDifference, WeightDifference, compare
 from caffe_proto.errors import FileError
-from caffe_proto.files import read
-from netdsl.formats import model_files
 from zoo.cli import options
 from zoo.cli.console import PipedConsole
 from zoo.cli.output import ExitCode, print_json, progress_bar
-from zoo.cli.upgrade import upgrade
+from zoo.cli.upgrade import upgraded
+from zoo.names import read_named
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -37,8 +35,8 @@ def command(first: str, second: str, as_written: bool, as_json: bool, lenient: b
     """
 
     def load(name: str) -> CaffeFile[Message]:
-        path = str(model_files(Path(name)).net)
-        return read(path, dialect=dialect, lenient=lenient) if as_written else upgrade(path, dialect, lenient)[0]
+        file = read_named(name, dialect=dialect, lenient=lenient)
+        return file if as_written else upgraded(file)[0]
 
     with progress_bar(doing="comparing"):
         files = load(first), load(second)

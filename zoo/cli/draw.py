@@ -20,7 +20,7 @@ _DIRECTIONS = click.Choice(["down", "right"])
 @click.option("--direction", type=_DIRECTIONS, default="down", show_default=True, help="The way that data take.")
 @options.allow_python
 @options.net_dialect
-def command(net: str, output: str | None, phase: str | None, direction: str) -> None:
+def command(net: str, output: str | None, phase: str | None, direction: str, dialect: str | None) -> None:
     """Draw a net as a graph: a box for each layer with its settings and the shapes of its tops, coloured by what the
     layer does; the legend says which. Layers that could work in place, such as ReLU and BatchNorm, are written into the
     box of the layer that they follow, unless somebody else needs what was there before.
@@ -31,7 +31,7 @@ def command(net: str, output: str | None, phase: str | None, direction: str) -> 
     from zoo.drawing.draw import draw_net, format_of
 
     picture_format = format_of(path)
-    drawn = draw_net(net, path, picture_format, phase=phase, direction=direction)
+    drawn = draw_net(net, path, picture_format, phase=phase, direction=direction, dialect=dialect)
     for note in drawn.notes:
         complain(note)
     click.echo(f"{path}: {drawn.text}")

@@ -75,6 +75,7 @@ def export_command(
     mean: tuple[float, ...],
     precision: str | None,
     prune_to: str | None,
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Write a net as it is deployed: data layers become inputs, losses become the predictions that they are made for,
@@ -110,6 +111,7 @@ def export_command(
             train_val,
             solver,
             data_lmdb,
+            dialect,
         )
         exported = export(settings)
     _show_export(exported, as_json)
@@ -159,7 +161,13 @@ def _show_export(exported: ExportedFiles, as_json: bool) -> None:
 @options.net_dialect
 @options.as_json
 def convert_command(
-    source: str, output: str, net: str | None, weights: tuple[str, ...], precision: str | None, as_json: bool
+    source: str,
+    output: str,
+    net: str | None,
+    weights: tuple[str, ...],
+    precision: str | None,
+    dialect: str | None,
+    as_json: bool,
 ) -> None:
     """Convert IN to OUT, whose names end with their formats. Weights are .caffemodel, .h5, .safetensors, .npz, or .pt
     and .pth, which hold torch's state_dict; there a blob is called LAYER.INDEX. Tensors with other names are matched to
@@ -174,7 +182,7 @@ def convert_command(
         from zoo.converting import convert
 
         stored_type = Precision[precision.upper()] if precision else None
-        converted = convert(source, output, net=net, weights=weights, precision=stored_type)
+        converted = convert(source, output, net=net, weights=weights, precision=stored_type, dialect=dialect)
     if as_json:
         print_json(
             {"files": [str(path) for path in converted.files], **_plain_proofs(converted.proofs, converted.names)}

@@ -148,6 +148,7 @@ def _tuning_request(
     workers: WorkerCount | None,
     strategy: str | None,
     output: str | None,
+    dialect: str | None,
 ) -> FineTuneRequest:
     from netdsl.distributed.strategies.settings import parse
     from zoo.finetuning.request import EPOCHS, FineTuneRequest, Recipe
@@ -166,6 +167,7 @@ def _tuning_request(
         strategy=None if strategy is None else parse(strategy),
         patience=patience,
         command=shlex.join(["zoo", *sys.argv[1:]]),
+        dialect=dialect,
     )
 
 

@@ -29,23 +29,27 @@ as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print
 lenient: Decorator = click.option(
     "--lenient", is_flag=True, help="Skip fields that no known Caffe has, with a warning for each."
 )
-_DIALECT_HELP = "The fork of Caffe that a net or a binary file is for, such as ssd; guessed if not given."
-dialect: Decorator = click.option("--dialect", metavar="NAME", help=_DIALECT_HELP)
 
 
-def _in_dialect(ctx: click.Context, parameter: click.Parameter, name: str | None) -> None:
-    """Name the dialect of the nets that a command opens."""
-    if name is not None:
-        from netdsl.open_net import in_dialect  # needs numpy, for which nobody should wait to read the help
+def _known_dialect(ctx: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """The dialect of a name; an error for one that no fork has, before any file is opened."""
+    if name is None:
+        return None
+    from caffe_proto.dialects import dialect_named  # needs protobuf, for which nobody should wait to read the help
 
-        ctx.with_resource(in_dialect(name))
+    return dialect_named(name).name
 
 
+dialect: Decorator = click.option(
+    "--dialect",
+    metavar="NAME",
+    callback=_known_dialect,
+    help="The fork of Caffe that a net or a binary file is for, such as ssd; guessed if not given.",
+)
 net_dialect: Decorator = click.option(
     "--dialect",
     metavar="NAME",
-    expose_value=False,
-    callback=_in_dialect,
+    callback=_known_dialect,
     help="The fork of Caffe that the net is for, such as ssd; guessed from the net if not given.",
 )
 
@@ -88,9 +92,13 @@ def check_model_or_solver(model: str | None, solver: str | None) -> None:
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
 
 
-def solver_settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:
-    """The settings of a solver by its file, or of a MODEL of the zoo, and the folder that they are in."""
-    from netdsl.solver.settings import read_settings
+def solver_settings(
+    model: str | None, solver: str | None, dialect: str | None = None
+) -> tuple[pb.SolverParameter, Path]:
+    """The settings of a solver by its file, or of a MODEL of the zoo, and the folder that they are in. They have the
+    nets themselves where a dialect of these is named."""
+    from netdsl.solver.settings import inline_nets, read_settings
     from zoo.names import solver_of
 
-    return solver_of(model or "") if solver is None else (read_settings(solver), Path(solver).parent)
+    param, folder = solver_of(model or "") if solver is None else (read_settings(solver), Path(solver).parent)
+    return param if dialect is None else inline_nets(param, folder, dialect), folder

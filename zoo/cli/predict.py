@@ -163,6 +163,7 @@ class _ImageOptions:
     length: int | None
     temperature: float | None
     seed: int | None
+    dialect: str | None
 
     @property
     def given(self) -> str:
@@ -198,7 +199,16 @@ def _print_answers(what: _ImageOptions) -> int:
     from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
     from zoo.answers.readers import CaptionReader
 
-    asked = AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary, what.features_net)
+    asked = AnswererRequest(
+        what.model,
+        what.weights,
+        device,
+        what.batch,
+        what.blob,
+        what.vocabulary,
+        what.features_net,
+        what.dialect,
+    )
     answerer = Answerer(asked, partial(tell, err=True))
     if what.for_writing and answerer.reads is not CaptionReader:
         raise click.UsageError(f"{what.for_writing} is for texts and captions, and {what.model} writes no captions.")
@@ -257,7 +267,7 @@ def _print_text(what: _ImageOptions, text: str) -> None:
     from zoo.generating import TextRequest, write_text
 
     length, temperature = what.length or _CHARACTERS, 1.0 if what.temperature is None else what.temperature
-    request = TextRequest(what.model, what.weights, text, length, temperature, what.seed or 0, device)
+    request = TextRequest(what.model, what.weights, text, length, temperature, what.seed or 0, device, what.dialect)
     with _written_text(what.output) as write:
         following = write_text(request)
         first = next(following)  # before anything is printed, since it may be an error
@@ -286,7 +296,16 @@ def _add_columns(what: _ImageOptions, output: str, backend: LocalBackend | Spark
     names = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
     invalid = InvalidRows(what.invalid or "error")
     request = PredictRequest(
-        what.model, what.inputs[0], output, names, what.weights, what.columns, what.batch, invalid, device
+        what.model,
+        what.inputs[0],
+        output,
+        names,
+        what.weights,
+        what.columns,
+        what.batch,
+        invalid,
+        what.dialect,
+        device,
     )
     predict(request, progress_bar, backend, listen=tell)
     click.echo(f"wrote {output}")

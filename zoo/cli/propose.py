@@ -50,6 +50,7 @@ def command(
     side: int,
     longest: int,
     device: str | None,
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Write the regions that a net with a region proposal network finds in all images of a data set, the best first.
@@ -64,7 +65,7 @@ def command(
         if not as_json:
             tell(event)
 
-    request = ProposeRequest(net, data, output, weights, most, ShortSide(side, longest), on_device)
+    request = ProposeRequest(net, data, output, weights, most, ShortSide(side, longest), on_device, dialect)
     proposed = propose(request, lambda total: progress_bar(total, "proposing"), listen)
     if as_json:
         print_json({"output": output, **asdict(proposed)})

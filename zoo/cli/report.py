@@ -35,7 +35,6 @@ _ITEMS = 2000  # as zoo.report.contents has it, which needs torch
     help="Items of the test data that are predicted; 0 runs nothing of the net.",
 )
 @options.allow_python
-@options.net_dialect
 @options.as_json
 def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool) -> None:
     """Report how a run went, or goes: RUN is its folder. A table says what the workers spent their time on, in seconds

@@ -90,6 +90,7 @@ def command(
     queue: int,
     rate: float,
     timeout: float,
+    dialect: str | None,
 ) -> None:
     """Answer requests about images: POST one to /predict, and JSON with classes, boxes or segments comes back.
 
@@ -108,7 +109,7 @@ def command(
 
     answers = AnswerSettings(top, threshold)
     settings = ServerSettings(host, port, read_token(token), wait / 1000, largest << 20, queue, rate, timeout, answers)
-    request = AnswererRequest(model, weights, place, batch, blob)
+    request = AnswererRequest(model, weights, place, batch, blob, dialect=dialect)
     server = open_server(request, settings, partial(tell, err=True), complain)
     click.echo(f"serving {server.name} at {server.address} until Ctrl-C")
     server.serve_until_ended()

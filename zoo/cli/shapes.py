@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -88,7 +87,7 @@ def infer(content: CaffeFile[Message], assumed: Mapping[str, Shape], stages: tup
         raise NetError(f"{content.path}: has no shapes to infer: it is no net, but a {kind}")
     try:
         net = todays_form(located(content.message, content.path, content.body))
-        model = Model(net, path=Path(content.path), items=assumed, stages=stages)
+        model = Model(net, items=assumed, stages=stages)
         builts = [model.layers(phase, stub_unknown=stub) for phase in model.phases]
     except CaffeError as problem:
         raise type(problem)(in_file(content.path, problem)) from None

@@ -14,13 +14,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from caffe_proto.errors import FileError
-from caffe_proto.files import read
 from caffe_proto.summary import Summary, summarise
-from netdsl.formats import model_files
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
 from zoo.cli.output import print_json, progress_bar
 from zoo.cli.shapes import Shape, Shapes
+from zoo.model_folder import is_model_folder
+from zoo.names import read_named
 
 _WIDE = 100  # columns of a terminal with room for names that aren't folded
 
@@ -52,12 +52,11 @@ def command(
     """
     if not with_shapes and (assume or stages or stub_unknown):
         raise click.UsageError("--assume, --stage and --stub-unknown go with --shapes")
-    paths = {file: model_files(Path(file)).net for file in files}
-    _refuse_folders(paths)
-    with progress_bar(len(paths), "reading") as advance:
+    with progress_bar(len(files), "reading") as advance:
         contents = {}
-        for file, path in paths.items():
-            contents[file] = read(path, dialect=dialect, lenient=lenient)
+        for file in files:
+            _refuse_folder(Path(file))
+            contents[file] = read_named(file, dialect=dialect, lenient=lenient)
             advance()
     if with_shapes:
         with progress_bar(doing="inferring shapes"):
@@ -78,11 +77,11 @@ def command(
         show(console, file, summary)
 
 
-def _refuse_folders(paths: Mapping[str, Path]) -> None:
-    """Point those who name a folder, which may be a database, at the command that shows data."""
-    for file, path in paths.items():
-        if path.is_dir():
-            raise FileError(f"{file}: is a directory; name a file in it, or show its data: zoo data show {quote(file)}")
+def _refuse_folder(path: Path) -> None:
+    """Point those who name a folder that is no model's, and may be a database, at the command that shows data."""
+    if path.is_dir() and not is_model_folder(path):
+        command = f"zoo data show {quote(str(path))}"
+        raise FileError(f"{path}: is a directory; name a file in it, or show its data: {command}")
 
 
 def _show_shapes(shapes_by_file: Mapping[str, Shapes], *, as_json: bool) -> None:

@@ -145,11 +145,14 @@ def push_command(model: str, target: str, private: bool, as_json: bool) -> None:
     """
     if private and not target.startswith("hf:"):
         raise click.UsageError("--private is about repositories of the hub; TARGET is hf:OWNER/NAME there.")
-    from zoo.names import find_folder
+    from zoo.catalogue import CatalogueModel
+    from zoo.names import find_model
     from zoo.store.errors import StoreError
     from zoo.store.push import push
 
-    folder = find_folder(Path(model))
+    folder = find_model(Path(model))
+    if isinstance(folder, CatalogueModel):
+        raise StoreError(f"{model}: comes with netdsl; `zoo import {model}` writes it as a folder of your own")
     if folder is None:
         raise StoreError(f"{model}: is no folder of a model, which has a net as deploy.prototxt or train_val.prototxt")
     pushed = push(folder, target, private=private, tell=complain)

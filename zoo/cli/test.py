@@ -47,6 +47,7 @@ def command(
     device: str | None,
     level: int,
     stages: tuple[str, ...],
+    dialect: str | None,
     backend: str | None,
     master: str | None,
     workers: int | None,
@@ -79,7 +80,7 @@ def command(
             elif isinstance(event, Notice) or not as_json:
                 tell(event)
 
-        request = TestRequest(net, weights, data, blob_columns, iterations, level, stages)
+        request = TestRequest(net, weights, data, blob_columns, iterations, level, stages, dialect)
         result = test(
             request, device=table_options.table_device_of(device, table_backend), backend=table_backend, listen=listen
         )

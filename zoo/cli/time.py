@@ -58,6 +58,7 @@ def command(
     assume: Mapping[str, Shape],
     level: int,
     stages: tuple[str, ...],
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Measure the time of each layer of a net alone, and then of the whole net, on random input: means over the
@@ -73,7 +74,7 @@ def command(
         from netdsl.planner.timing import time_net
         from netdsl.solver.settings import split_names
 
-        model = open_model(net, split_names(weights), shapes=assume, level=level, stages=stages)
+        model = open_model(net, split_names(weights), dialect=dialect, shapes=assume, level=level, stages=stages)
         torch_device = devices_of(device)[0]
         times = time_net(model, Phase[phase], batch=batch, device=torch_device, iterations=iterations, done=advance)
     shapes.complain_of_unused(assume, times.data)

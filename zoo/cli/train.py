@@ -157,10 +157,10 @@ def _check_options(asked: _RunOptions, what: Mapping[str, Any]) -> None:
     """Raise a usage error if options don't go together."""
     is_named = what["model"] or what["solver"]
     if asked.resume is not None:
-        if is_named or asked.strategy or asked.plan or asked.folder or asked.replay:
+        if is_named or what["dialect"] or asked.strategy or asked.plan or asked.folder or asked.replay:
             raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
     elif asked.replay is not None:
-        if is_named or asked.strategy or asked.plan or asked.workers:
+        if is_named or what["dialect"] or asked.strategy or asked.plan or asked.workers:
             raise click.UsageError("--replay repeats a run; give only the folder of the new one, with --run.")
     else:
         options.check_model_or_solver(what["model"], what["solver"])
@@ -269,13 +269,14 @@ def _run_of_options(
     allow_nonfinite: bool,
     caffe_gradients: bool,
     no_cuda_graph: bool,
+    dialect: str | None,
     backend: Backend,
     workers: int | None,
 ) -> Run:
     """The run that the options describe, with so many workers of a backend if that is known."""
     if gpus is not None and device is not None:
         raise click.UsageError("--gpus and --device both name devices; give one of them.")
-    param, folder = options.solver_settings(model, solver)
+    param, folder = options.solver_settings(model, solver, dialect)
     import torch
 
     from netdsl.data.batches.reading import BadItems, Loading

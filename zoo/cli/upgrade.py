@@ -35,24 +35,23 @@ def command(file: str, output: str | None, in_place: bool, as_json: bool, lenien
         raise click.UsageError("name OUTPUT or use --in-place, not both")
     target = file if in_place else output
     with progress_bar(doing="upgrading"):
-        upgraded, changes = upgrade(file, dialect, lenient)
-    if target is None and upgraded.form is not Form.TEXT and not as_json:
+        result, changes = upgraded(read(file, dialect=dialect, lenient=lenient))
+    if target is None and result.form is not Form.TEXT and not as_json:
         raise click.UsageError("a binary file can't be printed: name OUTPUT, or use --in-place")
     if target is not None:
-        write(upgraded, target)
+        write(result, target)
     if as_json:
         print_json({"file": file, "output": target, "changes": changes})
         return
     for change in changes or ("already in today's form",):
         click.echo(change, err=True)
     if target is None:
-        print_bytes(prototxt(upgraded).encode("utf-8", "surrogateescape"))
+        print_bytes(prototxt(result).encode("utf-8", "surrogateescape"))
 
 
-def upgrade(path: str, dialect: str | None, lenient: bool) -> tuple[CaffeFile[Message], tuple[str, ...]]:
+def upgraded(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
     """A file in today's form, and the list of changes; errors name the file."""
-    file = read(path, dialect=dialect, lenient=lenient)
     try:
         return upgrade_file(file)
     except UpgradeError as problem:
-        raise UpgradeError(in_file(path, problem)) from None
+        raise UpgradeError(in_file(file.path, problem)) from None

@@ -47,6 +47,7 @@ def command(
     seed: int,
     outputs_only: bool,
     assume: Mapping[str, Shape],
+    dialect: str | None,
     as_json: bool,
 ) -> None:
     """Run two models of any formats on the same random inputs, and print the difference of every blob that both have,
@@ -58,7 +59,8 @@ def command(
     with progress_bar(doing="comparing"):
         from converters.compare import compare, open_comparable
 
-        comparison = compare(*(open_comparable(model, shapes=assume) for model in (first, second)), seed=seed)
+        models = (open_comparable(model, shapes=assume, dialect=dialect) for model in (first, second))
+        comparison = compare(*models, seed=seed)
     if as_json:
         print_json(_plain_comparison(comparison, tolerance))
     else:

@@ -40,9 +40,17 @@ def format_of(path: Path) -> PictureFormat:
         raise FileError(f"{path}: is no name of a picture; let it end in .svg or .png") from None
 
 
-def draw_net(net: str, path: Path, picture_format: PictureFormat, *, phase: str | None, direction: str) -> Drawn:
+def draw_net(
+    net: str,
+    path: Path,
+    picture_format: PictureFormat,
+    *,
+    phase: str | None,
+    direction: str,
+    dialect: str | None = None,
+) -> Drawn:
     """Write the picture of a net to a file."""
-    boxes = boxes_of(open_net(net), None if phase is None else Phase[phase])
+    boxes = boxes_of(open_net(net, dialect=dialect), None if phase is None else Phase[phase])
     picture = picture_of(boxes, Direction(direction))
     notes = list[str]()
     if picture_format is PictureFormat.SVG:

@@ -13,7 +13,6 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
-from caffe_proto.files import read_solver
 from caffe_proto.storage import write_pieces
 from netdsl.data.transforms.image_settings import describe
 from netdsl.distributed.run import Run, exists
@@ -42,7 +41,7 @@ from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
 from zoo.finetuning.request import FineTuneRequest, solver_settings, test_batch, train_batch
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
-from zoo.names import find_folder
+from zoo.names import find_model, settings_of
 from zoo.worker_count import WorkerCount
 
 _REQUEST = "finetune.json"
@@ -148,21 +147,20 @@ def _prepared_run(
     run_folder: Path,
     progress: Callable[[int], object],
 ) -> tuple[Run, FineTuning]:
-    model = open_model(request.model, request.weights)
+    model = open_model(request.model, request.weights, dialect=request.dialect)
     if not model.weights:
         raise WeightsError(f"{request.model}: has no weights to begin with; --weights names a file that has")
-    folder = find_folder(Path(request.model))
+    named = find_model(Path(request.model))
     count = WorkerCount(backend.started or 1) if request.workers is None else request.workers
     data = hold_out(request.data, request.tests, request.share, request.recipe.seed, run_folder, progress)
     batch = train_batch(request.recipe, data.train_count, count.most)
     try:
-        prepared = prepare_images(model, folder, request.output)
+        prepared = prepare_images(model, named, request.output)
         tuning = _changed_net(prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
-    authors = folder.solver if folder is not None else None
     solver = solver_settings(
-        None if authors is None else read_solver(authors).message,
+        None if named is None else settings_of(named),
         request.recipe,
         items=data.train_count,
         tests=data.test_count,

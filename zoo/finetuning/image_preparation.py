@@ -20,7 +20,7 @@ from netdsl.model import Model
 from netdsl.tuning.preparation import own_transform, transforms_of
 from zoo.card_input import transform_of, unlike_layer
 from zoo.cards import Channels
-from zoo.model_folder import ModelFolder
+from zoo.names import ZooModel
 
 _MEAN = "mean.binaryproto"  # in the new model's folder
 _SWAPPED = (
@@ -42,15 +42,15 @@ class PreparedModel:
     notes: tuple[str, ...]
 
 
-def prepare_images(model: Model, folder: ModelFolder | None, output: Path) -> PreparedModel:
+def prepare_images(model: Model, named: ZooModel | None, output: Path) -> PreparedModel:
     """Prepare images as the card says or, if there is none, as the net's data layers do.
 
     A file with a mean is written to the new model's folder, so that its card can name it.
     """
     notes, stated, swapped = list[str](), None, False
-    if folder is not None and folder.card.input is not None:
-        image = folder.card.input
-        stated = transform_of(image, folder.path)
+    if named is not None and named.card.input is not None:
+        image = named.card.input
+        stated = transform_of(image, named.path)
         notes += unlike_layer(image, own_transform(model.net, pb.TEST))
         swapped = image.channels is Channels.RGB
         if swapped:

@@ -81,3 +81,4 @@ class FineTuneRequest:
     strategy: AnyStrategy | None = None
     patience: int | None = PATIENCE
     command: str = ""
+    dialect: str | None = None

@@ -247,7 +247,7 @@ def _fetch_weights(folder: IncomingFolder, weights: _WeightsFile) -> None:
 def _weights_in(model: ModelFolder) -> Path | None:
     """The weights that are there; None also if nothing says which of several files they are."""
     try:
-        return model.weights
+        return next(iter(model.weights), None)
     except NetError:
         return None
 
@@ -255,7 +255,7 @@ def _weights_in(model: ModelFolder) -> Path | None:
 def _needs_weights(model: ModelFolder) -> bool:
     """Whether a model has a net whose weights are in a file of their own, and not which of several they are."""
     try:
-        has_own_weights = model.weights is None and model.net.suffix == ".onnx"
+        has_own_weights = not model.weights and model.net.suffix == ".onnx"
     except NetError:  # a file of weights alone, or several
         return False
     return not has_own_weights

@@ -61,10 +61,10 @@ def _complete_card(folder: ModelFolder) -> Card:
 def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -> str:
     """The card with the name and the hash of the weights. What it said about other weights goes."""
     text = (folder.path / CARD).read_text(encoding="utf-8", errors="replace")
-    weights = folder.weights
-    if weights is None:
+    if not folder.weights:
         tell(f"{folder.path}: has no weights, so its nets are given alone")
         return text
+    (weights,) = folder.weights
     hashes = hash_file(weights)
     changes = {"caffemodel": weights.name, "sha256": hashes.sha256}
     if hashes.difference(expected_weights(card)) is not None:

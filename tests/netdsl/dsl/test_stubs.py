@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from inspect import cleandoc
 from keyword import iskeyword
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 import netdsl
 from netdsl.dsl.constructors import ARGUMENTS, COMMON_FIELDS
-from netdsl.dsl.stubs import stub
+from netdsl.dsl.stubs import MODULE, STUB, module, stub
 from netdsl.layers import LAYERS
 
 ROOT = Path(__file__).parents[3]
@@ -60,8 +61,28 @@ BAD = {
 }
 
 
+def test_what_is_generated_is_up_to_date() -> None:
+    assert MODULE.read_text() == module(), "run `make stubs`"
+    assert STUB.read_text() == stub(), "run `make stubs`"
+
+
+def test_a_net_is_described_without_torch() -> None:
+    program = """
+import sys
+from netdsl import ConvLayer, RDDLayer, Silence
+from netdsl.dsl.params import net_message
+layers = RDDLayer("x", shape=[1, 1, 5, 5]), ConvLayer("c", "x", kernel=3, num_filters=2), Silence("s", "c")
+net_message(layers, {})
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_every_layer_type_has_a_function_with_its_docstring() -> None:
     assert set(FUNCTIONS) == set(LAYERS)
+    for name in LAYERS:
+        assert getattr(netdsl, name).__doc__ == cleandoc(LAYERS[name].__doc__ or "")
     for name, node in FUNCTIONS.items():
         assert " ".join((ast.get_docstring(node) or "").split()) == " ".join((LAYERS[name].__doc__ or "").split())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 import yaml
 
 from caffe_proto.files import read_net
+from netdsl.dsl.params import check_net
 from netdsl.dsl.source import to_python
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
@@ -19,6 +22,23 @@ from zoo.catalogue.writing import write_model
 
 DEEP = ("resnet-101", "resnet-152", "cifar-resnet-110")
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in DEEP else name for name in catalogue.names()]
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_the_layers_of_every_net_fit(name: str) -> None:
+    check_net(catalogue.entry_of(name).train_val.message)
+
+
+def test_every_net_is_made_without_torch() -> None:
+    program = """
+import sys
+from zoo import catalogue
+for name in catalogue.names():
+    assert catalogue.model_of(name).net.layer[0].location == name
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize("name", catalogue.names())

@@ -20,6 +20,7 @@ import torch
 
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
 from netdsl.data.sources.open_source import open_source
+from zoo.catalogue.writing import write_model
 from zoo.cli import main
 
 needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
@@ -52,6 +53,14 @@ def zoo(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
         return Done(int(ended.value.code or 0), out, err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def lenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of the catalogue's LeNet."""
+    folder = tmp_path_factory.mktemp("models") / "lenet"
+    write_model("lenet", folder)
+    return folder
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
 from netdsl.net.net import Net
 from tests.zoo.cli.conftest import needs_onnx
-from zoo.names import catalogue_folder
 
 NET = """name: "small"
 layer { name: "data" type: "Data" top: "data" top: "label" transform_param { crop_size: 8 }
@@ -59,8 +58,7 @@ def test_a_trained_net_is_exported_to_caffe_with_its_proof(zoo) -> None:
     assert read_solver("out/solver.prototxt").message.net == "train_val.prototxt"
 
 
-def test_what_caffe_cannot_read_of_a_training_is_said_or_written_for_it(zoo, monkeypatch) -> None:
-    lenet = catalogue_folder("lenet").path
+def test_what_caffe_cannot_read_of_a_training_is_said_or_written_for_it(zoo, lenet: Path, monkeypatch) -> None:
     Net(lenet / "train_val.prototxt").save("lenet.caffemodel")
     words = ["export", "lenet", "--weights", "lenet.caffemodel", "--to", "caffe"]
     words += ["--solver", str(lenet / "solver.prototxt"), "--no-verify"]

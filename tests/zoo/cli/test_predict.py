@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl import Net
-from zoo.names import catalogue_folder
 
 
 def values(table: pa.Table, name: str) -> np.ndarray:
@@ -58,13 +57,13 @@ def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
         assert np.allclose(values(table, name), made, rtol=1e-3, atol=1e-4)  # sums of up to 64 float32
 
 
-def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(zoo) -> None:
+def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "30")
     zoo("data", "convert", "digits:test", "digits.parquet")
     assert zoo("predict", "lenet_iter_30.caffemodel", "digits.parquet", "-o", "out.parquet").code == 0
     table = pq.read_table("out.parquet")
     right = (values(table, "prediction") == values(table, "label")).mean()
-    net = str(catalogue_folder("lenet").path / "train_val.prototxt")
+    net = str(lenet / "train_val.prototxt")
     tested = zoo("test", net, "--weights", "lenet_iter_30.caffemodel", "--data", "digits.parquet").out
     assert right > 0.3
     assert f"accuracy {right:.6g}\n" in tested

@@ -14,7 +14,6 @@ import pytest
 
 from netdsl.distributed.run import Run
 from netdsl.solver.events import read_event_log
-from zoo.names import catalogue_folder
 
 
 def accuracies(text: str) -> list[float]:
@@ -57,8 +56,8 @@ def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
     )
 
 
-def test_training_ends_with_an_error_where_weights_are_no_numbers_unless_it_may_go_on(zoo) -> None:
-    net = catalogue_folder("lenet").path / "train_val.prototxt"
+def test_training_ends_with_an_error_where_weights_are_no_numbers_unless_it_may_go_on(zoo, lenet: Path) -> None:
+    net = lenet / "train_val.prototxt"
     Path("net.prototxt").write_text(net.read_text())
     settings = (
         'net: "net.prototxt" base_lr: 1e30 weight_decay: 1e30 lr_policy: "fixed" max_iter: 1 snapshot_prefix: "s"'
@@ -71,18 +70,17 @@ def test_training_ends_with_an_error_where_weights_are_no_numbers_unless_it_may_
     assert Path("s_iter_1.caffemodel").exists()
 
 
-def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
+def test_weights_are_tested_on_the_nets_own_data(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "40")
-    net = str(catalogue_folder("lenet").path / "train_val.prototxt")
+    net = str(lenet / "train_val.prototxt")
     done = zoo("test", net, "--weights", "lenet_iter_40.caffemodel", "--iterations", "10", "--json")
     assert '"accuracy": 0.' in done.out
     assert accuracies(zoo("test", net, "--weights", "lenet_iter_40.caffemodel").out)[0] > 0.3
     assert "can't be opened" in zoo("test", net, "--weights", "missing.caffemodel").err
 
 
-def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo) -> None:
+def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "1")
-    lenet = catalogue_folder("lenet").path
     text = (lenet / "train_val.prototxt").read_text()
     last = re.findall(r'name: "(\w+)"\s+type: "InnerProduct"', text)[-1]
     Path("new.prototxt").write_text(text.replace(f'name: "{last}"', f'name: "{last}_new"'))
@@ -104,9 +102,8 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo)
     assert exported.code == 2 and f"the weights have nothing for layer '{last}_new'" in exported.err
 
 
-def test_files_of_another_kind_are_told_by_what_they_are(zoo) -> None:
+def test_files_of_another_kind_are_told_by_what_they_are(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "1")
-    lenet = catalogue_folder("lenet").path
     net, solver, model = str(lenet / "train_val.prototxt"), str(lenet / "solver.prototxt"), "lenet_iter_1.caffemodel"
     for words, says in (
         (["train", "--solver", net], f"{net}: is a net, and what is needed here is the settings of a solver"),
@@ -118,8 +115,7 @@ def test_files_of_another_kind_are_told_by_what_they_are(zoo) -> None:
         assert done.code == 2 and done.err.count("\n") == 1 and says in done.err
 
 
-def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_net_too(zoo) -> None:
-    lenet = catalogue_folder("lenet").path
+def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_net_too(zoo, lenet: Path) -> None:
     net, solver = (lenet / "train_val.prototxt").read_text(), (lenet / "solver.prototxt").read_text()
     Path("solver.prototxt").write_text(solver + "max_itr: 3\n")
     Path("train_val.prototxt").write_text(net)
@@ -131,9 +127,10 @@ def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_
     assert done.code == 2 and "unknown field 'num_outputs'" in done.err and "did you mean num_output?" in done.err
 
 
-def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(
+    zoo, lenet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    lenet = catalogue_folder("lenet").path
     Path("train_val.prototxt").write_text((lenet / "train_val.prototxt").read_text())
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + "solver_mode: GPU\n")
     done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
@@ -227,11 +224,11 @@ def test_what_is_wrong_is_one_line(zoo, words: list[str], says: str) -> None:
     assert list(Path().iterdir()) == []
 
 
-def test_data_of_ones_own(zoo, tmp_path: Path) -> None:
+def test_data_of_ones_own(zoo, lenet: Path, tmp_path: Path) -> None:
     zoo("data", "convert", "digits:test", "own_lmdb")
     done = zoo("train", "lenet", "--data", "own_lmdb", "--test-data", "digits:test", "--max-iter", "3")
     assert (done.code, done.err) == (0, "")
-    shutil.copy(catalogue_folder("lenet").path / "train_val.prototxt", tmp_path / "x.prototxt")
+    shutil.copy(lenet / "train_val.prototxt", tmp_path / "x.prototxt")
     nets = 'train_net: "x.prototxt" test_net: "x.prototxt" test_iter: 1'
     (tmp_path / "solver.prototxt").write_text(f'{nets} base_lr: 1 lr_policy: "fixed"')
     assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
@@ -245,8 +242,8 @@ def photos(folder: str, *classes: str) -> None:
             path.write_bytes(bytes(cv2.imencode(".png", np.full((9, 9), 10 * number, np.uint8))[1]))
 
 
-def own_solver(outputs: int) -> None:
-    net = (catalogue_folder("lenet").path / "train_val.prototxt").read_text()
+def own_solver(lenet: Path, outputs: int) -> None:
+    net = (lenet / "train_val.prototxt").read_text()
     Path("net.prototxt").write_text(net.replace("num_output: 10", f"num_output: {outputs}"))
     Path("solver.prototxt").write_text(
         'net: "net.prototxt" base_lr: 0.01 lr_policy: "fixed" max_iter: 2 test_iter: 1 test_interval: 2 '
@@ -255,9 +252,9 @@ def own_solver(outputs: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-def test_classes_and_held_out_items_are_told(zoo, workers: list[str]) -> None:
+def test_classes_and_held_out_items_are_told(zoo, lenet: Path, workers: list[str]) -> None:
     photos("photos", "cat", "dog", "horse")
-    own_solver(10)
+    own_solver(lenet, 10)
     done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
     assert done.code == 0
     assert done.out.startswith(
@@ -270,10 +267,10 @@ def test_classes_and_held_out_items_are_told(zoo, workers: list[str]) -> None:
     assert whole.out.startswith("trains on folder:photos: 21 items, 3 classes (cat, dog, horse)\ntraining")
 
 
-def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zoo) -> None:
+def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zoo, lenet: Path) -> None:
     photos("photos/train", "cat", "dog", "horse")
     photos("photos/val", "cat", "dog", "horse")
-    own_solver(2)
+    own_solver(lenet, 2)
     done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "folder:photos/train, and to test on --test-data folder:photos/val;" in done.err
@@ -283,10 +280,10 @@ def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zo
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-def test_the_names_of_classes_stay_with_the_net(zoo, workers: list[str]) -> None:
+def test_the_names_of_classes_stay_with_the_net(zoo, lenet: Path, workers: list[str]) -> None:
     """From the folders of images to predictions, by a table, an exported net and a run's model."""
     photos("photos", "cat", "dog", "horse")
-    own_solver(4)
+    own_solver(lenet, 4)
     zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
     folder = Path("own_run" if workers else ".")
     assert (folder / "own_labels.txt").read_text() == "cat\ndog\nhorse\n3\n"
@@ -303,10 +300,10 @@ def test_the_names_of_classes_stay_with_the_net(zoo, workers: list[str]) -> None
         Path("out.parquet").unlink()
 
 
-def test_data_with_other_classes_than_a_nets_are_told(zoo) -> None:
+def test_data_with_other_classes_than_a_nets_are_told(zoo, lenet: Path) -> None:
     photos("photos", "cat", "dog", "horse")
     photos("others", "ant", "bee", "cat")
-    own_solver(3)
+    own_solver(lenet, 3)
     zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
     words = ["test", "net.prototxt", "--weights", "own_iter_2.caffemodel", "--iterations", "1", "--data"]
     done = zoo(*words, "folder:photos")

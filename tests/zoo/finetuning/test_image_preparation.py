@@ -20,7 +20,7 @@ from zoo.card_input import transform_of
 from zoo.cards import Card, Channels, ImageInput
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
 from zoo.model_folder import open_folder
-from zoo.names import find_folder
+from zoo.names import find_model
 
 
 def outputs(model: Model, images: np.ndarray) -> np.ndarray:
@@ -49,11 +49,10 @@ def test_a_net_that_takes_rgb_takes_bgr(tmp_path: Path, bias: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["cifar10-quick", "cifar-resnet-20"])
-def test_the_catalogues_nets_that_take_rgb_do(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NETDSL_HOME", str(tmp_path))
-    folder = find_folder(Path(name))
-    assert folder is not None and folder.deploy is not None
-    net = Net(folder.deploy)
+def test_the_catalogues_nets_that_take_rgb_do(name: str, tmp_path: Path) -> None:
+    named = find_model(Path(name))
+    assert named is not None
+    net = Net(named.deployed)
     weights = net.get_weights()
     for blobs in weights.values():  # the fillers of published nets are too small to tell anything apart
         if blobs[0].ndim > 1:
@@ -63,7 +62,7 @@ def test_the_catalogues_nets_that_take_rgb_do(name: str, tmp_path: Path, monkeyp
     net.set_weights(weights)
     net.save(tmp_path / "weights.caffemodel")
     model = open_model(name, [tmp_path / "weights.caffemodel"])
-    assert_takes_bgr(model, prepare_images(model, folder, tmp_path), (32, 32))
+    assert_takes_bgr(model, prepare_images(model, named, tmp_path), (32, 32))
 
 
 def test_a_mean_image_comes_along_in_the_order_of_the_new_net(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from netdsl.model import open_model
 from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
 from tests.zoo.store.file_server import FileServer
 from zoo.catalogue.writing import write_model
-from zoo.names import find_folder
+from zoo.names import find_model
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
 from zoo.store.local_store import Store
 from zoo.store.pull import PulledModel, PullRequest, pull, pull_locked
@@ -61,7 +61,7 @@ def test_caffes_readme_brings_the_files_beside_it_and_the_weights_that_it_names(
     assert (model.record.name, model.record.source) == ("some_net", zoo_model)
     assert {file.name: file.sha256 for file in model.record.files}["some.caffemodel"] == SHA256
     stored = store.model("some_net")
-    assert stored is not None and stored.weights == model.folder / "some.caffemodel"
+    assert stored is not None and stored.weights == (model.folder / "some.caffemodel",)
     assert b"caffe_commit: 709dc15a" in (model.folder / "README.md").read_bytes()
     assert check_model(store, "some_net").problems == ()
     assert told.notices == []
@@ -140,7 +140,7 @@ def test_a_stored_model_is_a_name_wherever_a_net_is_taken_and_comes_before_the_c
     monkeypatch.chdir(tmp_path / "home")
     for name in ("lenet", "lenet-1.1"):
         assert (open_model(name).weights["ip2"][0] == net.get_weights()["ip2"][0]).all()
-        found = find_folder(Path(name))
+        found = find_model(Path(name))
         assert found is not None and found.path == store.folder(name)
 
 
@@ -155,7 +155,7 @@ def test_a_single_file_is_a_model_with_its_weights_besides(
     model = pull(store, request, told.settings())
     assert names_in(model) == {"README.md", "VGG_deploy.prototxt", "vgg.caffemodel"}
     stored = store.model("vgg")
-    assert stored is not None and stored.net.name == "VGG_deploy.prototxt" and stored.weights is not None
+    assert stored is not None and stored.net.name == "VGG_deploy.prototxt" and stored.weights
     assert "nothing says what its hash should be" in told.notices[0]
     (tmp_path / "deploy.prototxt").write_bytes(NET)
     (tmp_path / "w.npz").write_bytes(WEIGHTS)

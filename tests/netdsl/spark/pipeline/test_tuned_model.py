@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 import pytest
 
-import zoo  # noqa: F401 - so that models have names
 from netdsl import Net
 from netdsl.data.sources.shapes import ShapesSource
 from netdsl.data.sources.source import DataSplit

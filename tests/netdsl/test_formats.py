@@ -1,0 +1,60 @@
+"""Formats and names of models that other packages bring, which are imported when they are asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from caffe_proto.errors import FileError
+from netdsl import formats
+from netdsl.formats import FileModel, named_model, reader_of, register_format, register_models
+from netdsl.open_net import open_net
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is for that test."""
+    monkeypatch.setattr(formats, "_readers", dict(formats._readers))
+    monkeypatch.setattr(formats, "_finders", list(formats._finders))
+
+
+def test_names_and_onnx_need_no_other_import_than_netdsl(tmp_path: Path) -> None:
+    named = """
+import netdsl
+assert netdsl.Net("shapes").message.name == "Shapes"
+from netdsl.model import built_of, open_model
+assert open_model("resnet-50", deployed=True).net.layer[0].type == "Input"
+from converters.onnx import export_onnx
+export_onnx(built_of(open_model("shapes", deployed=True)), "net.onnx")
+"""
+    from_onnx = 'import netdsl; assert "conv1" in netdsl.Net("net.onnx").get_weights()'
+    for program in (named, from_onnx):
+        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+
+
+def test_who_has_a_file_imports_nothing_that_knows_names(tmp_path: Path) -> None:
+    (tmp_path / "net.prototxt").write_text('layer { name: "x" type: "Input" top: "x" }')
+    program = "import sys; from netdsl.open_net import open_net; open_net('net.prototxt'); print('zoo' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    register_format(".mine", "no_such_package.reading:read")
+    with pytest.raises(FileError, match=r"x.mine: to read it, no_such_package.reading is needed, and the pack"):
+        reader_of(Path("x.mine"))
+    monkeypatch.setattr(formats, "_finders", ["no_such_package.names:find"])
+    with pytest.raises(FileError, match=r"lenett: is no file; to look for a model of this name, no_such_package.names"):
+        open_net("lenett")
+
+
+def test_others_give_names_to_models_too(tmp_path: Path) -> None:
+    net = tmp_path / "net.prototxt"
+    net.write_text('name: "found" layer { name: "x" type: "Input" top: "x" }')
+    register_models(lambda path: FileModel(net) if path.name == "mine" else None)
+    assert open_net("mine").net.name == "found"
+    assert open_net("lenet").net.name == "LeNet"
+    assert named_model("other.prototxt") == FileModel(Path("other.prototxt"))
