@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-from netdsl.data.sources.open_source import is_part, train_and_test, with_split
+from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.sources.source_name import Content
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
 from netdsl.layer import BringsData, Layer
@@ -106,9 +106,12 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
 
 def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
     """Whether tests are on items of the data that training leaves out, since nothing names others."""
-    if data is None or test_data is not None or names_annotated_set(data):
+    if data is None or test_data is not None:
         return False
-    return bool(param.test_iter) and is_part(train_and_test(data)[1])
+    source = parse_source(data)
+    if source.content is Content.MARKED_IMAGES:
+        return False
+    return bool(param.test_iter) and source.train_and_test()[1].part is not None
 
 
 def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None) -> Sources:
@@ -117,14 +120,12 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
     Sets of images with marked objects have lists that say what is for tests, so no part of them is chosen here.
     """
     sources: Sources = {}
-    if data is not None and names_annotated_set(data):
+    source = None if data is None else parse_source(data)
+    if data is not None and source is not None and source.content is Content.MARKED_IMAGES:
         sources[Phase.TRAIN] = data
-    elif data is not None:
-        sources[Phase.TRAIN], sources[Phase.TEST] = (
-            train_and_test(data)
-            if holds_out(param, data, test_data)
-            else (with_split(data, split) for split in DataSplit)
-        )
+    elif source is not None:
+        parts = source.train_and_test() if holds_out(param, data, test_data) else map(source.with_split, DataSplit)
+        sources[Phase.TRAIN], sources[Phase.TEST] = map(str, parts)
     if test_data is not None:
         sources[Phase.TEST] = source_for(test_data, DataSplit.TEST)
     return sources

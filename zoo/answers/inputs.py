@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
-from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
 from netdsl.data.sources.file_errors import file_errors
 from netdsl.data.sources.folder import is_image_file
 from netdsl.data.sources.listing import read_bytes
-from netdsl.data.sources.open_source import has_kind_prefix, open_source, with_split
-from netdsl.data.sources.source import DataSplit, NamedItems, Source
+from netdsl.data.sources.open_source import find_source, has_kind_prefix
+from netdsl.data.sources.source import NamedItems, Source
+from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
@@ -131,13 +131,17 @@ def open_images(name: str, settings: InputSettings) -> Source:
     path = Path(name)
     if name == STANDARD_INPUT:
         return StandardInput(settings.stdin, settings.color)
-    if names_annotated_set(name):
-        return MarkedImages(open_annotated_set(name), settings.color)
-    if has_kind_prefix(name) or _kind(path) not in (None, *_FOLDERS):
-        return _data_set(name, settings)
+    is_pattern = bool(_WILD.intersection(name)) and not path.exists()
+    is_image = path.is_file() and is_image_file(path)
+    source = None if is_image else find_source(name, Content.MARKED_IMAGES if is_pattern else None)
+    if source is not None and source.content is Content.MARKED_IMAGES:
+        return MarkedImages(source.open_marked(), settings.color)
+    if source is not None and (has_kind_prefix(name) or source.kind not in _FOLDERS):
+        column = settings.columns.get(settings.blob, settings.blob)
+        return source.open(color=settings.color, blobs=[BlobColumn(settings.blob, column, color=settings.color)])
     if path.is_dir():
         return ImageFiles(_not_empty(_below(path), name, "has no images, here or in folders below"), settings.color)
-    if _WILD.intersection(name) and not path.exists():
+    if is_pattern:
         return ImageFiles(_not_empty(_matching(path), name, "no file has such a name"), settings.color)
     return ImageFiles([name], settings.color)
 
@@ -148,22 +152,6 @@ def image_name(source: Source, index: int, name: str) -> str:
     if isinstance(source, (ImageFiles, StandardInput)):
         return own
     return f"{name}:{own or index}"
-
-
-def _kind(path: Path) -> str | None:
-    """The kind of data set that a path is; None for single images and for what isn't there."""
-    if not path.exists() or (path.is_file() and is_image_file(path)):
-        return None
-    try:
-        return with_split(str(path), DataSplit.TEST).partition(":")[0]
-    except DataError:
-        return None
-
-
-def _data_set(name: str, settings: InputSettings) -> Source:
-    column = settings.columns.get(settings.blob, settings.blob)
-    blob = BlobColumn(settings.blob, column, color=settings.color)
-    return open_source(name, color=settings.color, blobs=[blob])
 
 
 def _below(folder: Path) -> list[str]:

@@ -14,6 +14,7 @@ from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from netdsl.data.sources.annotations.set_summary import AnnotatedSummary
+    from netdsl.data.sources.source_name import SourceName
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
 
 _SHOWN = 3  # sizes of images
@@ -21,12 +22,11 @@ _NAMED = 10  # classes that a line names
 _ON_SHEET = 25  # images
 
 
-def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json: bool) -> None:
+def convert_set(source: SourceName, target: str, settings: AnnotatedConversion, as_json: bool) -> None:
     """Convert a set, and print what was written and what the target can't have."""
-    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
     from netdsl.data.writing.annotated.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
 
-    data = open_annotated_set(source, first_pixel=first_pixel_of(target))
+    data = source.open_marked(first_pixel=first_pixel_of(target))
     with progress_bar(len(data), "converting") as advance:
         report = convert_annotated(data, target, settings, done=advance)
     for reason in report.bad:
@@ -41,13 +41,12 @@ def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json
     click.echo(f"{counted(report.written, 'image')} with {counted(report.objects, 'object')} written{skipped}")
 
 
-def convert_people(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+def convert_people(source: SourceName, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
     """Write the people of a set as records of poses, and print what was written."""
-    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
     from netdsl.data.sources.annotations.pose_set import POSES
     from netdsl.data.writing.annotated.pose_database import PeopleOfSet, write_poses
 
-    data, path = open_annotated_set(source), Path(target.removeprefix(f"{POSES}:"))
+    data, path = source.open_marked(), Path(target.removeprefix(f"{POSES}:"))
     with progress_bar(len(data), "reading") as advance:
         people = PeopleOfSet(data, skip_bad=skip_bad, done=advance)
     with progress_bar(len(people), "converting") as advance:
@@ -63,13 +62,12 @@ def convert_people(source: str, target: str, seed: int | None, *, skip_bad: bool
     click.echo(f"{counted(report.written, 'record')} written, each of a person with {report.joints} joints")
 
 
-def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -> None:
+def show_set(source: SourceName, shown_as: str, sheet: str | None, count: int | None, as_json: bool) -> None:
     """Print the summary of a set, and draw a contact sheet of some images."""
     from caffe_proto.storage import write_pieces
-    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
     from netdsl.data.sources.annotations.set_summary import summarise_set
 
-    data = open_annotated_set(source)
+    data = source.open_marked()
     with progress_bar(len(data), "reading") as advance:
         summary = summarise_set(data, done=advance)
     if sheet:
@@ -77,9 +75,9 @@ def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -
 
         write_pieces(sheet, [annotated_sheet(data, count or _ON_SHEET)])
     if as_json:
-        print_json({"source": source, **asdict(summary)})
+        print_json({"source": shown_as, **asdict(summary)})
         return
-    _print(source, summary)
+    _print(shown_as, summary)
     if sheet:
         click.echo(f"wrote {sheet}")
 

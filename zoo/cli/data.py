@@ -14,6 +14,7 @@ from zoo.cli.output import complain, print_json
 from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
+    from netdsl.data.sources.source_name import SourceName
     from netdsl.data.sources.summary import SourceSummary
     from netdsl.data.writing.convert import Conversion
 
@@ -106,53 +107,52 @@ def convert_command(
     folder as LRCN has it: list.txt for HDF5Data with the tops cont_sentence, input_sentence and target_sentence,
     images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
     """
-    from netdsl.data.sources.annotations.open_annotated import names_annotated_set
     from netdsl.data.sources.annotations.pose_set import POSES
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
-    from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
+    from netdsl.data.sources.open_source import parse_source
+    from netdsl.data.sources.source_name import Content
+    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.convert import Conversion
     from netdsl.data.writing.encode import ImageFormat
-    from netdsl.data.writing.text_streams import PREFIX as TEXT
+    from netdsl.errors import DataError
 
+    name = parse_source(source)
+    content = name.content
     image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
     changes_images = size or min_dim or max_dim or encoded or gray
-    if source.startswith(CAPTIONS):
+    if content is Content.CAPTIONS:
         if changes_images:
             raise click.UsageError(
                 "images with captions stay as they are; of the other options --shuffle and --skip-bad"
             )
-        text_data.convert_captions(source, target, order, skip_bad=skip_bad, as_json=as_json)
-    elif source.startswith(TEXT):
+        text_data.convert_captions(name, target, order, skip_bad=skip_bad, as_json=as_json)
+    elif content is Content.TEXT:
         if changes_images or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
-        text_data.convert_text(source, target, as_json)
-    elif names_annotated_set(source) and target.startswith(f"{POSES}:"):
+        text_data.convert_text(name, target, as_json)
+    elif content is Content.MARKED_IMAGES and target.startswith(f"{POSES}:"):
         if changes_images:
             raise click.UsageError("images of people stay as they are; of the other options --shuffle and --skip-bad")
-        annotated_data.convert_people(source, target, order, skip_bad=skip_bad, as_json=as_json)
-    elif names_annotated_set(source):
+        annotated_data.convert_people(name, target, order, skip_bad=skip_bad, as_json=as_json)
+    elif content is Content.MARKED_IMAGES:
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
         marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
-        annotated_data.convert_set(source, target, marked, as_json)
+        annotated_data.convert_set(name, target, marked, as_json)
     else:
         if min_dim or max_dim:
             raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
-        _convert_items(source, target, Conversion(size, image_format, gray, order, skip_bad), as_json)
+        if is_annotated_target(target):
+            raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
+        _convert_items(name, target, Conversion(size, image_format, gray, order, skip_bad), as_json)
 
 
-def _convert_items(source: str, target: str, settings: Conversion, as_json: bool) -> None:
+def _convert_items(source: SourceName, target: str, settings: Conversion, as_json: bool) -> None:
     """Convert items such as images with a label, and print what was written."""
-    from netdsl.data.sources.open_source import open_source
     from netdsl.data.transforms.decode import Color
-    from netdsl.data.writing.annotated.convert_annotated import is_annotated_target
     from netdsl.data.writing.convert import convert
-    from netdsl.errors import DataError
 
-    if is_annotated_target(target):
-        raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
     color = Color.GRAY if settings.gray else Color.AS_STORED
-    with closing(open_source(source, color=color)) as data, progress_bar(len(data), "converting") as advance:
+    with closing(source.open(color=color)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
     for reason in report.bad:
         complain(f"skipped: {reason}")
@@ -205,16 +205,16 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
     """Show how many items a data set has, the names of its classes, and the shapes, types and labels of some items,
     of every class about as many. Of images with objects, show all sizes, and how many boxes each class has.
     """
-    from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-
-    if names_annotated_set(source):
-        annotated_data.show_set(source, output, count, as_json)
-        return
     from caffe_proto.storage import write_pieces
-    from netdsl.data.sources.open_source import open_source
+    from netdsl.data.sources.open_source import parse_source
+    from netdsl.data.sources.source_name import Content
     from netdsl.data.sources.summary import example_items, summarise
 
-    with progress_bar(doing="reading"), closing(open_source(source)) as data:
+    name = parse_source(source)
+    if name.content is Content.MARKED_IMAGES:
+        annotated_data.show_set(name, source, output, count, as_json)
+        return
+    with progress_bar(doing="reading"), closing(name.open()) as data:
         items = example_items(data, count)
         summary = summarise(data, items)
     if output:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from zoo.cli.output import complain, counted, print_json
 
+if TYPE_CHECKING:
+    from netdsl.data.sources.source_name import SourceName
 
-def convert_text(source: str, target: str, as_json: bool) -> None:
+
+def convert_text(source: SourceName, target: str, as_json: bool) -> None:
     """Write a text as streams in HDF5, and print what was written."""
-    from netdsl.data.writing.text_streams import TextSpec, write_text_streams
+    from netdsl.data.writing.streams import write_text_streams
 
-    report = write_text_streams(TextSpec.of(source), Path(target))
+    report = write_text_streams(source, Path(target))
     if report.left_out:
         complain(f"left out: the last {report.left_out:,}, too few for a step of all streams")
     if as_json:
@@ -24,11 +28,11 @@ def convert_text(source: str, target: str, as_json: bool) -> None:
     click.echo(f"{report.steps:,} steps of {streams} written, {report.characters:,} characters in the alphabet")
 
 
-def convert_captions(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+def convert_captions(source: SourceName, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
     """Write captions as streams in HDF5 with the list of their images, and print what was written."""
-    from netdsl.data.writing.caption_streams import CaptionSpec, write_caption_streams
+    from netdsl.data.writing.streams import write_caption_streams
 
-    report = write_caption_streams(CaptionSpec.of(source), Path(target), seed, skip_bad=skip_bad)
+    report = write_caption_streams(source, Path(target), seed, skip_bad=skip_bad)
     for reason in report.missing:
         complain(f"skipped: {reason}")
     if report.repeated:

@@ -49,3 +49,15 @@ def read_bytes(path: str) -> bytes:
                 f"{path}: has {size:,} bytes, more than an image can have; the largest has {_LARGEST_IMAGE:,}"
             )
         return Path(path).read_bytes()
+
+
+def read_text(path: Path, longest: int) -> str:
+    """A whole text of so many characters at most."""
+    with file_errors(path), regular_file(path).open(encoding="utf-8", newline="") as file:
+        try:
+            text = file.read(longest + 1)
+        except UnicodeDecodeError:
+            raise DataError(f"{path}: isn't text in UTF-8") from None
+    if len(text) > longest:
+        raise DataError(f"{path}: has more than {longest:,} characters; divide it into several files")
+    return text

@@ -1,17 +1,23 @@
-"""Sources by name: `kind:PATH`, or a path whose files show the kind."""
+"""The kinds of data that netdsl knows, and data opened by their names: `kind:PATH`, or a path that shows its kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from typing import TYPE_CHECKING
 
+from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
+from netdsl.data.sources.annotations.class_list import read_class_list
+from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.drawn_people import DrawnPeople
+from netdsl.data.sources.annotations.drawn_pictures import DrawnPictures
+from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
+from netdsl.data.sources.annotations.pose_set import JOINTS, POSES, PoseSet, has_poses
+from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
+from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
 from netdsl.data.sources.arrow_file import ArrowSource
 from netdsl.data.sources.cifar import HUNDRED, TEN, Cifar10Source, Cifar100Source
-from netdsl.data.sources.class_names import read_class_names
-from netdsl.data.sources.color_view import ColorView
 from netdsl.data.sources.csv import CsvSource
 from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.file_errors import file_errors
@@ -19,195 +25,119 @@ from netdsl.data.sources.folder import FolderSource, class_folders
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.data.sources.images import ImageSource
 from netdsl.data.sources.leveldb import LevelDbSource
+from netdsl.data.sources.listing import read_text
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.mnist import MnistSource, split_of
 from netdsl.data.sources.netcdf import NetcdfSource
 from netdsl.data.sources.parquet import ParquetSource
 from netdsl.data.sources.shapes import CLASSES, ShapesSource
 from netdsl.data.sources.source import DataSplit, Source
+from netdsl.data.sources.source_name import (
+    KINDS,
+    Content,
+    SourceKind,
+    SourceName,
+    SourceSpec,
+    names_that_give,
+    register_source,
+)
 from netdsl.data.sources.video import VIDEO_ENDINGS, VideoSource
-from netdsl.data.sources.view import read_items, view_of
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
 
-_SPLITS = {split.value: split for split in DataSplit}
-_PART, _ITEMS, _CLASSES = "part", "items", "classes"  # the options that names of all kinds may have
+if TYPE_CHECKING:
+    from netdsl.data.sources.annotations.coco_captions import CaptionedImage  # nets are built without msgspec
 
-
-@dataclass(frozen=True)
-class SourceSpec:
-    """The parts of a source's name, the channels that images shall have, and the blobs that it is for.
-
-    `options` are those of the kind. Three are for all kinds: the part of the items, a file with the numbers of those
-    that count, and a file with names of classes.
-    With `in_parallel` all processes of an MPI job open the source together.
-    """
-
-    path: str
-    split: DataSplit | None
-    options: Mapping[str, str]
-    color: Color
-    blobs: tuple[BlobColumn, ...] = ()
-    part: DataSplit | None = None
-    items: str | None = None
-    class_names: str | None = None
-    in_parallel: bool = False
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the blobs."""
-        return [blob.column for blob in self.blobs]
-
-    def names(self, option: str) -> list[str]:
-        """The comma-separated names of an option."""
-        return [name for name in self.options.get(option, "").split(",") if name]
-
-    @property
-    def file_color(self) -> Color:
-        """The channels that image files are decoded to, which have colours unless they shall be gray."""
-        return Color.GRAY if self.color is Color.GRAY else Color.COLOR
-
-
-@dataclass(frozen=True)
-class SourceKind:
-    """One kind of source: the form of its name, how it is opened, and how its paths are recognised."""
-
-    form: str
-    open: Callable[[SourceSpec], Source]
-    recognises: Callable[[Path], bool]
-    options: tuple[str, ...] | None = ()  # that a name may have; None for any
-    has_splits: bool = False
-    has_columns: bool = False  # whether an item's arrays are columns, which can be chosen by name
+_FIRST_PIXEL = "first_pixel"
+_LONGEST_TEXT = 1 << 26  # characters; in HDF5 each takes twelve bytes
 
 
 def open_source(
     name: str, *, color: Color = Color.AS_STORED, blobs: Sequence[BlobColumn] = (), in_parallel: bool = False
 ) -> Source:
-    """Open the source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
+    """Open the items of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
     Any name may end with `?part=train` or `?part=test`, which leave out every tenth item, or all others, with
     `?items=FILE`, which has the numbers of the items that count, and with `?classes=FILE`, which names the classes.
     With a `color`, all images are gray, or blue, green, red, whatever is stored; otherwise databases have them as they
     are stored, and files have colours. `blobs` are what an item's arrays are for: their columns are those of a source
-    for which `chooses_columns` is true, and a table reads each column for its blob; if there are several, only files
-    are decoded to the color. With `in_parallel` all processes of an MPI job call this together, and libraries that can
+    whose name doesn't choose them, and a table reads each column for its blob; if there are several, only files are
+    decoded to the color. With `in_parallel` all processes of an MPI job call this together, and libraries that can
     open a file together do.
     """
-    kind, rest = _kind(name)
-    spec = _spec(kind, rest, color)
-    classes = () if spec.class_names is None else read_class_names(spec.class_names)
-    source = KINDS[kind].open(replace(spec, blobs=tuple(blobs), in_parallel=in_parallel))
-    if color is not Color.AS_STORED and len(blobs) < 2:
-        source = ColorView(source, color)
-    if spec.items is not None:
-        source = view_of(source, items=read_items(Path(spec.items), len(source)))
-    if spec.part is not None or classes:
-        source = view_of(source, part=spec.part, classes=classes)
-    if not len(source):
-        source.close()
-        raise DataError(f"{name}: has no items")
-    return source
+    return parse_source(name, Content.ITEMS).open(color=color, blobs=blobs, in_parallel=in_parallel)
 
 
-def chooses_columns(name: str) -> bool:
-    """Whether a source has columns, and its own name doesn't choose them."""
-    kind, rest = _kind(name)
-    return KINDS[kind].has_columns and not _spec(kind, rest).options
+def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:
+    """Open the images with marked objects of a name such as `voc:FOLDER?set=trainval`, or of a path.
 
-
-def has_kind_prefix(name: str) -> bool:
-    """Whether a name begins with a kind, and isn't the path of an existing file or folder."""
-    return not Path(name).exists() and name.partition(":")[0] in KINDS
-
-
-def with_split(name: str, split: DataSplit) -> str:
-    """The full name of a source, with a split if its kind has splits and the name doesn't choose one."""
-    kind, rest = _kind(name)
-    path, query, options = rest.partition("?")
-    if not KINDS[kind].has_splits or path.rpartition(":")[2] in _SPLITS:
-        return f"{kind}:{rest}"
-    path_and_split = f"{path}:{split.value}" if path else split.value
-    return f"{kind}:{path_and_split}{query}{options}"
-
-
-def train_and_test(name: str) -> tuple[str, str]:
-    """The full names of two parts of a source, to train and to test on.
-
-    A name that chooses a part is for training, and the other part for testing. Else it is the data set's own two parts
-    or, where it has none, its items without every tenth, and these.
+    Any name may end with `part=train` or `part=test`, which leave out every tenth image, or all others, and with
+    `items=FILE`. Databases don't say what the coordinate of their first pixel is: it is `first_pixel` unless the name
+    says it.
     """
-    kind, rest = _kind(name)
-    part = _spec(kind, rest).part
-    if part is not None:
-        other = DataSplit.TEST if part is DataSplit.TRAIN else DataSplit.TRAIN
-        return f"{kind}:{rest}", f"{kind}:{_with_part(rest, other)}"
-    train, test = (with_split(name, split) for split in DataSplit)
-    return (train, test) if train != test else (_with_part(train, DataSplit.TRAIN), _with_part(test, DataSplit.TEST))
+    return parse_source(name, Content.MARKED_IMAGES).open_marked(first_pixel=first_pixel)
 
 
-def is_part(name: str) -> bool:
-    """Whether a name chooses some of the items of a source, by a rule that isn't the data set's own."""
-    return _spec(*_kind(name)).part is not None
+def class_names_of(name: str) -> tuple[str, ...]:
+    """The names of the classes of marked objects, or those of a file; the background is the first."""
+    source = find_source(name, Content.MARKED_IMAGES)
+    if source is not None and source.content is Content.MARKED_IMAGES:
+        return tuple(source.open_marked().classes)
+    return read_class_list(Path(name)).names
 
 
-def with_items(name: str, items: Path) -> str:
-    """The full name of a source whose items are those with the numbers in a file."""
-    kind, rest = _kind(name)
-    return f"{kind}:{_with_option(rest, _ITEMS, str(items))}"
+def parse_source(text: str, content: Content | None = None, *, extra_options: Iterable[str] = ()) -> SourceName:
+    """Parse the name of data. With a `content`, a path is of the first kind that gives such.
+
+    The caller may read options of its own from the name, `extra_options`.
+    """
+    name = find_source(text, content, extra_options=extra_options)
+    if name is not None:
+        return name
+    if content not in (None, Content.ITEMS):
+        raise DataError(f"{text}: isn't the name of {content.value}; {names_that_give(content)}")
+    start, colon, rest = text.partition(":")
+    exists = Path(text.partition("?")[0]).exists()
+    kinds = [kind for kind, form in KINDS.items() if content is None or content in form.contents]
+    problem = "its kind can't be recognised" if exists else "there is no such file or folder"
+    near = get_close_matches(start, kinds, 1) if colon and not exists else []
+    hint = f"did you mean {near[0]}:{rest}?" if near else f"name it KIND:PATH, where KIND is one of {', '.join(kinds)}"
+    raise DataError(f"{text}: {problem}; {hint}")
 
 
-def _with_part(name: str, part: DataSplit) -> str:
-    return _with_option(name, _PART, part.value)
+def find_source(text: str, content: Content | None = None, *, extra_options: Iterable[str] = ()) -> SourceName | None:
+    """Parse the name of data; None if the text neither begins with a kind nor is a path that shows one."""
+    address, _, query = text.partition("?")
+    if has_kind_prefix(text):
+        said, _, path = address.partition(":")
+        return SourceName.of(said, path, query, extra_options)
+    kinds = KINDS.items() if Path(address).exists() else ()
+    shown = (kind for kind, form in kinds if content in (None, *form.contents) and form.recognises(Path(address)))
+    kind = next(shown, None)
+    return None if kind is None else SourceName.of(kind, address, query, extra_options)
 
 
-def _with_option(name: str, option: str, value: str) -> str:
-    path, _, query = name.partition("?")
-    others = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != option]
-    return f"{path}?{urlencode([*others, (option, value)], safe='/,:')}"
-
-
-def _kind(name: str) -> tuple[str, str]:
-    """The kind of a source, and its name without the kind."""
-    start, colon, rest = name.partition(":")
-    path = Path(name.partition("?")[0])
-    if start in KINDS and (colon or not path.exists()):
-        return start, rest
-    if path.name in KINDS and not path.exists():  # a kind without a path, but with options
-        return path.name, name.removeprefix(path.name)
-    for kind, description in KINDS.items():
-        if path.exists() and description.recognises(path):
-            return kind, name
-    problem = "its kind can't be recognised" if path.exists() else "there is no such file or folder"
-    near = get_close_matches(start, KINDS, 1) if colon and not path.exists() else []
-    hint = f"did you mean {near[0]}:{rest}?" if near else f"name it KIND:PATH, where KIND is one of {', '.join(KINDS)}"
-    raise DataError(f"{name}: {problem}; {hint}")
-
-
-def _spec(kind: str, rest: str, color: Color = Color.AS_STORED) -> SourceSpec:
-    description = KINDS[kind]
-    path, _, query = rest.partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    part, items, class_names = (options.pop(option, None) for option in (_PART, _ITEMS, _CLASSES))
-    if part is not None and part not in _SPLITS:
-        raise DataError(f"{kind}:{rest}: there is no part '{part}'; write {_PART}=train or {_PART}=test")
-    split = None if part is None else _SPLITS[part]
-    spec = SourceSpec(path, None, options, color, part=split, items=items, class_names=class_names)
-    for option in options:
-        if description.options is not None and option not in description.options:
-            raise DataError(f"{kind}:{rest}: has no option '{option}'; the form is {description.form}")
-    folder, colon, last = path.rpartition(":")
-    if description.has_splits and colon and last in _SPLITS:
-        return replace(spec, path=folder, split=_SPLITS[last])
-    return spec
+def has_kind_prefix(text: str) -> bool:
+    """Whether a text begins with a kind, or is one, and isn't the path of an existing file or folder."""
+    address = text.partition("?")[0]
+    kind, colon, _ = address.partition(":")
+    return kind in KINDS and (bool(colon) or not Path(address).exists())
 
 
 def _lmdb(spec: SourceSpec) -> Source:
+    _check_no_first_pixel(spec)
     return LmdbSource(spec.path, spec.color)
 
 
 def _leveldb(spec: SourceSpec) -> Source:
+    _check_no_first_pixel(spec)
     return LevelDbSource(spec.path, spec.color)
+
+
+def _check_no_first_pixel(spec: SourceSpec) -> None:
+    if _FIRST_PIXEL in spec.options:
+        raise DataError(f"{spec}: {_FIRST_PIXEL} is about marked objects, of which items have none; leave it out")
 
 
 def _parquet(spec: SourceSpec) -> Source:
@@ -231,20 +161,8 @@ def _mnist(spec: SourceSpec) -> Source:
     return MnistSource(path, spec.split or DataSplit.TRAIN)
 
 
-def _digits(spec: SourceSpec) -> Source:
-    if spec.path and spec.path not in _SPLITS:
-        raise DataError(
-            f"digits:{spec.path}: is no source; there are digits, {', '.join(f'digits:{split}' for split in _SPLITS)}"
-        )
-    return DigitsSource(_SPLITS.get(spec.path))
-
-
 def _shapes(spec: SourceSpec) -> Source:
-    if spec.path and spec.path not in _SPLITS:
-        raise DataError(
-            f"shapes:{spec.path}: is no source; there are shapes, {', '.join(f'shapes:{split}' for split in _SPLITS)}"
-        )
-    return ShapesSource(_SPLITS.get(spec.path, DataSplit.TRAIN), spec.names("kinds") or CLASSES)
+    return ShapesSource(spec.split or DataSplit.TRAIN, spec.names("kinds") or CLASSES)
 
 
 def _csv(spec: SourceSpec) -> Source:
@@ -264,6 +182,63 @@ def _folder(spec: SourceSpec) -> Source:
     return FolderSource(spec.path, spec.file_color)
 
 
+def _records(spec: SourceSpec) -> AnnotatedSet:
+    first_pixel = spec.number(_FIRST_PIXEL, spec.first_pixel)
+    return AnnotatedRecords(spec.path, first_pixel=first_pixel, classes=spec.class_names)
+
+
+def _voc(spec: SourceSpec) -> AnnotatedSet:
+    return VocFolder(spec.path, image_set=spec.options.get("set"), classes=spec.class_names)
+
+
+def _coco(spec: SourceSpec) -> AnnotatedSet:
+    from netdsl.data.sources.annotations.coco import CocoInstances  # nets are built without msgspec
+
+    return CocoInstances(spec.path, images=spec.options.get("images"), classes=spec.class_names)
+
+
+def _captions(spec: SourceSpec) -> list[CaptionedImage]:
+    from netdsl.data.sources.annotations.coco_captions import read_captions
+
+    return read_captions(Path(spec.path), Path(spec.options["images"]) if "images" in spec.options else None)
+
+
+def _labelme(spec: SourceSpec) -> AnnotatedSet:
+    from netdsl.data.sources.annotations.labelme import LabelmeFolder
+
+    return LabelmeFolder(spec.path, classes=spec.class_names)
+
+
+def _yolo(spec: SourceSpec) -> AnnotatedSet:
+    from netdsl.data.sources.annotations.yolo import YoloFolder
+
+    return YoloFolder(spec.path, image_set=spec.options.get("set"), classes=spec.class_names)
+
+
+def _objects(spec: SourceSpec) -> AnnotatedSet:
+    kinds = spec.names("kinds") or CLASSES
+    return DrawnObjects(spec.split or DataSplit.TRAIN, kinds=kinds, side=_side(spec, DrawnObjects), count=_count(spec))
+
+
+def _people(spec: SourceSpec) -> AnnotatedSet:
+    return DrawnPeople(spec.split or DataSplit.TRAIN, side=_side(spec, DrawnPeople), count=_count(spec))
+
+
+def _side(spec: SourceSpec, pictures: type[DrawnPictures]) -> int:
+    return spec.number("side", pictures.side)
+
+
+def _count(spec: SourceSpec) -> int | None:
+    return spec.number("count", 0) if "count" in spec.options else None
+
+
+def _looks_like_yolo(path: Path) -> bool:
+    from netdsl.data.sources.annotations.yolo import IMAGES, NAMES, SETTINGS
+
+    has_names = any((path / name).is_file() for name in (SETTINGS, *NAMES))
+    return has_names and ((path / IMAGES).is_dir() or any(path.glob(f"*/{IMAGES}")))
+
+
 def _has(path: Path, *patterns: str) -> bool:
     return path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns)
 
@@ -281,15 +256,74 @@ def _first_line(path: Path) -> str:
     return "" if b"\0" in start else next(iter(start.decode("utf-8", "replace").strip().splitlines()), "").strip()
 
 
-def _never(path: Path) -> bool:
-    """Recognise no path."""
-    return False
-
-
 # In the order in which they are tried on a path: the kinds that are recognised most reliably come first.
-KINDS = {
-    "lmdb": SourceKind("lmdb:PATH", _lmdb, lambda path: _has(path, "data.mdb")),
-    "leveldb": SourceKind("leveldb:PATH", _leveldb, lambda path: _has(path, "CURRENT")),
+_BUILT_IN = {
+    POSES: SourceKind(
+        f"{POSES}:PATH?joints=N",
+        recognises=has_poses,
+        options=("joints",),
+        is_database=True,
+        open_marked=lambda spec: PoseSet(spec.path, joints=spec.number("joints", JOINTS)),
+    ),
+    "lmdb": SourceKind(
+        "lmdb:PATH?first_pixel=N&classes=FILE",
+        _lmdb,
+        lambda path: _has(path, "data.mdb"),
+        (_FIRST_PIXEL,),
+        is_database=True,
+        open_marked=_records,
+        has_marks=has_annotated_records,
+    ),
+    "leveldb": SourceKind(
+        "leveldb:PATH?first_pixel=N&classes=FILE",
+        _leveldb,
+        lambda path: _has(path, "CURRENT"),
+        (_FIRST_PIXEL,),
+        is_database=True,
+        open_marked=_records,
+        has_marks=has_annotated_records,
+    ),
+    "voc": SourceKind(
+        "voc:FOLDER?set=NAME&classes=FILE",
+        recognises=lambda path: (path / ANNOTATIONS).is_dir() or any(path.glob(f"*/{ANNOTATIONS}")),
+        options=("set", "classes"),
+        open_marked=_voc,
+    ),
+    "coco": SourceKind(
+        "coco:FILE.json?images=FOLDER&classes=FILE",
+        recognises=lambda path: path.is_file() and path.suffix == ".json",
+        options=("images", "classes"),
+        open_marked=_coco,
+    ),
+    "yolo": SourceKind(
+        "yolo:FOLDER?set=NAME&classes=FILE",
+        recognises=_looks_like_yolo,
+        options=("set", "classes"),
+        open_marked=_yolo,
+    ),
+    "labelme": SourceKind(  # isn't recognised, since files of other kinds of data have JSON beside them, too
+        "labelme:FOLDER?classes=FILE", options=("classes",), open_marked=_labelme
+    ),
+    "maps": SourceKind(
+        "maps:FOLDER?classes=FILE",
+        recognises=lambda path: (path / LIST).is_file() and (path / MAPS).is_dir(),
+        options=("classes",),
+        open_marked=lambda spec: MapFolder(spec.path, classes=spec.class_names),
+    ),
+    "objects": SourceKind(
+        "objects:[train|test]?side=N&count=N&kinds=A,B",
+        options=("side", "count", "kinds"),
+        has_splits=True,
+        has_path=False,
+        open_marked=_objects,
+    ),
+    "people": SourceKind(
+        "people:[train|test]?side=N&count=N",
+        options=("side", "count"),
+        has_splits=True,
+        has_path=False,
+        open_marked=_people,
+    ),
     "mnist": SourceKind(
         "mnist:FOLDER[:train|:test]",
         _mnist,
@@ -345,6 +379,22 @@ KINDS = {
     ),
     "folder": SourceKind("folder:PATH", _folder, lambda path: path.is_dir() and bool(class_folders(path))),
     "video": SourceKind("video:PATH", lambda spec: VideoSource(spec.path), lambda path: _ends(path, *VIDEO_ENDINGS)),
-    "digits": SourceKind("digits[:train|:test]", _digits, _never, has_splits=True),
-    "shapes": SourceKind("shapes[:train|:test]?kinds=A,B", _shapes, _never, ("kinds",), has_splits=True),
+    "digits": SourceKind(
+        "digits[:train|:test]", lambda spec: DigitsSource(spec.split), has_splits=True, has_path=False
+    ),
+    "shapes": SourceKind(
+        "shapes[:train|:test]?kinds=A,B", _shapes, options=("kinds",), has_splits=True, has_path=False
+    ),
+    "captions": SourceKind(
+        "captions:FILE.json?images=FOLDER&streams=N&steps=N&least=N&classes=LABELS",
+        options=("images", "streams", "steps", "least", "classes"),
+        open_captions=_captions,
+    ),
+    "text": SourceKind(
+        "text:FILE?streams=N&classes=LABELS",
+        options=("streams", "classes"),
+        read_text=lambda spec: read_text(Path(spec.path), _LONGEST_TEXT),
+    ),
 }
+for _name, _kind in _BUILT_IN.items():
+    register_source(_name, _kind)

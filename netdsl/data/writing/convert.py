@@ -22,8 +22,8 @@ from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.example import Example, Put
 from netdsl.data.writing.map_items import map_items, writing_order
-from netdsl.data.writing.new_path import new_path
 from netdsl.data.writing.parquet import parquet_writer
+from netdsl.data.writing.target import new_path, parse_target
 from netdsl.errors import DataError
 
 WriterFactory = Callable[[Path, Sequence[str]], AbstractContextManager[Put]]  # also takes the names of classes
@@ -64,9 +64,15 @@ def convert(
     The names of the classes go along: into a table's metadata, or into a database's folder as `labels.txt`.
     A bad item is an error, unless bad items are to be skipped: then its number isn't used, as in Caffe.
     """
-    (target_path, writer), bad = _target(target), list[str]()
-    written, classes = 0, classes_of(source)
-    with new_path(target_path) as path, writer(path, classes) as put, closing(_examples(source, settings)) as examples:
+    name = parse_target(target, {kind: f"{kind}:PATH" for kind in _WRITERS})
+    if name.options:
+        raise DataError(f"{target}: the form is {name.kind}:PATH, without options")
+    written, bad = 0, list[str]()
+    with (
+        new_path(name.path) as path,
+        _WRITERS[name.kind](path, classes_of(source)) as put,
+        closing(_examples(source, settings)) as examples,
+    ):
         for example in examples:
             done()
             if isinstance(example, Example):
@@ -79,18 +85,6 @@ def convert(
         if not written:
             raise DataError(f"all {len(bad)} items are bad; the first: {bad[0]}")
     return ConversionReport(written, bad)
-
-
-def _target(name: str) -> tuple[Path, WriterFactory]:
-    """The path and the writer of a target, whose kind is its prefix or its ending."""
-    kind, colon, path = name.partition(":")
-    if colon and path and kind in _WRITERS:
-        return Path(path), _WRITERS[kind]
-    for kind, writer in _WRITERS.items():
-        if name.endswith((f".{kind}", f"_{kind}")):
-            return Path(name), writer
-    forms = ", ".join(f"{kind}:PATH" for kind in _WRITERS)
-    raise DataError(f"{name}: the name doesn't say what to write; use {forms}, or a name with such an ending")
 
 
 def _examples(source: Source, settings: Conversion) -> Generator[Example | DataError]:

@@ -116,3 +116,27 @@ class SetImages:
     def fetch(self, index: int) -> AnnotatedImage:
         """One image."""
         return self._set.image(index)
+
+
+class SomeOfSet:
+    """The images of a set at some places in it."""
+
+    def __init__(self, annotated: AnnotatedSet, places: Sequence[int]) -> None:
+        self._set, self._places = annotated, places
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The names of the set's classes."""
+        return self._set.classes
+
+    @property
+    def first_pixel(self) -> int:
+        """The coordinate of the first pixel in the set's own files."""
+        return self._set.first_pixel
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def image(self, index: int) -> AnnotatedImage:
+        """One image."""
+        return self._set.image(self._places[index])

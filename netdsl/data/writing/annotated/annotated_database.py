@@ -13,7 +13,7 @@ from netdsl.data.sources.annotations.marked_items import normalised_edges
 from netdsl.data.sources.class_names import LABEL_MAP
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
 from netdsl.data.writing.databases import PutRecord
-from netdsl.data.writing.new_path import new_path
+from netdsl.data.writing.target import new_path
 
 NAMES_AND_SIZES = "test_name_size.txt"  # for DetectionOutput's name_size_file
 _BACKGROUND = "none_of_the_above"  # as SSD's label maps call it

@@ -13,7 +13,7 @@ from netdsl.data.sources.annotations.annotated_image import MarkedObject, Outlin
 from netdsl.data.sources.annotations.coco import MARKS
 from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
-from netdsl.data.writing.new_path import new_path
+from netdsl.data.writing.target import new_path
 
 _NUMBERS = {visibility: mark for mark, visibility in MARKS.items()}  # of joints
 

@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from pathlib import Path
-from urllib.parse import parse_qsl
 
 import numpy as np
 
@@ -27,6 +25,7 @@ from netdsl.data.writing.annotated.yolo_folder import yolo_folder
 from netdsl.data.writing.databases import leveldb_records, lmdb_records
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.map_items import map_items, writing_order
+from netdsl.data.writing.target import TargetName, parse_target
 from netdsl.errors import DataError
 
 
@@ -67,7 +66,7 @@ TARGETS = {
     "yolo": AnnotatedTarget("yolo:FOLDER", yolo_folder, frozenset()),
     "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}),  # no objects, but all of their pixels
 }
-_SUFFIXES = ("lmdb", "leveldb")  # kinds that the ending of a path says, as train_lmdb does
+_OF_ITEMS_TOO = ("lmdb", "leveldb")
 
 
 @dataclass(frozen=True)
@@ -103,12 +102,12 @@ class AnnotatedReport:
 def is_annotated_target(name: str) -> bool:
     """Whether a name says a form that only sets of images with objects can be written in."""
     kind, colon, _ = name.partition(":")
-    return bool(colon) and kind in {*TARGETS, POSES} - set(_SUFFIXES)
+    return bool(colon) and kind in {*TARGETS, POSES} - {*_OF_ITEMS_TOO}
 
 
 def first_pixel_of(target: str) -> int:
     """The coordinate of the first pixel in the files of a target."""
-    return _target(target)[0].first_pixel
+    return TARGETS[_target(target).kind].first_pixel
 
 
 def convert_annotated(
@@ -122,10 +121,11 @@ def convert_annotated(
 
     A bad image is an error, unless bad ones are to be skipped: then its number isn't used, as in Caffe.
     """
-    kind, path, options = _target(target)
+    name = _target(target)
+    form, options = TARGETS[name.kind], name.options.values()
     report, names, lost = AnnotatedReport(), set[str](), Counter[Trait]()
     classes = classes_of(source)
-    with kind.writer(path, classes, *options) as put, closing(_examples(source, settings)) as examples:
+    with form.writer(name.path, classes, *options) as put, closing(_examples(source, settings)) as examples:
         for example in examples:
             done()
             problem = example if isinstance(example, DataError) else _written(example, names, put)
@@ -139,7 +139,7 @@ def convert_annotated(
             lost.update(_traits_of(example.image))
         if not report.written:
             raise DataError(f"all {len(report.bad)} images are bad; the first: {report.bad[0]}")
-    report.left_out = {trait.value: lost[trait] for trait in Trait if lost[trait] and trait not in kind.keeps}
+    report.left_out = {trait.value: lost[trait] for trait in Trait if lost[trait] and trait not in form.keeps}
     return report
 
 
@@ -155,20 +155,15 @@ def _written(example: AnnotatedExample, names: set[str], put: PutAnnotated) -> D
     return None
 
 
-def _target(name: str) -> tuple[AnnotatedTarget, Path, list[str]]:
-    """The form that a target's prefix or ending says, its path, and the values of its options."""
-    kind, colon, rest = name.partition(":")
-    if not (colon and rest and kind in TARGETS):
-        kind, rest = next((suffix for suffix in _SUFFIXES if name.endswith((f".{suffix}", f"_{suffix}"))), ""), name
-    if not kind:
-        forms = ", ".join([*(target.form for target in TARGETS.values()), f"{POSES}:PATH"])
-        raise DataError(f"{name}: the name doesn't say what to write; use {forms}, or a name such as train_lmdb")
-    path, _, query = rest.partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    for option, value in options.items():
-        if option not in TARGETS[kind].options or not value or "/" in value:
-            raise DataError(f"{name}: the form is {TARGETS[kind].form}")
-    return TARGETS[kind], Path(path), list(options.values())
+def _target(text: str) -> TargetName:
+    """The name of a set to be written. The values of its options are names of files."""
+    name = parse_target(text, {kind: form.form for kind, form in TARGETS.items()} | {POSES: f"{POSES}:PATH"})
+    form = TARGETS.get(name.kind)
+    if form is None:
+        raise DataError(f"{text}: is for people with joints, by `write_poses`")
+    if any(option not in form.options or not value or "/" in value for option, value in name.options.items()):
+        raise DataError(f"{text}: the form is {form.form}")
+    return name
 
 
 def _traits_of(image: AnnotatedImage) -> Iterator[Trait]:

@@ -10,7 +10,7 @@ from netdsl.data.sources.annotations.map_folder import LIST, MAPS
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
 from netdsl.data.writing.encode import ImageFormat, encode
-from netdsl.data.writing.new_path import new_path
+from netdsl.data.writing.target import new_path
 from netdsl.errors import DataError
 
 _IMAGES = "images"

@@ -20,8 +20,8 @@ from netdsl.data.types import Array
 from netdsl.data.writing.annotated.annotated_example import pixels_of
 from netdsl.data.writing.databases import lmdb_records
 from netdsl.data.writing.map_items import map_items, writing_order
-from netdsl.data.writing.new_path import new_path
 from netdsl.data.writing.pose_records import pose_record
+from netdsl.data.writing.target import new_path
 from netdsl.errors import DataError
 
 # The authors' rules of who has a record, and of its numbers.

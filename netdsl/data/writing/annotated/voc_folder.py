@@ -18,7 +18,7 @@ from netdsl.data.sources.annotations.masks import PixelMap
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, CLASS_MAPS, IMAGE_SETS, IMAGES, MAIN, OBJECT_MAPS
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
-from netdsl.data.writing.new_path import new_path
+from netdsl.data.writing.target import new_path
 
 DEFAULT_SET = "trainval"
 _SEGMENTATION = "Segmentation"  # the folder for lists of images with maps

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from netdsl.data.sources.annotations.yolo import IMAGES, LABELS, SETTINGS
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
-from netdsl.data.writing.new_path import new_path
+from netdsl.data.writing.target import new_path
 
 
 @contextmanager

@@ -11,7 +11,8 @@ import pytest
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.data.sources.images import ImageSource
-from netdsl.data.writing.caption_streams import CaptionReport, CaptionSpec, write_caption_streams
+from netdsl.data.sources.open_source import parse_source
+from netdsl.data.writing.streams import CaptionReport, write_caption_streams
 from netdsl.errors import DataError
 
 CAPTIONS = {"a.png": ["A dog.", "a red dog runs"], "b c.png": ["A cat"]}
@@ -39,7 +40,7 @@ def rows(folder: Path) -> list[np.ndarray]:
 
 
 def test_streams_are_lrcns(captions: Path, tmp_path: Path) -> None:
-    spec = CaptionSpec.of(f"captions:{captions}?images={tmp_path}&streams=2&steps=4&least=2")
+    spec = parse_source(f"captions:{captions}?images={tmp_path}&streams=2&steps=4&least=2")
     assert write_caption_streams(spec, tmp_path / "h5") == CaptionReport(3, 1, streams=2, words=4, cut=1)
     assert class_names_in(tmp_path / "h5") == ("<EOS>", "<unk>", "a", "dog")
     inputs, targets, cont = rows(tmp_path / "h5")
@@ -52,7 +53,7 @@ def test_streams_are_lrcns(captions: Path, tmp_path: Path) -> None:
 
 
 def test_a_seed_shuffles_captions_with_their_images(captions: Path, tmp_path: Path) -> None:
-    spec = CaptionSpec(captions, streams=3, steps=6, least=1)
+    spec = parse_source(f"captions:{captions}?images={tmp_path}&streams=3&steps=6&least=1")
     orders = []
     for seed in (1, 2, 3, 4):
         write_caption_streams(spec, folder := tmp_path / str(seed), seed)
@@ -68,13 +69,14 @@ def test_a_seed_shuffles_captions_with_their_images(captions: Path, tmp_path: Pa
 
 def test_another_set_may_have_the_same_words(captions: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("<unk>\ncat\na\n")  # as LRCN writes them, without the end
-    write_caption_streams(CaptionSpec(captions, classes=tmp_path / "words.txt", streams=3, steps=3), tmp_path / "h5")
+    spec = parse_source(f"captions:{captions}?classes={tmp_path}/words.txt&streams=3&steps=3")
+    write_caption_streams(spec, tmp_path / "h5")
     assert rows(tmp_path / "h5")[1].T.tolist() == [[3, 1, 0], [3, 1, 1], [3, 2, 0]]
 
 
 def test_missing_images_are_an_error_or_left_out(captions: Path, tmp_path: Path) -> None:
     (tmp_path / "b c.png").unlink()
-    spec = CaptionSpec(captions, tmp_path, streams=1)
+    spec = parse_source(f"captions:{captions}?images={tmp_path}&streams=1")
     with pytest.raises(DataError, match=r"b c.png: isn't there; put it there, or leave such images out by --skip-bad"):
         write_caption_streams(spec, tmp_path / "h5")
     assert not (tmp_path / "h5").exists()
@@ -86,6 +88,6 @@ def test_missing_images_are_an_error_or_left_out(captions: Path, tmp_path: Path)
     ("options", "message"),
     [("streams=0", "streams is '0'; it must be"), ("steps=x", "steps is 'x'"), ("min=3", "has no option 'min'")],
 )
-def test_wrong_options_are_said(options: str, message: str) -> None:
+def test_wrong_options_are_said(tmp_path: Path, options: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        CaptionSpec.of(f"captions:a.json?{options}")
+        write_caption_streams(parse_source(f"captions:a.json?{options}"), tmp_path / "h5")

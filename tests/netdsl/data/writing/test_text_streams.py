@@ -10,14 +10,15 @@ import pytest
 from netdsl.data.sources.alphabet import Alphabet
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.hdf5 import Hdf5Source
-from netdsl.data.writing.text_streams import TextReport, TextSpec, write_text_streams
+from netdsl.data.sources.open_source import parse_source
+from netdsl.data.writing.streams import TextReport, write_text_streams
 from netdsl.errors import DataError
 
 
 def test_streams_are_parts_of_the_text_and_targets_what_follows(tmp_path: Path) -> None:
     text, streams = "the owl sees a mouse.\r\n", 3
     (tmp_path / "a.txt").write_bytes(text.encode())
-    report = write_text_streams(TextSpec.of(f"text:{tmp_path / 'a.txt'}?streams={streams}"), tmp_path / "out")
+    report = write_text_streams(parse_source(f"text:{tmp_path / 'a.txt'}?streams={streams}"), tmp_path / "out")
     assert report == TextReport(steps=7, streams=streams, characters=14, left_out=1)
     source = Hdf5Source(tmp_path / "out/list.txt", ["data", "target", "cont"])
     data, target, cont = source.take(np.arange(len(source))) or ()
@@ -33,11 +34,11 @@ def test_another_text_may_have_the_same_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("abc")
     (tmp_path / "b.txt").write_text("cab")
     (tmp_path / "c.txt").write_text("cabd")
-    write_text_streams(TextSpec(tmp_path / "a.txt"), tmp_path / "a")
-    write_text_streams(TextSpec.of(f"text:{tmp_path}/b.txt?classes={tmp_path}/a/labels.txt"), tmp_path / "b")
+    write_text_streams(parse_source(f"text:{tmp_path}/a.txt"), tmp_path / "a")
+    write_text_streams(parse_source(f"text:{tmp_path}/b.txt?classes={tmp_path}/a/labels.txt"), tmp_path / "b")
     assert [int(row[0][0]) for row in map(Hdf5Source(tmp_path / "b/list.txt", ["data"]).fetch, range(2))] == [2, 0]
     with pytest.raises(DataError, match=r"c.txt: the character 'd' isn't in the alphabet"):
-        write_text_streams(TextSpec(tmp_path / "c.txt", classes=tmp_path / "a/labels.txt"), tmp_path / "c")
+        write_text_streams(parse_source(f"text:{tmp_path}/c.txt?classes={tmp_path}/a/labels.txt"), tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
@@ -54,4 +55,4 @@ def test_another_text_may_have_the_same_numbers(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, content: bytes, options: str, message: str) -> None:
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(DataError, match=message):
-        write_text_streams(TextSpec.of(f"text:{tmp_path / 'a.txt'}{options}"), tmp_path / "out")
+        write_text_streams(parse_source(f"text:{tmp_path / 'a.txt'}{options}"), tmp_path / "out")

@@ -10,7 +10,7 @@ from netdsl.data.sources.annotations.annotated_image import Edges
 from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
 from netdsl.data.sources.annotations.drawn_pictures import COUNTS
 from netdsl.data.sources.annotations.masks import object_masks
-from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
 
@@ -56,9 +56,9 @@ def test_some_objects_are_difficult_or_truncated() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("objects:val", "there are objects:train, objects:test"),
+        ("objects:val", "there are objects, objects:train, objects:test"),
         ("objects:train?side=8", "sides of 32 to 1,024 pixels, not 8"),
-        ("objects:train?side=big", "side=big: must be a whole number"),
+        ("objects:train?side=big", "side is 'big'; it must be a whole number from 0"),
         ("objects:train?count=0", "at least 1"),
         ("objects:train?kinds=circle,cube", "no shape 'cube'"),
         ("objects:train?size=3", "no option 'size'; the form is objects:"),

@@ -9,7 +9,7 @@ import pytest
 from netdsl.data.sources.annotations.drawn_people import DrawnPeople
 from netdsl.data.sources.annotations.drawn_pictures import COUNTS
 from netdsl.data.sources.annotations.masks import object_masks
-from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.errors import DataError
@@ -43,7 +43,7 @@ def test_seen_joints_are_on_a_persons_pixels_and_hidden_ones_are_not() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(DataError, match="there are people:train, people:test"):
+    with pytest.raises(DataError, match="there are people, people:train, people:test"):
         open_annotated_set("people:val")
     with pytest.raises(DataError, match="people: pictures have sides of 32 to 1,024 pixels, not 8"):
         open_annotated_set("people:train?side=8")

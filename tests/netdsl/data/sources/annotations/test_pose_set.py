@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netdsl.data.sources.annotations.open_annotated import (
-    names_annotated_files,
-    names_annotated_set,
-    open_annotated_set,
-)
 from netdsl.data.sources.annotations.pose_set import PoseSet
+from netdsl.data.sources.open_source import open_annotated_set, parse_source
+from netdsl.data.sources.source_name import Content
 from netdsl.data.writing.databases import lmdb_writer, write_records
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.pose_records import pose_record
@@ -29,11 +26,13 @@ def write(path: Path, masks: int = 2) -> Path:
 
 def test_a_database_is_known_by_its_first_record(tmp_path: Path) -> None:
     path = write(tmp_path / "poses")
-    assert names_annotated_set(str(path)) and names_annotated_set(f"poses:{path}")
-    assert not names_annotated_files(str(path))  # a net's own layer reads it
+    known, said = parse_source(str(path)), parse_source(f"poses:{path}")
+    assert known == said and known.content is Content.MARKED_IMAGES
+    assert known.form.is_database  # a net's own layer reads it
+    assert parse_source(str(path), Content.ITEMS).kind == "lmdb"
     with lmdb_writer(tmp_path / "plain") as put:
         put(Example(0, "", (np.zeros((6, 20, 30), np.uint8), np.array(3))))
-    assert not names_annotated_set(str(tmp_path / "plain"))
+    assert parse_source(str(tmp_path / "plain")).content is Content.ITEMS
 
 
 def test_people_have_cocos_numbers_and_the_mask_is_a_crowd(tmp_path: Path) -> None:

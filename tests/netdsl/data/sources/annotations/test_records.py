@@ -10,8 +10,9 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import Edges, MarkedObject
-from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
 from netdsl.data.sources.annotations.records import AnnotatedRecords
+from netdsl.data.sources.open_source import find_source, open_annotated_set
+from netdsl.data.sources.source_name import Content
 from netdsl.data.writing.databases import lmdb_records, lmdb_writer
 from netdsl.data.writing.example import Example
 from netdsl.errors import DataError
@@ -72,4 +73,5 @@ def test_databases_of_other_records_are_no_such_sets(tmp_path: Path) -> None:
     write(tmp_path / "unmarked", (b"0", unmarked))
     write(tmp_path / "marked", (b"0", record(1)))
     for name, expected in (("plain", False), ("unmarked", False), ("marked", True), ("nothing", False)):
-        assert [names_annotated_set(f"{kind}{tmp_path / name}") for kind in ("", "lmdb:")] == [expected] * 2
+        sources = [find_source(f"{kind}{tmp_path / name}") for kind in ("", "lmdb:")]
+        assert [bool(source) and source.content is Content.MARKED_IMAGES for source in sources] == [expected] * 2

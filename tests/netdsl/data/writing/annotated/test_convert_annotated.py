@@ -16,9 +16,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Edges, Joint, MarkedObject
 from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
-from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
 from netdsl.data.sources.class_names import read_class_names
+from netdsl.data.sources.open_source import open_annotated_set, parse_source
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.data.writing.annotated.convert_annotated import (
     AnnotatedConversion,
@@ -145,7 +146,7 @@ def test_pascal_voc_comes_back_from_a_database(database: str) -> None:
     convert_annotated(made, "voc:first?set=train")
     first = open_annotated_set("voc:first?set=train")
     convert_annotated(first, f"{database}:middle")
-    assert names_annotated_set("middle")
+    assert parse_source("middle").content is Content.MARKED_IMAGES
     middle = open_annotated_set("middle", first_pixel=first_pixel_of("voc:second"))
     convert_annotated(middle, "voc:second")
     second = open_annotated_set("second")
