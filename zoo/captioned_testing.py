@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from netdsl.data.sources.annotations.coco_captions import CaptionedImage
+from netdsl.data.sources.annotations.coco import CaptionedImage
 from netdsl.data.sources.source_name import SourceName
 from netdsl.data.sources.vocabulary import words_of
 from netdsl.errors import DataError

@@ -12,10 +12,10 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
-from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content, SourceName
+from netdsl.data.sources.tables import class_names_of_table
 from netdsl.errors import DataError, NetError, WeightsError
 from netdsl.model import Model, copy_model, match_names, open_model
 from netdsl.net.build import Built

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake, Reading
-from netdsl.data.sources.annotations.pose_set import POSES
-from netdsl.data.sources.pose_datum import PoseDatumSource
+from netdsl.data.sources.poses import POSES, PoseDatumSource
 from netdsl.data.transforms.pose_skeleton import COCO, MPI, MPI_MIDDLES, MPI_SINGLE, Skeleton, plain_skeleton
 from netdsl.data.transforms.pose_transform import CentredPoseTransform, LimbPoseTransform
 from netdsl.data.transforms.pose_views import PoseSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.lane_datum import MOST_LANES, MOST_POINTS, LaneDatumSource
+from netdsl.data.sources.datum import MOST_LANES, MOST_POINTS, LaneDatumSource
 from netdsl.data.transforms.box_sampling import Jitter
 from netdsl.data.transforms.lane_transform import LaneTransform
 from netdsl.data.types import Array, Random

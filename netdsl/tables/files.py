@@ -7,10 +7,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from netdsl.data.sources.columns import files_of
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content
+from netdsl.data.sources.tables import files_of
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
 

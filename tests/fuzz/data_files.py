@@ -20,20 +20,20 @@ import pyarrow.parquet as pq
 import scipy.io
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotations.coco_captions import read_captions
-from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.coco import read_captions
+from netdsl.data.sources.annotations.drawn import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
+from netdsl.data.sources.datum import LaneDatumSource
 from netdsl.data.sources.joint_list import ClusteredJoints
-from netdsl.data.sources.lane_datum import LaneDatumSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import open_annotated_set, open_source
 from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
-from netdsl.data.sources.pose_datum import PoseDatumSource
+from netdsl.data.sources.poses import PoseDatumSource
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
-from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.sources.video import VideoList, VideoSegmentSource
 from netdsl.data.sources.vocabulary import words_of
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv

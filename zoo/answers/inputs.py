@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
-from netdsl.data.sources.file_errors import file_errors
-from netdsl.data.sources.folder import is_image_file
-from netdsl.data.sources.listing import read_bytes
+from netdsl.data.sources.files import file_errors, read_bytes
+from netdsl.data.sources.images import is_image_file
 from netdsl.data.sources.open_source import find_source, has_kind_prefix
 from netdsl.data.sources.source import NamedItems, Source
 from netdsl.data.sources.source_name import Content

@@ -13,8 +13,8 @@ from zoo.cli.output import complain, counted, print_json
 from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from netdsl.data.sources.annotations.set_summary import AnnotatedSummary
     from netdsl.data.sources.source_name import SourceName
+    from netdsl.data.sources.summary import AnnotatedSummary
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
 
 _SHOWN = 3  # sizes of images
@@ -43,7 +43,7 @@ def convert_set(source: SourceName, target: str, settings: AnnotatedConversion, 
 
 def convert_people(source: SourceName, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
     """Write the people of a set as records of poses, and print what was written."""
-    from netdsl.data.sources.annotations.pose_set import POSES
+    from netdsl.data.sources.poses import POSES
     from netdsl.data.writing.annotated.pose_database import PeopleOfSet, write_poses
 
     data, path = source.open_marked(), Path(target.removeprefix(f"{POSES}:"))
@@ -65,7 +65,7 @@ def convert_people(source: SourceName, target: str, seed: int | None, *, skip_ba
 def show_set(source: SourceName, shown_as: str, sheet: str | None, count: int | None, as_json: bool) -> None:
     """Print the summary of a set, and draw a contact sheet of some images."""
     from caffe_proto.storage import write_pieces
-    from netdsl.data.sources.annotations.set_summary import summarise_set
+    from netdsl.data.sources.summary import summarise_set
 
     data = source.open_marked()
     with progress_bar(len(data), "reading") as advance:

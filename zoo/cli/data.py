@@ -107,8 +107,8 @@ def convert_command(
     folder as LRCN has it: list.txt for HDF5Data with the tops cont_sentence, input_sentence and target_sentence,
     images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
     """
-    from netdsl.data.sources.annotations.pose_set import POSES
     from netdsl.data.sources.open_source import parse_source
+    from netdsl.data.sources.poses import POSES
     from netdsl.data.sources.source_name import Content
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.convert import Conversion

@@ -10,7 +10,7 @@ import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.class_names import class_names_in, read_class_names
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
 from netdsl.errors import DataError

@@ -9,8 +9,7 @@ from typing import Protocol, runtime_checkable
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import from_text
-from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
 from netdsl.errors import DataError
 
 LABELS = "labels.txt"  # a name on each line, of class 0 first

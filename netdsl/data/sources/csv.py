@@ -11,8 +11,7 @@ import numpy as np
 
 from caffe_proto.errors import few
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.listing import short_lines
+from netdsl.data.sources.files import file_errors, regular_file, short_lines
 from netdsl.errors import DataError
 
 _LABEL = "label"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import listed_lines, numbered_lines, read_bytes
+from netdsl.data.sources.files import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.transforms.mean import Pixels

@@ -13,7 +13,7 @@ import numpy as np
 from caffe_proto.storage import MAX_DEFLATION
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.class_names import class_names_in
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
 from netdsl.errors import DataError

@@ -9,27 +9,21 @@ from typing import TYPE_CHECKING
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
 from netdsl.data.sources.annotations.class_list import read_class_list
-from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
-from netdsl.data.sources.annotations.drawn_people import DrawnPeople
-from netdsl.data.sources.annotations.drawn_pictures import DrawnPictures
+from netdsl.data.sources.annotations.drawn import DrawnObjects, DrawnPeople, DrawnPictures
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
-from netdsl.data.sources.annotations.pose_set import JOINTS, POSES, PoseSet, has_poses
 from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
-from netdsl.data.sources.arrow_file import ArrowSource
 from netdsl.data.sources.cifar import HUNDRED, TEN, Cifar10Source, Cifar100Source
 from netdsl.data.sources.csv import CsvSource
 from netdsl.data.sources.digits import DigitsSource
-from netdsl.data.sources.file_errors import file_errors
-from netdsl.data.sources.folder import FolderSource, class_folders
+from netdsl.data.sources.files import file_errors, read_text
 from netdsl.data.sources.hdf5 import Hdf5Source
-from netdsl.data.sources.images import ImageSource
+from netdsl.data.sources.images import FolderSource, ImageSource, class_folders
 from netdsl.data.sources.leveldb import LevelDbSource
-from netdsl.data.sources.listing import read_text
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.mnist import MnistSource, split_of
 from netdsl.data.sources.netcdf import NetcdfSource
-from netdsl.data.sources.parquet import ParquetSource
+from netdsl.data.sources.poses import JOINTS, POSES, PoseSet, has_poses
 from netdsl.data.sources.shapes import CLASSES, ShapesSource
 from netdsl.data.sources.source import DataSplit, Source
 from netdsl.data.sources.source_name import (
@@ -41,13 +35,14 @@ from netdsl.data.sources.source_name import (
     names_that_give,
     register_source,
 )
+from netdsl.data.sources.tables import ArrowSource, ParquetSource
 from netdsl.data.sources.video import VIDEO_ENDINGS, VideoSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
 
 if TYPE_CHECKING:
-    from netdsl.data.sources.annotations.coco_captions import CaptionedImage  # nets are built without msgspec
+    from netdsl.data.sources.annotations.coco import CaptionedImage
 
 _FIRST_PIXEL = "first_pixel"
 _LONGEST_TEXT = 1 << 26  # characters; in HDF5 each takes twelve bytes
@@ -192,13 +187,13 @@ def _voc(spec: SourceSpec) -> AnnotatedSet:
 
 
 def _coco(spec: SourceSpec) -> AnnotatedSet:
-    from netdsl.data.sources.annotations.coco import CocoInstances  # nets are built without msgspec
+    from netdsl.data.sources.annotations.coco import CocoInstances
 
     return CocoInstances(spec.path, images=spec.options.get("images"), classes=spec.class_names)
 
 
 def _captions(spec: SourceSpec) -> list[CaptionedImage]:
-    from netdsl.data.sources.annotations.coco_captions import read_captions
+    from netdsl.data.sources.annotations.coco import read_captions
 
     return read_captions(Path(spec.path), Path(spec.options["images"]) if "images" in spec.options else None)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import listed_lines, read_bytes
+from netdsl.data.sources.files import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.crop_choice import refuse_for

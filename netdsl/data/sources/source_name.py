@@ -19,7 +19,7 @@ from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
 
 if TYPE_CHECKING:
-    from netdsl.data.sources.annotations.coco_captions import CaptionedImage  # nets are built without msgspec
+    from netdsl.data.sources.annotations.coco import CaptionedImage
 
 _SPLITS = {split.value: split for split in DataSplit}
 _PART, _ITEMS, _CLASSES = "part", "items", "classes"  # options with one meaning for all kinds

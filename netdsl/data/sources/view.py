@@ -10,7 +10,7 @@ import numpy as np
 
 from caffe_proto.storage import write_pieces
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.files import numbered_lines
 from netdsl.data.sources.source import (
     DataSplit,
     Indices,

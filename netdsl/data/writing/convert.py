@@ -10,10 +10,10 @@ from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.columns import Cells
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.images import ImageFile
 from netdsl.data.sources.source import NamedItems, Source
+from netdsl.data.sources.tables import Cells
 from netdsl.data.transforms.channels import without_color
 from netdsl.data.transforms.decode import resize
 from netdsl.data.types import Array

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.pose_datum import COUNTS, NUMBERS, OTHERS, PLACE, SCALE, SIZE, first_joint_row
+from netdsl.data.sources.poses import COUNTS, NUMBERS, OTHERS, PLACE, SCALE, SIZE, first_joint_row
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.types import Array
 from netdsl.data.writing.sample_files import as_pixels

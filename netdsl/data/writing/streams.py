@@ -20,7 +20,7 @@ from netdsl.data.writing.target import new_path
 from netdsl.errors import DataError
 
 if TYPE_CHECKING:
-    from netdsl.data.sources.annotations.coco_captions import CaptionedImage
+    from netdsl.data.sources.annotations.coco import CaptionedImage
 
 _LIST, _IMAGES, _TEXT_ROWS, _CAPTION_ROWS = "list.txt", "images.txt", "text.h5", "captions.h5"
 _MOST = 1 << 13  # streams, or steps, or times that a word is there

@@ -10,8 +10,14 @@ import msgspec
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, MarkedObject, Outline
 from netdsl.data.sources.annotations.class_list import ClassList, class_list
-from netdsl.data.sources.annotations.json_file import read_json
-from netdsl.data.sources.annotations.set_files import bounds, checked_edges, checked_size, image_size, path_inside
+from netdsl.data.sources.annotations.set_files import (
+    bounds,
+    checked_edges,
+    checked_size,
+    image_size,
+    path_inside,
+    read_json,
+)
 from netdsl.errors import DataError
 
 _LARGEST = 1 << 28  # bytes of a file, which may hold its image as text

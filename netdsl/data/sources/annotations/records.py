@@ -10,14 +10,12 @@ from warnings import catch_warnings
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotated_datum import AnnotatedDatumSource, box_rows
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
 from netdsl.data.sources.annotations.class_list import BACKGROUND, class_list
 from netdsl.data.sources.annotations.set_files import checked_edges, encoded_size
-from netdsl.data.sources.datum import DatumRecord, DatumSource, raw_image
+from netdsl.data.sources.datum import AnnotatedDatumSource, DatumRecord, DatumSource, box_rows, raw_image
 from netdsl.data.sources.leveldb import LevelDbSource
-from netdsl.data.sources.lmdb import LmdbSource
-from netdsl.data.sources.lmdb_file import LMDB_FILE
+from netdsl.data.sources.lmdb import LMDB_FILE, LmdbSource
 from netdsl.data.transforms.decode import opencv
 from netdsl.errors import DataError
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, RunLengths
 from netdsl.data.sources.annotations.masks import Mask, PixelMap, class_map, object_map, object_masks
-from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.transforms.decode import Color, Interpolation, decode, resize
 from netdsl.data.types import Array
 from netdsl.errors import DataError

@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from netdsl.data.sources.annotations.annotated_image import MarkedObject, Outline
+from netdsl.data.sources.annotations.annotated_image import MarkedObject, Outline, RunLengths
 from netdsl.data.sources.annotations.coco import MARKS
-from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
 from netdsl.data.writing.target import new_path
 

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject, SetImages
-from netdsl.data.sources.annotations.pose_set import POSES
 from netdsl.data.sources.class_names import classes_of
+from netdsl.data.sources.poses import POSES
 from netdsl.data.transforms.decode import Color, rescale, resize
 from netdsl.data.types import Array
 from netdsl.data.writing.annotated.annotated_database import annotated_database

@@ -12,7 +12,7 @@ import numpy as np
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
 from netdsl.data.sources.annotations.masks import object_masks, pixels_inside
-from netdsl.data.sources.pose_datum import checked_people
+from netdsl.data.sources.poses import checked_people
 from netdsl.data.transforms.decode import Color
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.pose_skeleton import Visibility

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotated_datum import AnnotatedDatumSource
+from netdsl.data.sources.datum import AnnotatedDatumSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError

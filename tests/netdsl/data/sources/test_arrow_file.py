@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from netdsl.data.sources.arrow_file import ArrowSource
+from netdsl.data.sources.tables import ArrowSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 from netdsl.tables.files import TableFiles, TableFormat

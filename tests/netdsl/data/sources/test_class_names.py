@@ -17,7 +17,7 @@ from netdsl.data.sources.class_names import (
     write_class_names,
 )
 from netdsl.data.sources.digits import DigitsSource
-from netdsl.data.sources.folder import FolderSource
+from netdsl.data.sources.images import FolderSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.errors import DataError
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from netdsl.data.sources.folder import FolderSource
+from netdsl.data.sources.images import FolderSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError, DataWarning
 

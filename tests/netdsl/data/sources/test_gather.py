@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netdsl.data.sources.gather import gather_rows
+from netdsl.data.sources.arrays import gather_rows
 
 PARTS = [(np.arange(4) + 10, np.arange(8).reshape(4, 2)), (), (np.arange(3) + 20, np.arange(6).reshape(3, 2) + 10)]
 ENDS = np.array([4, 4, 7])

@@ -10,7 +10,7 @@ from random import Random
 import lmdb
 import pytest
 
-from netdsl.data.sources.lmdb_file import LMDB_FILE, LmdbFile
+from netdsl.data.sources.lmdb import LMDB_FILE, LmdbFile
 from netdsl.errors import DataError, DataWarning
 
 PAGE = 4096

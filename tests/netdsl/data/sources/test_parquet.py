@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from netdsl.data.sources.parquet import ParquetSource
+from netdsl.data.sources.tables import ParquetSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
@@ -84,7 +84,7 @@ def test_a_folder_is_all_its_files_by_name(tmp_path: Path) -> None:
 
 
 def test_no_more_is_kept_than_a_limit_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netdsl.data.sources.parquet._KEPT", 3 * PIXELS[0].nbytes)
+    monkeypatch.setattr("netdsl.data.sources.tables._KEPT", 3 * PIXELS[0].nbytes)
     source = ParquetSource(write(tmp_path / "t.parquet", "tensor", group=1))
     for index in range(7):
         source.fetch(index)

@@ -16,7 +16,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.folder import FolderSource
+from netdsl.data.sources.images import FolderSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netdsl.data.sources.annotations.annotated_image import Edges
+from netdsl.data.sources.annotations.annotated_image import Edges, RunLengths
 from netdsl.data.sources.annotations.coco import CocoInstances
-from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.errors import DataError
 

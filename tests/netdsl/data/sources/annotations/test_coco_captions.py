@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from netdsl.data.sources.annotations.coco_captions import CaptionedImage, read_captions
+from netdsl.data.sources.annotations.coco import CaptionedImage, read_captions
 from netdsl.errors import DataError
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.annotations.annotated_image import Edges
-from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
-from netdsl.data.sources.annotations.drawn_pictures import COUNTS
+from netdsl.data.sources.annotations.drawn import COUNTS, DrawnObjects
 from netdsl.data.sources.annotations.masks import object_masks
 from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.sources.source import DataSplit

@@ -6,8 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from netdsl.data.sources.annotations.drawn_people import DrawnPeople
-from netdsl.data.sources.annotations.drawn_pictures import COUNTS
+from netdsl.data.sources.annotations.drawn import COUNTS, DrawnPeople
 from netdsl.data.sources.annotations.masks import object_masks
 from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.sources.source import DataSplit

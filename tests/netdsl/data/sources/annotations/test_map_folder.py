@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.drawn import DrawnObjects
 from netdsl.data.sources.annotations.map_folder import MapFolder
 from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.voc import VocFolder

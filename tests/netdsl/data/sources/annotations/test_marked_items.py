@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from netdsl.data.sources.annotated_datum import AnnotatedDatumSource
 from netdsl.data.sources.annotations.marked_items import MarkedItems
 from netdsl.data.sources.annotations.masks import class_map
+from netdsl.data.sources.datum import AnnotatedDatumSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.transforms.decode import Color

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netdsl.data.sources.annotations.pose_set import PoseSet
 from netdsl.data.sources.open_source import open_annotated_set, parse_source
+from netdsl.data.sources.poses import PoseSet
 from netdsl.data.sources.source_name import Content
 from netdsl.data.writing.databases import lmdb_writer, write_records
 from netdsl.data.writing.example import Example

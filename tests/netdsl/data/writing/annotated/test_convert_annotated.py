@@ -14,7 +14,7 @@ from PIL import Image
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Edges, Joint, MarkedObject
-from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.drawn import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.open_source import open_annotated_set, parse_source

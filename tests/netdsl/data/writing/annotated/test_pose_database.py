@@ -14,8 +14,8 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, Joint, MarkedObject
-from netdsl.data.sources.annotations.drawn_people import DrawnPeople
-from netdsl.data.sources.annotations.pose_set import PoseSet
+from netdsl.data.sources.annotations.drawn import DrawnPeople
+from netdsl.data.sources.poses import PoseSet
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.transforms.pose_skeleton import COCO, Visibility
 from netdsl.data.writing.annotated.pose_database import PeopleOfSet, PoseReport, write_poses

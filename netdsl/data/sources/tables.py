@@ -1,24 +1,26 @@
-"""Tables of Arrow's columns, whose rows lie in parts that follow each other."""
+"""Tables of Parquet and of Arrow as sources: rows with a value in each of the named columns."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netdsl.data.sources.arrays import as_top
+from netdsl.data.sources.arrays import as_top, gather_rows
 from netdsl.data.sources.class_names import class_names_in
-from netdsl.data.sources.gather import gather_rows
+from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
 from netdsl.errors import DataError
+from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
 from netdsl.tables.binding import BlobColumn
 from netdsl.tables.class_labels import class_names_of
 from netdsl.tables.column_readers import reader_of
@@ -148,3 +150,127 @@ def check_schema(path: Path, schema: Any, names: Sequence[str]) -> None:
             usable = ", ".join(field.name for field in schema if reader_of(field.type, None) is not None) or "none"
             what = f"column '{name}' is of type {kind}, {NOT_AN_ARRAY}"
             raise DataError(f"{path}: {what}; choose columns out of {usable}")
+
+
+_KEPT = 1 << 28  # bytes of groups that are kept, so that items out of order don't read one each time
+
+
+class ParquetSource(ColumnSource):
+    """The rows of a file, or of all files in a folder by name, with columns as `ColumnValues` has them."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        columns: Sequence[str] = (),
+        color: Color = Color.COLOR,
+        blobs: Sequence[BlobColumn] = (),
+    ) -> None:
+        self._path = Path(path)
+        self._files = files_of(self._path, ".parquet")
+        self._heads = [_head(file) for file in self._files]
+        schemas = [_schema(file, head) for file, head in zip(self._files, self._heads, strict=True)]
+        names = list(columns) or schemas[0].names
+        for file, schema in zip(self._files, schemas, strict=True):
+            check_schema(file, schema, names)
+        self._groups = [(file, group) for file, head in enumerate(self._heads) for group in range(head.num_row_groups)]
+        parts = [(self._files[file], self._heads[file].row_group(group).num_rows) for file, group in self._groups]
+        super().__init__(names, parts, color, blobs)
+        self._kept: OrderedDict[int, tuple[int, list[ColumnValues]]] = OrderedDict()
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the table or its folder has them."""
+        schema = _schema(self._files[0], self._heads[0])
+        return class_names_of_table(self._path, schema, [blob.column for blob in self._blobs])
+
+    def columns(self, part: int) -> list[ColumnValues]:
+        """The values of a group, which are kept for a while."""
+        if part not in self._kept:
+            file, group = self._groups[part]
+            with file_errors(self._files[file], *arrow_errors()):
+                table = self._read(file, group)
+                columns = [table.column(blob.column).combine_chunks() for blob in self._blobs]
+                self._kept[part] = table.nbytes, self._values(part, columns)
+            while len(self._kept) > 1 and sum(size for size, _ in self._kept.values()) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(part)
+        return self._kept[part][1]
+
+    def _read(self, file: int, group: int) -> Any:
+        """A group's rows, with those columns only that are asked for."""
+        with open_parquet(self._files[file], self._heads[file]) as opened:
+            return check_rows(opened.read_row_group(group, columns=[blob.column for blob in self._blobs]))
+
+    def with_column(self, name: str) -> ParquetSource:
+        """The same rows with one column only."""
+        return ParquetSource(self._path, columns=[name])
+
+    def close(self) -> None:
+        """Let go of what is kept; files are only open while a group is read."""
+        self._kept.clear()
+
+
+def _head(path: Path) -> Any:
+    with file_errors(path, *arrow_errors()):
+        return arrow().parquet.read_metadata(regular_file(path))
+
+
+def _schema(path: Path, head: Any) -> Any:
+    with file_errors(path, *arrow_errors()):
+        return head.schema.to_arrow_schema()
+
+
+class ArrowSource(ColumnSource):
+    """The rows of a file, or of all files in a folder by name, with columns as `ColumnValues` has them.
+
+    Files are mapped into memory. Their format is Arrow's for files, not for streams; one that is compressed is kept in
+    memory instead.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        columns: Sequence[str] = (),
+        color: Color = Color.COLOR,
+        blobs: Sequence[BlobColumn] = (),
+    ) -> None:
+        self._names: tuple[str, ...] = tuple(columns)
+        self._path = Path(path)
+        files = files_of(self._path, ".arrow")
+        self._parts = [(file, batch) for file in files for batch in self._batches(file)]
+        super().__init__(self._names, [(file, batch.num_rows) for file, batch in self._parts], color, blobs)
+        self._columns: dict[int, list[ColumnValues]] = {}
+
+    def _batches(self, path: Path) -> list[Any]:
+        """What a file has, which may be nothing."""
+        with file_errors(path, *arrow_errors()), arrow().memory_map(str(regular_file(path))) as file:
+            opened = arrow().ipc.open_file(file)
+            self._names = self._names or tuple(opened.schema.names)
+            check_schema(path, opened.schema, self._names)
+            return [opened.get_batch(index) for index in range(opened.num_record_batches)]
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the table or its folder has them."""
+        schema = self._parts[0][1].schema
+        return class_names_of_table(self._path, schema, [blob.column for blob in self._blobs])
+
+    def columns(self, part: int) -> list[ColumnValues]:
+        """Views on the file, whose rows are checked when they are first read."""
+        if part not in self._columns:
+            path, batch = self._parts[part]
+            with file_errors(path, *arrow_errors()):
+                rows = check_rows(batch.select([blob.column for blob in self._blobs]))
+                self._columns[part] = self._values(part, rows.columns)
+        return self._columns[part]
+
+    def with_column(self, name: str) -> ArrowSource:
+        """The same rows with one column only."""
+        return ArrowSource(self._path, columns=[name])
+
+    def close(self) -> None:
+        """Let go of the files, which close with the last view on them."""
+        self._columns.clear()
+        self._parts.clear()
