@@ -15,7 +15,7 @@ from torch import Tensor
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
-from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 from netdsl.layer.target_units import TargetUnits

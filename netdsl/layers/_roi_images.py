@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges
-from netdsl.data.transforms.short_side import COLOUR_MEANS, LONGEST
+from netdsl.data.transforms.resizing import COLOUR_MEANS, LONGEST
 from netdsl.layer.target_units import TargetUnits
 from netdsl.layers._boxes import areas, overlaps
 from netdsl.layers._region_targets import Numbers, RegionSettings, box_classes

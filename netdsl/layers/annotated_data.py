@@ -14,14 +14,11 @@ from netdsl.data.sources.class_names import class_groups, read_class_names
 from netdsl.data.sources.datum import AnnotatedDatumSource, DatumSource
 from netdsl.data.sources.open_source import find_source, has_kind_prefix
 from netdsl.data.sources.source_name import Content
-from netdsl.data.transforms.annotated_transform import AnnotatedTransform
-from netdsl.data.transforms.box_sampling import BatchSamplers, Jitter, WindowDraw
-from netdsl.data.transforms.box_tops import batch_rows, centred_rows
-from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.annotated_transform import AnnotatedTransform, ClassMaps
+from netdsl.data.transforms.boxes import BatchSamplers, Jitter, WindowDraw, batch_rows, centred_rows
 from netdsl.data.types import Array, Random
-from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
 from netdsl.data.writing.databases import write_records
-from netdsl.data.writing.sample_files import write_mean_file
+from netdsl.data.writing.sample_files import annotated_samples, write_class_groups, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles

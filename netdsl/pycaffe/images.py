@@ -13,7 +13,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.extras import import_extra
 from netdsl.data.sources.files import regular_file
 from netdsl.data.transforms.decode import image_limit
-from netdsl.data.transforms.sampling import Grid, resample
+from netdsl.data.transforms.resizing import Grid, resample
 from netdsl.errors import NetError
 
 Array = NDArray[Any]

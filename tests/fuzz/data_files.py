@@ -39,21 +39,19 @@ from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.heatmap_transform import HeatmapTransform
 from netdsl.data.transforms.mean import Mean
-from netdsl.data.transforms.paired_transform import PairedTransform
 from netdsl.data.transforms.pose_skeleton import COCO
 from netdsl.data.transforms.pose_transform import LimbPoseTransform
+from netdsl.data.transforms.transform import PairedTransform
 from netdsl.data.writing.annotated.convert_annotated import convert_annotated
-from netdsl.data.writing.annotated_samples import lane_samples
+from netdsl.data.writing.annotated.pose_database import pose_samples
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
-from netdsl.data.writing.pose_records import pose_samples
-from netdsl.data.writing.sample_files import write_images, write_list
-from netdsl.data.writing.sample_videos import write_stacks, write_video
+from netdsl.data.writing.sample_files import lane_samples, write_images, write_list, write_stacks, write_video
 from netdsl.errors import DataError
+from netdsl.tables.arrow import with_class_names
 from netdsl.tables.binding import BlobColumn, arrays_of
-from netdsl.tables.class_labels import with_class_names
 from netdsl.tables.columns import RowRange
 from netdsl.tables.files import TableFiles, TableFormat
 

@@ -17,10 +17,9 @@ from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.sample_inputs import input_kinds, is_image
 from netdsl.data.sources.class_names import class_names_of_model, read_class_names
 from netdsl.data.sources.vocabulary import Vocabulary
-from netdsl.data.transforms.channels import GRAY
-from netdsl.data.transforms.decode import decode
+from netdsl.data.transforms.decode import GRAY, decode
 from netdsl.data.transforms.image_settings import settings_in_tests
-from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.resizing import ShortSide
 from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.deploy.joined_captioner import join_captioner

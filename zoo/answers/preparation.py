@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.channels import in_color
-from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.decode import Color, in_color
 from netdsl.data.transforms.image_settings import crop_of, describe, resize_of
-from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 from zoo.answers.placement import ImageSize, Numbers, Placement

@@ -71,7 +71,7 @@ def show_set(source: SourceName, shown_as: str, sheet: str | None, count: int | 
     with progress_bar(len(data), "reading") as advance:
         summary = summarise_set(data, done=advance)
     if sheet:
-        from netdsl.data.writing.annotated.annotated_sheet import annotated_sheet
+        from netdsl.data.writing.contact_sheet import annotated_sheet
 
         write_pieces(sheet, [annotated_sheet(data, count or _ON_SHEET)])
     if as_json:

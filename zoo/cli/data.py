@@ -112,7 +112,7 @@ def convert_command(
     from netdsl.data.sources.source_name import Content
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.convert import Conversion
-    from netdsl.data.writing.encode import ImageFormat
+    from netdsl.data.writing.image_files import ImageFormat
     from netdsl.errors import DataError
 
     name = parse_source(source)

@@ -28,7 +28,7 @@ class Cifar10Source(ArraySource):
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
         self._folder = Path(folder)
-        super().__init__(_parts(self._folder, TEN[split], labels=1))
+        super().__init__(_images_and_labels(self._folder, TEN[split], labels=1))
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ class Cifar100Source(ArraySource):
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
         self._folder = Path(folder)
-        super().__init__(_parts(self._folder, HUNDRED[split], labels=2))
+        super().__init__(_images_and_labels(self._folder, HUNDRED[split], labels=2))
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def _class_names(folder: Path, published: str) -> tuple[str, ...]:
     return read_class_names(path) if path.is_file() else class_names_in(folder)
 
 
-def _parts(folder: Path, names: Sequence[str], labels: int) -> list[tuple[Array, Array]]:
+def _images_and_labels(folder: Path, names: Sequence[str], labels: int) -> list[tuple[Array, Array]]:
     files = [_records(folder / name, labels + _PIXELS) for name in names]
     return [(records[:, labels:].reshape(-1, *_IMAGE), records[:, labels - 1]) for records in files]  # views
 

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.box_tops import COLUMNS
+from netdsl.data.transforms.boxes import COLUMNS
 from netdsl.data.transforms.decode import Color, decode, decode_pixels
 from netdsl.data.types import Array
 from netdsl.errors import DataError

@@ -19,7 +19,7 @@ class DigitsSource(ArraySource):
     """Images with values from 0 to 255 and their digits; without a split, all of them."""
 
     def __init__(self, split: DataSplit | None = None) -> None:
-        rows = np.loadtxt(_file(), delimiter=",")
+        rows = np.loadtxt(_digits_file(), delimiter=",")
         images, labels = rows[:, :64].reshape(-1, 8, 8), rows[:, 64].astype(np.int64)
         selected = np.ones(len(labels), bool) if split is None else _for_testing(labels) == (split is DataSplit.TEST)
         pixels = np.rint(images[selected] * (255 / 16)).astype(np.uint8)
@@ -34,7 +34,7 @@ def _for_testing(labels: Array) -> Array:
     return selected
 
 
-def _file() -> Path:
+def _digits_file() -> Path:
     """scikit-learn's file. It is read as it lies there, since importing the package takes seconds."""
     package = find_spec("sklearn")
     if package is None or package.origin is None:

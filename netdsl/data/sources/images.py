@@ -42,7 +42,7 @@ class ImageSource:
         self._size = (new_height, new_width)
         self._color = Color.COLOR if color else Color.GRAY
         self._folder, self._root_folder = Path(path).parent, root_folder
-        self._lines = [_split(path, number, line) for number, line in listed_lines(path)]
+        self._lines = [_path_and_label(path, number, line) for number, line in listed_lines(path)]
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -77,7 +77,7 @@ class ImageSource:
         """Do nothing, since no file stays open."""
 
 
-def _split(path: str | Path, number: int, line: str) -> tuple[str, int]:
+def _path_and_label(path: str | Path, number: int, line: str) -> tuple[str, int]:
     name, _, label = line.rpartition(" ")
     try:
         return name, int(label)

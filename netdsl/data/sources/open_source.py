@@ -228,10 +228,10 @@ def _count(spec: SourceSpec) -> int | None:
 
 
 def _looks_like_yolo(path: Path) -> bool:
-    from netdsl.data.sources.annotations.yolo import IMAGES, NAMES, SETTINGS
+    from netdsl.data.sources.annotations.yolo import IMAGE_FOLDER, NAMES, SETTINGS
 
     has_names = any((path / name).is_file() for name in (SETTINGS, *NAMES))
-    return has_names and ((path / IMAGES).is_dir() or any(path.glob(f"*/{IMAGES}")))
+    return has_names and ((path / IMAGE_FOLDER).is_dir() or any(path.glob(f"*/{IMAGE_FOLDER}")))
 
 
 def _has(path: Path, *patterns: str) -> bool:

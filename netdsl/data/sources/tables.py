@@ -20,9 +20,8 @@ from netdsl.data.sources.source import Indices, Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
+from netdsl.tables.arrow import arrow, arrow_errors, check_rows, class_names_of, open_parquet
 from netdsl.tables.binding import BlobColumn
-from netdsl.tables.class_labels import class_names_of
 from netdsl.tables.column_readers import reader_of
 from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types
 

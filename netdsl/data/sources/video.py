@@ -209,7 +209,7 @@ class VideoSegmentSource:
             raise DataError(f"num_segments is {videos.segments} and new_length {videos.length}; both must be 1 or more")
         self._videos, self._train, self._seed = videos, train, seed
         self._pattern = _pattern(videos)
-        self._lines = [_split(videos.path, number, line) for number, line in listed_lines(videos.path)]
+        self._lines = [_video_folder(videos.path, number, line) for number, line in listed_lines(videos.path)]
         self._order = Order((len(self._lines),), shuffle, seed)
 
     def __len__(self) -> int:
@@ -263,7 +263,7 @@ class VideoSegmentSource:
         """Do nothing, since no file stays open."""
 
 
-def _split(path: str | Path, number: int, line: str) -> VideoFolder:
+def _video_folder(path: str | Path, number: int, line: str) -> VideoFolder:
     try:
         folder, frames, label = line.rsplit(maxsplit=2)
         video = VideoFolder(folder, int(frames), int(label))

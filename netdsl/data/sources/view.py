@@ -22,8 +22,7 @@ from netdsl.data.sources.source import (
     StoredColors,
     WholeSource,
 )
-from netdsl.data.transforms.channels import in_color
-from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.decode import Color, in_color
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 

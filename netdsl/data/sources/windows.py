@@ -42,9 +42,11 @@ def read_windows(p: pb.WindowDataParameter) -> WindowFile:
             raise DataError(
                 f"{p.source}:{number}: '{line[:40]}' must be '# {len(paths)}', with which the next image begins"
             )
-        path, *_, count = _values(lines, 5, p.source, number)
-        rows = _rows(_values(lines, _number(count, p.source, number), p.source, number), p.source, number)
-        windows.append(_split(rows, len(paths), p, number))
+        path, *_, count = _next_lines(lines, 5, p.source, number)
+        rows = _window_rows(
+            _next_lines(lines, _window_count(count, p.source, number), p.source, number), p.source, number
+        )
+        windows.append(_objects_and_background(rows, len(paths), p, number))
         paths.append(p.root_folder + path.strip())
     objects, background = (np.concatenate(parts) for parts in zip(*windows, strict=True))
     if not len(objects) or not len(background):
@@ -55,20 +57,20 @@ def read_windows(p: pb.WindowDataParameter) -> WindowFile:
     return WindowFile(paths, objects, background)
 
 
-def _values(lines: Iterator[tuple[int, str]], count: int, path: str, number: int) -> list[str]:
+def _next_lines(lines: Iterator[tuple[int, str]], count: int, path: str, number: int) -> list[str]:
     values = [line for _, line in islice(lines, count)]
     if len(values) < count:
         raise DataError(f"{path}: ends within the image of line {number}; the file is truncated")
     return values
 
 
-def _number(text: str, path: str, number: int) -> int:
+def _window_count(text: str, path: str, number: int) -> int:
     if not text.strip().isdecimal():
         raise DataError(f"{path}: the image of line {number} has '{text[:40]}' windows, which is not a number")
     return int(text)
 
 
-def _rows(lines: list[str], path: str, number: int) -> WindowRows:
+def _window_rows(lines: list[str], path: str, number: int) -> WindowRows:
     try:
         return np.loadtxt(lines, ndmin=2, comments=None, usecols=range(_COLUMNS)) if lines else np.empty((0, _COLUMNS))
     except ValueError as problem:
@@ -77,7 +79,9 @@ def _rows(lines: list[str], path: str, number: int) -> WindowRows:
         ) from None
 
 
-def _split(rows: WindowRows, image: int, p: pb.WindowDataParameter, number: int) -> tuple[WindowRows, WindowRows]:
+def _objects_and_background(
+    rows: WindowRows, image: int, p: pb.WindowDataParameter, number: int
+) -> tuple[WindowRows, WindowRows]:
     """The windows of objects and of background. All windows of background have the label 0, whatever their class."""
     overlap = rows[:, 1].astype(np.float32)
     is_object = overlap >= np.float32(p.fg_threshold)
@@ -110,7 +114,7 @@ class WindowSource:
     """
 
     def __init__(self, p: pb.WindowDataParameter, transform: pb.TransformationParameter, *, seed: int = 0) -> None:
-        _check(p, transform)
+        _check_settings(p, transform)
         self._p, self._seed = p, seed
         self._mirror, self._size = transform.mirror, transform.crop_size
         self._objects = int(np.float32(p.batch_size) * np.float32(p.fg_fraction))
@@ -179,7 +183,7 @@ class WindowSource:
         self._cache = []
 
 
-def _check(p: pb.WindowDataParameter, transform: pb.TransformationParameter) -> None:
+def _check_settings(p: pb.WindowDataParameter, transform: pb.TransformationParameter) -> None:
     if not transform.crop_size:
         raise DataError("WindowData needs a crop_size in transform_param, which is the size of its windows")
     if transform.crop_size <= 2 * p.context_pad:

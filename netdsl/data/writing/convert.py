@@ -14,13 +14,11 @@ from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.images import ImageFile
 from netdsl.data.sources.source import NamedItems, Source
 from netdsl.data.sources.tables import Cells
-from netdsl.data.transforms.channels import without_color
-from netdsl.data.transforms.decode import resize
+from netdsl.data.transforms.decode import resize, without_color
 from netdsl.data.types import Array
-from netdsl.data.writing.class_folders import folder_writer
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
-from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.example import Example, Put
+from netdsl.data.writing.image_files import ImageFormat, encode, folder_writer
 from netdsl.data.writing.map_items import map_items, writing_order
 from netdsl.data.writing.parquet import parquet_writer
 from netdsl.data.writing.target import new_path, parse_target

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow
+from netdsl.tables.arrow import arrow, column_of
 from netdsl.tables.column_readers import Shape
 from netdsl.tables.columns import ColumnValues, RowRange
-from netdsl.tables.writing import column_of
 
 
 def items(column: Any, shape: Shape | None = None) -> np.ndarray:

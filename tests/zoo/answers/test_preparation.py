@@ -14,11 +14,10 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.text.prototxt import from_text, text_of
 from netdsl.data.sources.open_source import open_source
-from netdsl.data.transforms.channels import in_color
-from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.transforms.decode import Color, decode, in_color
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.writing.convert import Conversion, convert
-from netdsl.data.writing.encode import ImageFormat
+from netdsl.data.writing.image_files import ImageFormat
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.pycaffe import TEST, Classifier, io
 from netdsl.pycaffe import Net as CaffeNet

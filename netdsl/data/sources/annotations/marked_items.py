@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
 from netdsl.data.sources.annotations.masks import class_map
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.box_tops import COLUMNS
+from netdsl.data.transforms.boxes import COLUMNS
 from netdsl.data.transforms.decode import Color, decode_pixels
 from netdsl.data.types import Array
 from netdsl.errors import DataError

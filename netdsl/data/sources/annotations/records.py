@@ -55,7 +55,7 @@ class AnnotatedRecords:
             edges = np.array([left * width, top * height, right * width, bottom * height]).round(_DECIMALS)
             edges[:2] -= self.first_pixel
             objects.append(MarkedObject(int(label), checked_edges(Edges(*edges.tolist()), where), bool(difficult)))
-        name = _name(fetched, index)
+        name = _image_name(fetched, index)
         return AnnotatedImage(name, self._records.path / name, height, width, tuple(objects), encoded=data)
 
     def _largest_label(self) -> int:
@@ -101,7 +101,7 @@ def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
         records.close()
 
 
-def _name(record: DatumRecord, index: int) -> str:
+def _image_name(record: DatumRecord, index: int) -> str:
     """The name in a key such as 00000000_VOC2007/JPEGImages/000001.jpg, without the file's ending."""
     text = record.key.decode("utf-8", "replace")
     digits, _, name = text.partition("_")

@@ -53,15 +53,15 @@ def image_file(folder: Path, name: str, where: str) -> Path:
 def image_size(path: Path) -> tuple[int, int]:
     """The height and width of an image as OpenCV decodes it, which are in its file's first bytes."""
     with file_errors(path), regular_file(path).open("rb") as file:
-        return _size(file, str(path))
+        return _size_in(file, str(path))
 
 
 def encoded_size(data: bytes, where: str) -> tuple[int, int]:
     """The height and width of an encoded image as OpenCV decodes it."""
-    return _size(BytesIO(data), where)
+    return _size_in(BytesIO(data), where)
 
 
-def _size(file: BinaryIO, where: str) -> tuple[int, int]:
+def _size_in(file: BinaryIO, where: str) -> tuple[int, int]:
     library = import_extra("PIL.Image", "data", "sizes of images need Pillow")
     try:
         with library.open(file) as image:
@@ -100,9 +100,9 @@ def checked_edges(edges: Edges, where: str) -> Edges:
     """A box that isn't the wrong way round, and no farther away than one can be by mistake."""
     left, top, right, bottom = edges
     if not all(abs(edge) <= _FARTHEST for edge in edges):  # also of numbers that aren't any
-        raise DataError(f"{where}: a box has edges at {_shown(edges)}, where no image can be; correct it")
+        raise DataError(f"{where}: a box has edges at {_in_words(edges)}, where no image can be; correct it")
     if right < left or bottom < top:
-        raise DataError(f"{where}: the box with edges at {_shown(edges)} ends before it begins; correct it")
+        raise DataError(f"{where}: the box with edges at {_in_words(edges)} ends before it begins; correct it")
     return edges
 
 
@@ -119,5 +119,5 @@ def bounds(points: Any) -> Edges:
     return Edges(min(across), min(down), max(across), max(down))
 
 
-def _shown(edges: Edges) -> str:
+def _in_words(edges: Edges) -> str:
     return ", ".join(f"{edge:g}" for edge in edges)

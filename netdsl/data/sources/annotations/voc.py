@@ -112,7 +112,7 @@ class _TreeBuilder:
         self._open.pop()
 
 
-ANNOTATIONS, IMAGES, IMAGE_SETS, MAIN = "Annotations", "JPEGImages", "ImageSets", "Main"
+ANNOTATIONS, JPEG_IMAGES, IMAGE_SETS, MAIN = "Annotations", "JPEGImages", "ImageSets", "Main"
 CLASS_MAPS, OBJECT_MAPS = "SegmentationClass", "SegmentationObject"
 VOC_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog"),
@@ -145,11 +145,11 @@ class VocFolder:
         """One image, with what its XML says."""
         name = self._names[index]
         annotation = self._annotation(name)
-        path = image_file(self._path / IMAGES, name, annotation.where)
+        path = image_file(self._path / JPEG_IMAGES, name, annotation.where)
         return AnnotatedImage(
             name,
             path,
-            *_size(annotation, path),
+            *_size_of_image(annotation, path),
             tuple(self._object(element) for element in annotation.all("object")),
             self._map(CLASS_MAPS, name),
             self._map(OBJECT_MAPS, name),
@@ -168,16 +168,16 @@ class VocFolder:
         found: set[str] = set()
         for name in self._names:
             with suppress(DataError):
-                found |= {_name(element) for element in self._annotation(name).all("object")}
+                found |= {_class_name(element) for element in self._annotation(name).all("object")}
         return ClassList.of(VOC_CLASSES if found <= {*VOC_CLASSES} else sorted(found), str(self._path))
 
     def _object(self, element: XmlElement) -> MarkedObject:
-        label = self._classes.label(_name(element), element.where)
+        label = self._classes.label(_class_name(element), element.where)
         return MarkedObject(
             label,
-            _edges(element.required("bndbox")),
-            _flag(element, "difficult"),
-            truncated=_flag(element, "truncated"),
+            _edges_of_box(element.required("bndbox")),
+            _has_flag(element, "difficult"),
+            truncated=_has_flag(element, "truncated"),
         )
 
     def _map(self, folder: str, name: str) -> Path | None:
@@ -211,24 +211,24 @@ def _names_of_set(path: Path, image_set: str) -> list[str]:
     return [line.split()[0] for _, line in numbered_lines(file)]
 
 
-def _name(element: XmlElement) -> str:
+def _class_name(element: XmlElement) -> str:
     return element.required("name").text.strip()
 
 
-def _size(annotation: XmlElement, path: Path) -> tuple[int, int]:
+def _size_of_image(annotation: XmlElement, path: Path) -> tuple[int, int]:
     """The height and width that the XML says, or else the image itself."""
     numbers = [annotation.find("size", side) for side in ("height", "width")]
     height, width = (0 if element is None else number_in(element.text, element.where) for element in numbers)
     return checked_size(int(height), int(width), annotation.where) if height or width else image_size(path)
 
 
-def _edges(box: XmlElement) -> Edges:
+def _edges_of_box(box: XmlElement) -> Edges:
     """A box from its first to its last pixel, which are counted from 1."""
     corners = (box.required(name) for name in ("xmin", "ymin", "xmax", "ymax"))
     left, top, right, bottom = (number_in(corner.text, corner.where) for corner in corners)
     return checked_edges(Edges(left - 1, top - 1, right, bottom), box.where)
 
 
-def _flag(element: XmlElement, name: str) -> bool:
+def _has_flag(element: XmlElement, name: str) -> bool:
     child = element.find(name)
     return child is not None and child.text.strip() == "1"

@@ -19,11 +19,9 @@ from netdsl.data.types import Array
 from netdsl.data.writing.annotated.annotated_database import annotated_database
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, PutAnnotated, pixels_of
 from netdsl.data.writing.annotated.coco_file import coco_file
-from netdsl.data.writing.annotated.map_folder import map_folder
-from netdsl.data.writing.annotated.voc_folder import DEFAULT_SET, voc_folder
-from netdsl.data.writing.annotated.yolo_folder import yolo_folder
+from netdsl.data.writing.annotated.folders import DEFAULT_SET, map_folder, voc_folder, yolo_folder
 from netdsl.data.writing.databases import leveldb_records, lmdb_records
-from netdsl.data.writing.encode import ImageFormat, encode
+from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.map_items import map_items, writing_order
 from netdsl.data.writing.target import TargetName, parse_target
 from netdsl.errors import DataError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from math import hypot
@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
 from netdsl.data.sources.annotations.masks import object_masks, pixels_inside
-from netdsl.data.sources.poses import checked_people
+from netdsl.data.sources.poses import COUNTS, NUMBERS, OTHERS, PLACE, SCALE, SIZE, checked_people, first_joint_row
 from netdsl.data.transforms.decode import Color
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.pose_skeleton import Visibility
@@ -20,9 +21,75 @@ from netdsl.data.types import Array
 from netdsl.data.writing.annotated.annotated_example import pixels_of
 from netdsl.data.writing.databases import lmdb_records
 from netdsl.data.writing.map_items import map_items, writing_order
-from netdsl.data.writing.pose_records import pose_record
+from netdsl.data.writing.sample_files import as_pixels
 from netdsl.data.writing.target import new_path
 from netdsl.errors import DataError
+
+_LEAST_WIDTH = 64  # of an image; narrower ones have no room for numbers
+_GRAY, _COUNTS_END = 128, 15
+_MOST_OTHERS = 255
+
+
+def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, number: int = 0, total: int = 1) -> bytes:
+    """The record of an image and any number of masks, as channels, with the first person and all others.
+
+    People are rows as `PoseDatumSource` has them. An image that has no room for their numbers is widened in gray, which
+    isn't in its masks.
+    """
+    _, height, width = image.shape
+    joints, others = people.shape[1] - 1, len(people) - 1
+    rows = OTHERS + (1 + 4 * others if others else 0)
+    if others > _MOST_OTHERS or height < rows:
+        raise DataError(f"an image of {height} rows has no room for {1 + others} people, who need {rows}")
+    wide = max(width, _LEAST_WIDTH, 4 * joints, 4 * others)
+    channels = [_widened(image, wide, _GRAY), _numbers(people, (height, width), wide, dataset, number, total)]
+    values = np.concatenate([*channels, _widened(masks, wide, 0)])
+    datum = pb.Datum(channels=len(values), height=height, width=wide, data=values.tobytes(), label=0)
+    return datum.SerializeToString()
+
+
+def _widened(planes: Array, width: int, fill: int) -> Array:
+    return np.pad(planes, ((0, 0), (0, 0), (0, width - planes.shape[2])), constant_values=fill)
+
+
+def _numbers(people: Pixels, size: tuple[int, int], width: int, dataset: str, number: int, total: int) -> Array:
+    """The channel of numbers."""
+    rows = np.zeros((1, size[0], width), np.uint8)
+    others, stored = len(people) - 1, (people + np.array([1, 1, 0])).astype("<f4")
+    _put(rows, 0, np.frombuffer(dataset.encode()[: width - 1], np.uint8))
+    _put(rows, SIZE, np.array(size, "<f4"))
+    rows[0, COUNTS, 1] = others
+    rows[0, COUNTS, 7:_COUNTS_END] = np.array([number, total], "<f4").view(np.uint8)
+    _put(rows, PLACE, stored[0, 0, :2])
+    _put(rows, SCALE, stored[0, 0, 2:])
+    for person in range(others):
+        _put(rows, OTHERS + person, stored[1 + person, 0, :2])
+    _put(rows, OTHERS + others, stored[1:, 0, 2])
+    for person, joints in enumerate(stored[:, 1:]):
+        for row, values in enumerate(joints.T, first_joint_row(person, others)):
+            _put(rows, row, values)
+    return rows
+
+
+def _put(rows: Array, row: int, values: Array) -> None:
+    data = np.frombuffer(values.tobytes(), np.uint8)
+    if len(data):
+        rows[0, row, : len(data)] = data
+
+
+def pose_samples(images: Iterable[Array], *, joints: int, scale: float, masked: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Records of images with numbers around zero, by their keys, each with a person whose joints are on a circle."""
+    angles = 2 * np.pi * np.arange(joints) / joints
+    for index, image in enumerate(images):
+        _, height, width = image.shape
+        middle, circle = np.array([width, height]) / 2, np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        person = np.ones((1, 1 + joints, 3), np.float32)
+        person[0, 0] = *middle, scale
+        person[0, 1:, :2] = middle + circle * min(height, width) / 4
+        pixels = np.pad(as_pixels(image[:NUMBERS]), ((0, 0), (0, max(0, OTHERS - height)), (0, 0)))
+        masks = np.full((2 if masked else 0, *pixels.shape[1:]), 255, np.uint8)
+        yield f"{index:07}".encode(), pose_record(pixels, masks, person, "made up", number=index)
+
 
 # The authors' rules of who has a record, and of its numbers.
 _LEAST_JOINTS, _LEAST_AREA = 5, 32 * 32
@@ -88,7 +155,7 @@ class PeopleOfSet:
         """The record of a person, with all others in the image who have joints."""
         image, place = fetched
         others = [marked for other, marked in enumerate(image.objects) if other != place and marked.has_joints]
-        rows = np.stack([_rows(marked) for marked in (image.objects[place], *others)])
+        rows = np.stack([_person_rows(marked) for marked in (image.objects[place], *others)])
         people = checked_people(rows, str(image.path))
         pixels, masks = pixels_of(image, image.read(), Color.COLOR), self._masks(image)
         try:
@@ -146,7 +213,7 @@ def _main_people(image: AnnotatedImage) -> list[int]:
     """The places of people, among the objects of an image, who have records of their own."""
     places, taken = list[int](), list[tuple[float, float, float]]()
     for place, marked in enumerate(image.objects):
-        x, y, width, height = _box(marked)
+        x, y, width, height = _middle_and_sides(marked)
         area = width * height if marked.area is None else marked.area
         if sum(joint.marked for joint in marked.joints) < _LEAST_JOINTS or area < _LEAST_AREA:
             continue
@@ -157,18 +224,18 @@ def _main_people(image: AnnotatedImage) -> list[int]:
     return places
 
 
-def _box(marked: MarkedObject) -> tuple[float, float, float, float]:
+def _middle_and_sides(marked: MarkedObject) -> tuple[float, float, float, float]:
     """The middle of a person's box, its width and its height."""
     left, top, right, bottom = marked.edges
     return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
 
 
-def _rows(marked: MarkedObject) -> Pixels:
+def _person_rows(marked: MarkedObject) -> Pixels:
     """The rows of a person. COCO's numbers count from 0, and the authors take them for numbers that count from 1.
 
     So a joint that nobody marked, which COCO puts at (0, 0), lies outside of the image.
     """
-    x, y, _, height = _box(marked)
+    x, y, _, height = _middle_and_sides(marked)
     joints = [
         (joint.x, joint.y, joint.visibility) if joint.marked else (0, 0, Visibility.OUTSIDE) for joint in marked.joints
     ]

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
+from netdsl.data.batches.batch import finished
 from netdsl.data.batches.batches import Batches
-from netdsl.data.batches.byte_tops import finished
 from netdsl.data.batches.reading import Loading, Reading
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.transforms.transform import Transform

@@ -27,7 +27,7 @@ from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import KINDS, Content, SourceKind, register_source
 from netdsl.data.transforms.decode import Color
 from netdsl.data.writing import contact_sheet
-from netdsl.data.writing.sample_videos import write_video
+from netdsl.data.writing.sample_files import write_video
 from netdsl.errors import DataError
 from netdsl.tables import arrow
 from netdsl.tables.binding import BlobColumn
@@ -193,7 +193,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
     [
         ("netCDF4", netcdf._library),
         ("pyarrow.parquet", arrow.arrow),
-        ("sklearn", digits._file),
+        ("sklearn", digits._digits_file),
         ("PIL.ImageDraw", contact_sheet.pillow),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.pixel_sets import PixelSet, PixelSetSource, nyud, pascal_context, sbdd, sift_flow, voc
-from netdsl.data.writing.matlab import matlab_bytes
+from netdsl.data.writing.pixel_sets import matlab_bytes
 from netdsl.errors import DataError
 
 cv2 = pytest.importorskip("cv2")

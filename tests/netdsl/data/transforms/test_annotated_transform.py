@@ -7,10 +7,8 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.data.transforms.annotated_transform import AnnotatedTransform
-from netdsl.data.transforms.box_sampling import BatchSamplers, WindowDraw
-from netdsl.data.transforms.boxes import Box, Boxes
-from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.annotated_transform import AnnotatedTransform, ClassMaps
+from netdsl.data.transforms.boxes import BatchSamplers, Box, Boxes, WindowDraw
 from netdsl.errors import DataError
 
 HEIGHT, WIDTH = 8, 16

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.box_expansion import Canvas, Expansion
-from netdsl.data.transforms.boxes import WHOLE
+from netdsl.data.transforms.boxes import WHOLE, Canvas, Expansion
 from netdsl.errors import DataError
 
 IMAGE = np.arange(1, 25, dtype=np.uint8).reshape(2, 4, 3)

@@ -7,7 +7,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.data.transforms.box_sampling import BatchSamplers, Jitter
+from netdsl.data.transforms.boxes import BatchSamplers, Jitter
 from netdsl.errors import DataError
 
 OBJECTS = np.array([[0.1, 0.1, 0.4, 0.5], [0.5, 0.3, 0.9, 0.9]], np.float32)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netdsl.data.transforms.box_tops import batch_rows, centred_rows
+from netdsl.data.transforms.boxes import batch_rows, centred_rows
 from netdsl.errors import ShapeError
 
 IMAGE = np.zeros((3, 2, 2), np.float32)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.box_emission import Emission
-from netdsl.data.transforms.boxes import areas, coverages, jaccard_overlaps, project
+from netdsl.data.transforms.boxes import Emission, areas, coverages, jaccard_overlaps, project
 
 
 def boxes(*edges: tuple[float, float, float, float]) -> np.ndarray:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.annotated_transform import ClassMaps
 
 VALUES = np.array([[[0, 1, 2, 2], [0, 1, 2, 5], [0, 0, 0, 5], [0, 0, 0, 5]]], np.uint8)
 

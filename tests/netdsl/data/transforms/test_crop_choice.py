@@ -13,8 +13,8 @@ from caffe_proto import CaffeFile, write
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.segmentation import image_labelmap_source
 from netdsl.data.transforms.annotated_transform import AnnotatedTransform
-from netdsl.data.transforms.beforehand import Beforehand
-from netdsl.data.transforms.crop_choice import CropChoice
+from netdsl.data.transforms.crops import CropChoice
+from netdsl.data.transforms.image_settings import Beforehand
 from netdsl.data.transforms.lane_transform import LaneTransform
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.beforehand import Beforehand
-from netdsl.data.transforms.random_area import RandomArea
+from netdsl.data.transforms.crops import RandomArea
+from netdsl.data.transforms.image_settings import Beforehand
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 

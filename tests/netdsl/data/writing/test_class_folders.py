@@ -11,7 +11,7 @@ import pytest
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.writing.convert import Conversion, convert
-from netdsl.data.writing.encode import ImageFormat
+from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
 
 

@@ -22,8 +22,8 @@ from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color
 from netdsl.data.writing.convert import Conversion, convert
 from netdsl.data.writing.databases import lmdb_writer
-from netdsl.data.writing.encode import ImageFormat
 from netdsl.data.writing.example import Example
+from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 3, 6, 5), np.uint8)

@@ -9,8 +9,8 @@ import numpy as np
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, Joint, MarkedObject
 from netdsl.data.transforms.pose_skeleton import Visibility
-from netdsl.data.writing.annotated.annotated_sheet import annotated_sheet
-from netdsl.data.writing.encode import ImageFormat, encode
+from netdsl.data.writing.contact_sheet import annotated_sheet
+from netdsl.data.writing.image_files import ImageFormat, encode
 
 _GAP, _FACTOR = 6, 10  # of the sheet, for a picture of 24 pixels
 _YELLOW = [0, 255, 255]

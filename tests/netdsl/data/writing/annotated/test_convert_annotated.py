@@ -26,7 +26,7 @@ from netdsl.data.writing.annotated.convert_annotated import (
     convert_annotated,
     first_pixel_of,
 )
-from netdsl.data.writing.encode import ImageFormat
+from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
 
 OBJECTS = (

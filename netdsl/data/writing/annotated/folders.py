@@ -1,4 +1,4 @@
-"""Folders as Pascal VOC's: Annotations, JPEGImages, ImageSets and, where masks are known, the two kinds of maps."""
+"""Sets of images written as folders: with maps of classes, as YOLO's, and as Pascal VOC's."""
 
 from __future__ import annotations
 
@@ -14,15 +14,76 @@ import numpy as np
 
 from caffe_proto.extras import import_extra
 from netdsl.data.sources.annotations.annotated_image import MarkedObject
+from netdsl.data.sources.annotations.map_folder import LIST, MAPS
 from netdsl.data.sources.annotations.masks import PixelMap
-from netdsl.data.sources.annotations.voc import ANNOTATIONS, CLASS_MAPS, IMAGE_SETS, IMAGES, MAIN, OBJECT_MAPS
+from netdsl.data.sources.annotations.voc import ANNOTATIONS, CLASS_MAPS, IMAGE_SETS, JPEG_IMAGES, MAIN, OBJECT_MAPS
+from netdsl.data.sources.annotations.yolo import IMAGE_FOLDER, LABEL_FOLDER, SETTINGS
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
+from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.target import new_path
+from netdsl.errors import DataError
 
 DEFAULT_SET = "trainval"
 _SEGMENTATION = "Segmentation"  # the folder for lists of images with maps
 _DIGITS = 3  # of a pixel, that are more than rounding
+_IMAGES = "images"  # the folder beside that of maps
+
+
+@contextmanager
+def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
+    """A function that adds images to a new folder, which is the layer's root_folder for the paths in its list.
+
+    The pixels of a map are gray, and their values are classes, or 255 where the class isn't known.
+    """
+    lines: list[str] = []
+    with new_path(path) as folder:
+        for part in (_IMAGES, MAPS):
+            (folder / part).mkdir(parents=True)
+        write_class_names(classes, folder / LABELS)
+
+        def put(example: AnnotatedExample) -> None:
+            pixels = example.class_map()
+            if pixels is None:
+                raise DataError(
+                    f"{example.image.path}: nothing says which pixels belong to its objects; write voc: or coco:"
+                )
+            image, labels = (
+                f"{_IMAGES}/{'_'.join(example.file_name.split())}",
+                f"{MAPS}/{'_'.join(example.stem.split())}.png",
+            )
+            (folder / image).write_bytes(example.data)
+            (folder / labels).write_bytes(encode(pixels[None], ImageFormat.PNG, str(example.image.path)))
+            lines.append(f"{image} {labels}\n")
+
+        yield put
+        (folder / LIST).write_text("".join(lines), encoding="utf-8", errors="surrogateescape")
+
+
+@contextmanager
+def yolo_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
+    """A function that adds images to a new folder. Classes are counted without the background there."""
+    import yaml
+
+    with new_path(path) as folder:
+        for part in (IMAGE_FOLDER, LABEL_FOLDER):
+            (folder / part).mkdir(parents=True)
+        settings = {"path": ".", "train": IMAGE_FOLDER, "val": IMAGE_FOLDER, "names": dict(enumerate(classes[1:]))}
+        (folder / SETTINGS).write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+        def put(example: AnnotatedExample) -> None:
+            (folder / IMAGE_FOLDER / example.file_name).write_bytes(example.data)
+            (folder / LABEL_FOLDER / f"{example.stem}.txt").write_text("".join(_yolo_lines(example)))
+
+        yield put
+
+
+def _yolo_lines(example: AnnotatedExample) -> Iterator[str]:
+    height, width = example.image.height, example.image.width
+    for marked in example.image.objects:
+        left, top, right, bottom = marked.edges
+        parts = (left + right) / 2 / width, (top + bottom) / 2 / height, (right - left) / width, (bottom - top) / height
+        yield f"{marked.label - 1} {' '.join(f'{part:.9g}' for part in parts)}\n"
 
 
 @contextmanager
@@ -31,19 +92,19 @@ def voc_folder(path: Path, classes: Classes, image_set: str = DEFAULT_SET) -> It
     names: list[str] = []
     segmented: list[str] = []
     with new_path(path) as folder:
-        for part in (ANNOTATIONS, IMAGES, f"{IMAGE_SETS}/{MAIN}"):
+        for part in (ANNOTATIONS, JPEG_IMAGES, f"{IMAGE_SETS}/{MAIN}"):
             (folder / part).mkdir(parents=True)
         write_class_names(classes, folder / LABELS)
 
         def put(example: AnnotatedExample) -> None:
             maps = {CLASS_MAPS: example.class_map(), OBJECT_MAPS: example.object_map()}
-            (folder / IMAGES / example.file_name).write_bytes(example.data)
+            (folder / JPEG_IMAGES / example.file_name).write_bytes(example.data)
             for part, pixels in maps.items():
                 if pixels is not None:
                     (folder / part).mkdir(exist_ok=True)
                     (folder / part / f"{example.stem}.png").write_bytes(palette_png(pixels))
             has_maps = maps[CLASS_MAPS] is not None
-            text = _annotation(example, path.name, classes, segmented=has_maps)
+            text = _voc_annotation(example, path.name, classes, segmented=has_maps)
             (folder / ANNOTATIONS / f"{example.stem}.xml").write_bytes(text)
             names.append(example.stem)
             segmented.extend([example.stem] if has_maps else [])
@@ -59,29 +120,29 @@ def _write_list(names: list[str], path: Path) -> None:
     path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8", errors="surrogateescape")
 
 
-def _annotation(example: AnnotatedExample, folder: str, classes: Classes, *, segmented: bool) -> bytes:
+def _voc_annotation(example: AnnotatedExample, folder: str, classes: Classes, *, segmented: bool) -> bytes:
     annotation = ElementTree.Element("annotation")
-    _add(annotation, "folder", folder)
-    _add(annotation, "filename", example.file_name)
+    _add_element(annotation, "folder", folder)
+    _add_element(annotation, "filename", example.file_name)
     size = ElementTree.SubElement(annotation, "size")
     for name, number in (("width", example.width), ("height", example.height), ("depth", example.channels)):
-        _add(size, name, number)
-    _add(annotation, "segmented", int(segmented))
+        _add_element(size, name, number)
+    _add_element(annotation, "segmented", int(segmented))
     for marked in example.objects():
         element = ElementTree.SubElement(annotation, "object")
-        _add(element, "name", classes[marked.label])
-        _add(element, "pose", "Unspecified")
-        _add(element, "truncated", int(marked.truncated))
-        _add(element, "difficult", int(marked.difficult or marked.crowd))
+        _add_element(element, "name", classes[marked.label])
+        _add_element(element, "pose", "Unspecified")
+        _add_element(element, "truncated", int(marked.truncated))
+        _add_element(element, "difficult", int(marked.difficult or marked.crowd))
         box = ElementTree.SubElement(element, "bndbox")
         for name, number in zip(("xmin", "ymin", "xmax", "ymax"), whole_pixels(marked), strict=True):
-            _add(box, name, number)
+            _add_element(box, name, number)
     ElementTree.indent(annotation, "\t")
     text: bytes = ElementTree.tostring(annotation, encoding="utf-8")
     return text + b"\n"
 
 
-def _add(parent: Any, name: str, value: str | int) -> None:
+def _add_element(parent: Any, name: str, value: str | int) -> None:
     text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     ElementTree.SubElement(parent, name).text = text
 
