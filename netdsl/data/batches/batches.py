@@ -25,6 +25,8 @@ from netdsl.errors import DataError
 _MOST_BAD_IN_A_ROW = 1000  # items, after which a source isn't worth reading on
 _MOST_PER_TASK = 16  # items that a thread decodes before it looks for more work
 _JOIN_SECONDS = 5.0  # that closing waits for a thread which may be waiting for a disk
+_MOST_REASONS = 10  # of skipped items that are logged
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -258,11 +260,6 @@ class BatchThreads:
                 last = f"{slot.tries + 1} items in a row are bad; the last: {problem}"
                 slot.batch.give_up(slot.position, DataError(last))
             self._ready.notify_all()
-
-
-_MOST_REASONS = 10  # of skipped items that are logged
-
-_log = logging.getLogger(__name__)
 
 
 class Batches(Iterator[tuple[Tensor, ...]]):

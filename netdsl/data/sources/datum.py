@@ -19,6 +19,9 @@ from netdsl.data.transforms.decode import Color, decode, decode_pixels
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
+_READABLE = (pb.AnnotatedDatum.BBOX, pb.AnnotatedDatum.BBOXandSeg)
+MOST_LANES, MOST_POINTS = 5, 64  # of an image, and of a lane
+
 
 class DatumRecord(NamedTuple):
     """One record of a database."""
@@ -90,9 +93,6 @@ def check_folder(path: Path, needed: str, kind: str) -> None:
         raise DataError(f"{path}: is a file; {kind} is a folder, with {needed} in it")
     if not (path / needed).is_file():
         raise DataError(f"{path}: isn't {kind}, because it has no {needed}")
-
-
-_READABLE = (pb.AnnotatedDatum.BBOX, pb.AnnotatedDatum.BBOXandSeg)
 
 
 class AnnotatedDatumSource:
@@ -179,9 +179,6 @@ def box_rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
     if not np.isfinite(values).all():
         raise DataError(f"{where}: has a box whose edges aren't numbers")
     return values
-
-
-MOST_LANES, MOST_POINTS = 5, 64  # of an image, and of a lane
 
 
 class LaneDatumSource(AnnotatedDatumSource):

@@ -11,6 +11,9 @@ from caffe_proto.errors import FileError
 from caffe_proto.storage import check_regular
 from netdsl.errors import DataError
 
+_LONGEST_LINE = 1 << 16  # characters of a line in a list
+_LARGEST_IMAGE = 1 << 30  # bytes of an image file
+
 
 @contextmanager
 def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
@@ -34,10 +37,6 @@ def regular_file(path: str | Path) -> Path:
     except FileError as problem:
         raise DataError(str(problem)) from None
     return Path(path)
-
-
-_LONGEST_LINE = 1 << 16  # characters of a line in a list
-_LARGEST_IMAGE = 1 << 30  # bytes of an image file
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:

@@ -18,6 +18,10 @@ from netdsl.data.transforms.decode import Color, decode, resize
 from netdsl.data.types import Array
 from netdsl.errors import DataError, DataWarning
 
+_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
+_TRAIN, _TEST = ("train", "training"), ("val", "valid", "validation", "test", "testing")  # usual names of parts
+_SHOWN = 5  # classes that a message names
+
 
 class ImageFile(NamedTuple):
     """An encoded image, its path and its label."""
@@ -83,11 +87,6 @@ def _path_and_label(path: str | Path, number: int, line: str) -> tuple[str, int]
         return name, int(label)
     except ValueError:
         raise DataError(f"{path}:{number}: '{label[:40]}' is not a label; a line is 'path label'") from None
-
-
-_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
-_TRAIN, _TEST = ("train", "training"), ("val", "valid", "validation", "test", "testing")  # usual names of parts
-_SHOWN = 5  # classes that a message names
 
 
 class FolderSource:

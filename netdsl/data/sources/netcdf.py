@@ -24,6 +24,9 @@ CLASSIC = b"CDF"  # how a file begins, before the version of its format
 _WIDE = 5  # the version whose numbers have eight bytes
 _NARROW_OFFSETS = 1  # the version whose places in the file have four
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}  # of values by the number of their type
+_RENAMED = "_nc4_non_coord_"  # before the name of a variable that is called like a dimension, and is none
+_MISSING = {"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"}  # say what stands for none
+_EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)  # the library's
 
 
 def check_header(path: Path) -> None:
@@ -85,11 +88,6 @@ class _HeaderCheck:
 
     def _damaged(self) -> DataError:
         return DataError(f"{self._path}: can't be read: its header claims more than the file has; it is damaged")
-
-
-_RENAMED = "_nc4_non_coord_"  # before the name of a variable that is called like a dimension, and is none
-_MISSING = {"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"}  # say what stands for none
-_EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)  # the library's
 
 
 class NetcdfSource:

@@ -21,10 +21,14 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 NUMBERS, MASK = 3, 4  # the channels behind an image's three
-SIZE, COUNTS, PLACE, SCALE, _JOINTS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
+SIZE, COUNTS, PLACE, SCALE, _JOINT_ROWS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
 
 _FAR = 1e6  # pixels
 _FLOAT = 4  # bytes
+POSES = "poses"  # the kind in a name
+JOINTS = 17  # of COCO's people
+_MOST_JOINTS = 1 << 10
+_PERSON = 1  # the label
 
 
 class PoseDatumSource:
@@ -82,7 +86,7 @@ class PoseDatumSource:
 
 def first_joint_row(person: int, others: int) -> int:
     """The first of the three rows with a person's joints. Those of others follow their places and their scales."""
-    return _JOINTS if person == 0 else OTHERS + others + 1 + 3 * (person - 1)
+    return _JOINT_ROWS if person == 0 else OTHERS + others + 1 + 3 * (person - 1)
 
 
 def is_pose_record(channels: Array) -> bool:
@@ -133,12 +137,6 @@ class _Rows:
 def _seen(joints: Pixels, size: tuple[float, float]) -> NDArray[np.int64]:
     outside = ((joints[..., :2] < 0) | (joints[..., :2] >= size)).any(-1)
     return np.where(outside, Visibility.OUTSIDE, np.where(joints[..., 2] == 0, Visibility.HIDDEN, Visibility.SHOWN))
-
-
-POSES = "poses"  # the kind in a name
-JOINTS = 17  # of COCO's people
-_MOST_JOINTS = 1 << 10
-_PERSON = 1  # the label
 
 
 class PoseSet:

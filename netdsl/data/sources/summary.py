@@ -16,6 +16,7 @@ from netdsl.errors import DataError
 
 _EXAMPLES = 64  # items that are looked at, unless somebody says how many
 _SAMPLED = 1000  # items whose labels are looked at where a source knows them only by reading its items
+_SMALL, _MEDIUM = 32**2, 96**2  # pixels of the largest boxes that COCO calls so
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,6 @@ def summarise(source: Source, items: Sequence[Item]) -> SourceSummary:
 def _summarise_top(column: Sequence[Array]) -> TopSummary:
     types, shapes = Counter(str(array.dtype) for array in column), Counter(array.shape for array in column)
     return TopSummary([name for name, _ in types.most_common()], [shape for shape, _ in shapes.most_common()])
-
-
-_SMALL, _MEDIUM = 32**2, 96**2  # pixels of the largest boxes that COCO calls so
 
 
 @dataclass(frozen=True)

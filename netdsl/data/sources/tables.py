@@ -25,6 +25,8 @@ from netdsl.tables.binding import BlobColumn
 from netdsl.tables.column_readers import reader_of
 from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types
 
+_KEPT = 1 << 28  # bytes of groups that are kept, so that items out of order don't read one each time
+
 
 class Cells(NamedTuple):
     """The values of one row, where image files are still encoded, and the row's place in a part of the table."""
@@ -149,9 +151,6 @@ def check_schema(path: Path, schema: Any, names: Sequence[str]) -> None:
             usable = ", ".join(field.name for field in schema if reader_of(field.type, None) is not None) or "none"
             what = f"column '{name}' is of type {kind}, {NOT_AN_ARRAY}"
             raise DataError(f"{path}: {what}; choose columns out of {usable}")
-
-
-_KEPT = 1 << 28  # bytes of groups that are kept, so that items out of order don't read one each time
 
 
 class ParquetSource(ColumnSource):

@@ -20,6 +20,10 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 VIDEO_ENDINGS = (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm")
+_IMAGES, _FLOW = "image_%04d.jpg", "flow_%c_%04d.jpg"  # TSN's names of frames
+_TEXT, _NUMBER = r"(?:[^%]|%%)*", r"%0?\d?\d?[diu]"  # parts of a name in printf's form
+_ACROSS_AND_DOWN = ("x", "y")
+_OFFSETS = 1  # tells the chance in offsets from all else that is drawn for an item
 
 
 class VideoFrame(NamedTuple):
@@ -155,12 +159,6 @@ def _quiet_opencv() -> Iterator[Any]:
         yield cv2
     finally:
         cv2.utils.logging.setLogLevel(level)
-
-
-_IMAGES, _FLOW = "image_%04d.jpg", "flow_%c_%04d.jpg"  # TSN's names of frames
-_TEXT, _NUMBER = r"(?:[^%]|%%)*", r"%0?\d?\d?[diu]"  # parts of a name in printf's form
-_ACROSS_AND_DOWN = ("x", "y")
-_OFFSETS = 1  # tells the chance in offsets from all else that is drawn for an item
 
 
 class VideoFolder(NamedTuple):

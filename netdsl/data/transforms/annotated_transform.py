@@ -32,6 +32,8 @@ from netdsl.errors import DataError
 
 _FOREGROUND = 100  # Caffe's rule: a place of a map of one class counts from here on
 _ALL = 255
+_BATCHES_OF_ONE_SIZE = 10  # Caffe's rule, of MobileNet-YOLO: after so many batches another size is drawn
+_SUM_OF_SHARES = 0.01  # how far it may be from 1
 
 
 class ClassMaps:
@@ -59,10 +61,6 @@ def _chosen(values: Array, wanted: Sequence[int]) -> Array:
     table = np.zeros(_ALL + 1, np.uint8)
     table[list(wanted)] = _ALL
     return np.asarray(opencv().LUT(values[0], table))[None]
-
-
-_BATCHES_OF_ONE_SIZE = 10  # Caffe's rule, of MobileNet-YOLO: after so many batches another size is drawn
-_SUM_OF_SHARES = 0.01  # how far it may be from 1
 
 
 class AnnotatedTransform:

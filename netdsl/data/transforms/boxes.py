@@ -17,6 +17,14 @@ Boxes = NDArray[Any]  # rows of a left, an upper, a right and a lower edge
 Box = Boxes  # one such row
 
 WHOLE: Box = np.array([0, 0, 1, 1], np.float32)
+_MOST_PIXELS = 1 << 28  # of what is cut out of a canvas
+_ALMOST_ONE = 1.01  # Caffe's rule: a ratio up to here expands nothing
+_MOST_TRIALS = 100_000  # for an image
+_JITTER_SHARES = (0.2, 0.4)  # of images that stay whole, and of these and those with half of the jitter
+Columns = NDArray[Any]  # a number for each trial
+COLUMNS = 7  # of an object's row: its class, its number, four edges, and whether it is difficult
+EDGES, DIFFICULT = slice(2, 6), 6
+_MOST_OBJECTS = 300  # of an image for YOLO
 
 
 def areas(boxes: Boxes) -> Boxes:
@@ -55,10 +63,6 @@ def project(boxes: Boxes, window: Box) -> tuple[Boxes, NDArray[Any]]:
 def _ratio(part: Boxes, whole: Boxes) -> Boxes:
     """Parts of wholes, which are 0 of what has no area."""
     return np.divide(part, whole, out=np.zeros_like(part), where=part > 0)
-
-
-_MOST_PIXELS = 1 << 28  # of what is cut out of a canvas
-_ALMOST_ONE = 1.01  # Caffe's rule: a ratio up to here expands nothing
 
 
 class PixelWindow(NamedTuple):
@@ -138,12 +142,6 @@ class Expansion:
                 f"transform_param has {len(self._mean)} mean_values for {channels} channels: give one for each"
             )
         return self._mean if len(self._mean) else np.zeros(1, np.uint8)
-
-
-_MOST_TRIALS = 100_000  # for an image
-_JITTER_SHARES = (0.2, 0.4)  # of images that stay whole, and of these and those with half of the jitter
-
-Columns = NDArray[Any]  # a number for each trial
 
 
 class WindowDraw(Protocol):
@@ -307,11 +305,6 @@ class Emission:
         centres = (boxes[:, :2] + boxes[:, 2:]) / 2
         inside = (centres >= window[:2]) & (centres <= window[2:])
         return inside[:, 0] & inside[:, 1]
-
-
-COLUMNS = 7  # of an object's row: its class, its number, four edges, and whether it is difficult
-EDGES, DIFFICULT = slice(2, 6), 6
-_MOST_OBJECTS = 300  # of an image for YOLO
 
 
 def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:

@@ -19,6 +19,7 @@ _QUARTERS = 4  # of what an image is larger than its part
 _PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from above and from the left: corners and the middle
 _MORE_PLACES = ((0, 2), (4, 2), (2, 0), (2, 4), (1, 1), (1, 3), (3, 1), (3, 3))
 _OF_IMAGES_ALONE = ("multi_scale", "fix_crop", "is_flow")
+_STEPS = 1000  # that a ratio is drawn in
 
 
 class CropChoice:
@@ -83,9 +84,6 @@ def refuse_for(what: str, p: pb.TransformationParameter) -> None:
     names = [name for name in _OF_IMAGES_ALONE if getattr(p, name)]
     if names:
         raise DataError(f"transform_param: {', '.join(names)}: is TSN's, and not for {what}; remove it")
-
-
-_STEPS = 1000  # that a ratio is drawn in
 
 
 class RandomArea:

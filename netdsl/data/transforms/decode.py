@@ -30,6 +30,11 @@ _CHUNK = 12  # bytes of a PNG's chunk beside its data
 _AVIF = b"ftyp"  # at the fourth byte
 _JPEG, _JPEG_TABLES = b"\xff\xd8", {0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)}  # parts that may be before the size
 _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+_FFMPEG_LOG, _SILENT = "OPENCV_FFMPEG_LOGLEVEL", "-8"  # OpenCV reads it when it opens the first video
+_INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
+_LARGE = 1 << 24  # bytes of an image whose channels aren't copied twice: that is slower, and takes less memory
+GRAY, COLORS = 1, 3  # channels
+_TRANSPARENT = 4  # channels of an image whose last one says how transparent a pixel is
 
 
 class ImageLimit:
@@ -135,11 +140,6 @@ def _pixels(file: str | Path | BytesIO) -> int | None:
         return int(re.findall(r"\d+", str(problem))[0])
     except Exception:  # whatever a damaged file makes of Pillow's many readers
         return None
-
-
-_FFMPEG_LOG, _SILENT = "OPENCV_FFMPEG_LOGLEVEL", "-8"  # OpenCV reads it when it opens the first video
-_INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
-_LARGE = 1 << 24  # bytes of an image whose channels aren't copied twice: that is slower, and takes less memory
 
 
 class Color(Enum):
@@ -258,10 +258,6 @@ def planes(image: Array) -> Array:
     if image.nbytes > _LARGE:
         return np.ascontiguousarray(np.atleast_3d(image).transpose(2, 0, 1))
     return np.stack(opencv().split(image))
-
-
-GRAY, COLORS = 1, 3  # channels
-_TRANSPARENT = 4  # channels of an image whose last one says how transparent a pixel is
 
 
 def in_color(image: Array, color: Color, *, rgb: bool = False) -> Array:

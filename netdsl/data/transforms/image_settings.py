@@ -16,6 +16,8 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError, NetError
 
 Size = tuple[int, int]  # height and width
+_OF_FORKS = ("resize_param", "crop_h", "crop_w", "use_gpu_transform")  # and known to `Transform`
+_OF_ENCODED_IMAGES = ("force_color", "force_gray")  # which Caffe applies to no others
 
 
 def settings_in_tests(
@@ -85,10 +87,6 @@ def _mean_size(param: pb.TransformationParameter) -> Size | None:
 
 def _in_words(size: Size) -> str:
     return f"{size[0]}x{size[1]}"
-
-
-_OF_FORKS = ("resize_param", "crop_h", "crop_w", "use_gpu_transform")  # and known to `Transform`
-_OF_ENCODED_IMAGES = ("force_color", "force_gray")  # which Caffe applies to no others
 
 
 @dataclass(frozen=True)

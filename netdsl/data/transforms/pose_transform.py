@@ -20,6 +20,10 @@ _LIMB_STRIDE = 8  # Caffe's rule: limbs are drawn for this stride, whatever the 
 _LIMB_WIDTH = 1  # to either side, in places of a map
 
 Grid = tuple[int, int]  # the height and width of a map
+PoseSettings = pb.CPMTransformationParameter | pb.TransformationParameter
+FILLS = (128, 255)  # what lies around an image, and around its mask
+_MIDDLE, _RANGE = 128, 256  # of a byte
+_LIMB_CHANNELS = 6  # of an input, of which three are the image
 
 
 def joint_map(points: Pixels, grid: Grid, stride: int, sigma: float) -> Pixels:
@@ -69,11 +73,6 @@ def with_background(maps: Pixels) -> Pixels:
     background = np.maximum(1 - maps.max(0, initial=0), 0)
     result: Pixels = np.concatenate([maps, background[None]])
     return result
-
-
-PoseSettings = pb.CPMTransformationParameter | pb.TransformationParameter
-
-FILLS = (128, 255)  # what lies around an image, and around its mask
 
 
 @dataclass(frozen=True)
@@ -156,10 +155,6 @@ class PoseViews:
         last = np.array([view.size[1] - 1, 0], np.float32)
         mirrored = view.moved(planes, np.diag(np.array([-1, 1], np.float32)), last)
         return PoseView(mirrored.planes, mirrored.people[:, self._mirrored])
-
-
-_MIDDLE, _RANGE = 128, 256  # of a byte
-_LIMB_CHANNELS = 6  # of an input, of which three are the image
 
 
 class PoseTransform:

@@ -20,6 +20,10 @@ Size = tuple[int, int]  # height and width
 
 _WARP, _FIT_SMALL = pb.ResizeParameter.WARP, pb.ResizeParameter.FIT_SMALL_SIZE
 _OF_OTHER_FORKS = ("center_object", "max_angle", "is_pyramid_test", "out_height_scale", "out_width_scale")
+LONGEST = 1000  # pixels
+COLOUR_MEANS = (102.9801, 115.9465, 122.7717)  # that Fast R-CNN takes off blue, green and red
+Numbers = NDArray[Any]
+Image = NDArray[np.float32]
 
 
 class ImageResizing:
@@ -133,10 +137,6 @@ def as_bytes(image: Array) -> Array:
     return pixels
 
 
-LONGEST = 1000  # pixels
-COLOUR_MEANS = (102.9801, 115.9465, 122.7717)  # that Fast R-CNN takes off blue, green and red
-
-
 @dataclass(frozen=True)
 class ShortSide:
     """The length of an image's shorter side, unless its longer one gets more than `longest`, and the colours' means.
@@ -164,10 +164,6 @@ class ShortSide:
         return (
             f"their shorter side {self.length:g}, or the longer {self.longest:g} if that is less, minus {means}{factor}"
         )
-
-
-Numbers = NDArray[Any]
-Image = NDArray[np.float32]
 
 
 class Grid(Enum):

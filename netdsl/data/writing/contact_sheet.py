@@ -25,6 +25,10 @@ from netdsl.errors import DataError
 _SMALLEST, _LARGEST = 64, 160  # pixels of an image's longer side on the sheet
 _TEXT = 16  # pixels of a line of text
 _GAP = 6  # pixels between images
+_SIDE = 240  # pixels of an image's longer side on the sheet
+_OPAQUE = 0.45  # of a mask
+_LINE = 2  # pixels of a box's lines; difficult ones have one
+_DOT, _LIMB = 2, "yellow"  # a joint's pixels to either side, and the colour of joints and limbs
 
 
 def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bool = False) -> bytes:
@@ -97,12 +101,6 @@ def pillow() -> Any:
     """The PIL package with what draws."""
     import_extra("PIL.ImageDraw", "data", "a contact sheet needs Pillow")
     return import_module("PIL")
-
-
-_SIDE = 240  # pixels of an image's longer side on the sheet
-_OPAQUE = 0.45  # of a mask
-_LINE = 2  # pixels of a box's lines; difficult ones have one
-_DOT, _LIMB = 2, "yellow"  # a joint's pixels to either side, and the colour of joints and limbs
 
 
 def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:

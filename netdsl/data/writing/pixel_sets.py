@@ -26,6 +26,8 @@ from netdsl.data.writing.sample_files import as_labels, as_pixels
 _MATRIX, _BYTES, _UNSIGNED, _SIGNED, _TEXT = 14, 2, 6, 5, 1  # kinds of elements
 _STRUCT, _UINT8 = 2, 9  # classes of matrices
 _LONGEST_FIELD = 32  # bytes of a field's name
+_FAR = 2500  # how far away things are, by the logarithm's mean about e^7.8
+_CLASSES = "1: grass\n2: sky\n"  # of PASCAL-Context, which has many more
 
 
 def matlab_bytes(matrix: Array, place: Sequence[str]) -> bytes:
@@ -52,10 +54,6 @@ def _matrix(kind: int, shape: Sequence[int], name: str, values: bytes) -> bytes:
 
 def _element(kind: int, data: bytes) -> bytes:
     return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
-
-
-_FAR = 2500  # how far away things are, by the logarithm's mean about e^7.8
-_CLASSES = "1: grass\n2: sky\n"  # of PASCAL-Context, which has many more
 
 
 def write_context_classes(folder: Path) -> None:

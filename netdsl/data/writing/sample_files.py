@@ -19,6 +19,13 @@ from netdsl.errors import DataError
 
 _GRAY = 128  # the mean of made-up images
 _CONTRAST = 40  # how far a one is from it
+_CODEC = "FFV1"  # which loses nothing
+_FRAMES_IN_A_SECOND = 25
+_IMAGES, _FLOW = "image_%d.png", "flow_%c_%d.png"
+_ACROSS_AND_DOWN = ("x", "y")
+_BOX = (0.2, 0.3, 0.7, 0.8)  # left, upper, right and lower edge, as parts of an image
+_CLASS, _WHITE = 1, 255
+_LANES, _POINTS, _HORIZON = (0.1, 0.4, 0.9), 8, 0.7  # where lanes begin, their points, and how far up they go
 
 
 def as_pixels(values: Array) -> Array:
@@ -53,12 +60,6 @@ def write_mean_file(layer: pb.LayerParameter, image: Shape, folder: Path) -> Non
     if p.mean_file:
         p.mean_file = str(folder / "mean.binaryproto")
         write_mean(np.full((image[0], *(resize_of(p) or image[1:])), _GRAY, np.float32), p.mean_file)
-
-
-_CODEC = "FFV1"  # which loses nothing
-_FRAMES_IN_A_SECOND = 25
-_IMAGES, _FLOW = "image_%d.png", "flow_%c_%d.png"
-_ACROSS_AND_DOWN = ("x", "y")
 
 
 def as_frames(images: Array) -> Array:
@@ -99,11 +100,6 @@ def _named(frame: Array, number: int) -> dict[str, Array]:
     if len(frame) != len(_ACROSS_AND_DOWN):
         return {_IMAGES % number: frame}
     return {_FLOW % (kind, number): plane[None] for kind, plane in zip(_ACROSS_AND_DOWN, frame, strict=True)}
-
-
-_BOX = (0.2, 0.3, 0.7, 0.8)  # left, upper, right and lower edge, as parts of an image
-_CLASS, _WHITE = 1, 255
-_LANES, _POINTS, _HORIZON = (0.1, 0.4, 0.9), 8, 0.7  # where lanes begin, their points, and how far up they go
 
 
 def annotated_samples(images: Iterable[Array], *, white: bool) -> Iterator[tuple[bytes, bytes]]:

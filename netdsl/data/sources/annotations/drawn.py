@@ -21,6 +21,32 @@ from netdsl.errors import DataError
 COUNTS = {DataSplit.TRAIN: 1000, DataSplit.TEST: 200}
 SIDES = 32, 1024  # pixels of a picture's sides, at least and at most
 _NOISE = 14.0  # standard deviation of pixels, of 255
+_MOST_SHAPES = 4  # on a picture
+_RADII = 0.1, 0.24  # parts of a side, which boxes of more than a tenth and less than half of it come of
+_OUTSIDE = 0.06  # parts of a side that a shape's middle keeps from the edge: some shapes go on outside
+_HIDDEN = 0.5  # part of a shape that others hide, or that is outside, from which on it is difficult
+_LEAST_SEEN = 0.15  # part that must be seen of a shape, else it isn't drawn
+_COLOR_SPREAD = 0.25  # of a class's colours, in parts of the way to the next class's
+_MOST_PEOPLE = 3  # on a picture
+_HEIGHTS = 0.5, 0.9  # parts of a side
+_UNMARKED = 0.15  # part of the people whose joints nobody marked
+_LEAST_MARKED = 0.2  # part of a person that is seen, below which nobody marked the joints
+_PLACES = 0.25, 0.75  # parts of a side, between which people's hips are
+_PERSON = 1  # the label
+Points = NDArray[np.float64]
+# In parts of a person's height, across and up from the middle of the hips.
+_HEAD = ((0, 0.40), (0.03, 0.43), (-0.03, 0.43), (0.06, 0.42), (-0.06, 0.42))  # nose, eyes, ears; left is first
+_SHOULDERS, _HIPS = ((0.11, 0.30), (-0.11, 0.30)), ((0.07, 0.0), (-0.07, 0.0))
+_ARM, _LEG = (0.16, 0.15), (0.23, 0.22)  # the upper part's and the lower one's length
+_RAISED, _SPREAD_OF_LEGS = (-0.3, 2.6), (-0.1, 0.6)  # angles of arms and of legs, outwards from straight down
+_BENT = 0.7  # the largest angle of an elbow or a knee
+_LEAN = 0.3  # the largest angle of a person
+_LIMB, _SKULL = 0.055, 0.08  # how thick limbs are, and how large heads
+_LIMBS = ((5, 7), (7, 9), (6, 8), (8, 10), (11, 13), (13, 15), (12, 14), (14, 16))
+_TRUNK = (5, 6, 12, 11)
+_LEFT = (5, 7, 11, 13)  # joints where left limbs begin
+_DARK = 0.6  # part of a right limb's brightness that a left one has
+_NOT_MARKED = Joint(0, 0, Visibility.UNKNOWN)
 
 
 class DrawnPictures:
@@ -63,14 +89,6 @@ def drawn_ground(random: np.random.Generator, side: int) -> NDArray[np.float64]:
     rows = corners[0] * (1 - across)[:, :, None] + corners[1] * across[:, :, None]  # side, 2, 3
     ground: NDArray[np.float64] = rows[:, :1] * (1 - across)[None] + rows[:, 1:] * across[None]
     return ground
-
-
-_MOST_SHAPES = 4  # on a picture
-_RADII = 0.1, 0.24  # parts of a side, which boxes of more than a tenth and less than half of it come of
-_OUTSIDE = 0.06  # parts of a side that a shape's middle keeps from the edge: some shapes go on outside
-_HIDDEN = 0.5  # part of a shape that others hide, or that is outside, from which on it is difficult
-_LEAST_SEEN = 0.15  # part that must be seen of a shape, else it isn't drawn
-_COLOR_SPREAD = 0.25  # of a class's colours, in parts of the way to the next class's
 
 
 @dataclass(frozen=True)
@@ -146,30 +164,6 @@ def _marked(shape: DrawnShape, visible: Mask) -> MarkedObject:
         runs=RunLengths.of(visible),
         area=float(visible.sum()),
     )
-
-
-_MOST_PEOPLE = 3  # on a picture
-_HEIGHTS = 0.5, 0.9  # parts of a side
-_UNMARKED = 0.15  # part of the people whose joints nobody marked
-_LEAST_MARKED = 0.2  # part of a person that is seen, below which nobody marked the joints
-_PLACES = 0.25, 0.75  # parts of a side, between which people's hips are
-_PERSON = 1  # the label
-
-Points = NDArray[np.float64]
-
-# In parts of a person's height, across and up from the middle of the hips.
-_HEAD = ((0, 0.40), (0.03, 0.43), (-0.03, 0.43), (0.06, 0.42), (-0.06, 0.42))  # nose, eyes, ears; left is first
-_SHOULDERS, _HIPS = ((0.11, 0.30), (-0.11, 0.30)), ((0.07, 0.0), (-0.07, 0.0))
-_ARM, _LEG = (0.16, 0.15), (0.23, 0.22)  # the upper part's and the lower one's length
-_RAISED, _SPREAD_OF_LEGS = (-0.3, 2.6), (-0.1, 0.6)  # angles of arms and of legs, outwards from straight down
-_BENT = 0.7  # the largest angle of an elbow or a knee
-_LEAN = 0.3  # the largest angle of a person
-_LIMB, _SKULL = 0.055, 0.08  # how thick limbs are, and how large heads
-_LIMBS = ((5, 7), (7, 9), (6, 8), (8, 10), (11, 13), (13, 15), (12, 14), (14, 16))
-_TRUNK = (5, 6, 12, 11)
-_LEFT = (5, 7, 11, 13)  # joints where left limbs begin
-_DARK = 0.6  # part of a right limb's brightness that a left one has
-_NOT_MARKED = Joint(0, 0, Visibility.UNKNOWN)
 
 
 class DrawnPeople(DrawnPictures):

@@ -1,4 +1,4 @@
-"""Files of data sets with marked objects: their names, their sizes, and numbers in them that aren't trusted."""
+"""Files of sets with marked objects: their names, their sizes, and JSON and numbers in them that aren't trusted."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeVar
 
-import msgspec
-
 from caffe_proto.extras import import_extra
 from netdsl.data.sources.annotations.annotated_image import Edges
 from netdsl.data.sources.files import file_errors, regular_file
@@ -16,20 +14,6 @@ from netdsl.data.transforms.decode import image_limit
 from netdsl.errors import DataError
 
 T = TypeVar("T")
-
-
-def read_json(path: Path, kind: type[T], largest: int) -> T:
-    """The contents of a file that has at most so many bytes, as a msgspec struct."""
-    with file_errors(path):
-        if regular_file(path).stat().st_size > largest:
-            raise DataError(f"{path}: has more than {largest:,} bytes; split it into several files")
-        data = path.read_bytes()
-    with file_errors(path):
-        try:
-            return msgspec.json.decode(data, type=kind)
-        except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-            raise DataError(f"{path}: isn't what it should be: {problem}") from None
-
 
 _FARTHEST = 1e7  # pixels from an image's corner that an edge can be
 _ORIENTATION, _LYING = 274, (5, 6, 7, 8)  # EXIF's tag, and its values by which OpenCV turns an image on its side
@@ -121,3 +105,18 @@ def bounds(points: Any) -> Edges:
 
 def _in_words(edges: Edges) -> str:
     return ", ".join(f"{edge:g}" for edge in edges)
+
+
+def read_json(path: Path, kind: type[T], largest: int) -> T:
+    """The contents of a file that has at most so many bytes, as a msgspec struct."""
+    import msgspec  # without which nets are built
+
+    with file_errors(path):
+        if regular_file(path).stat().st_size > largest:
+            raise DataError(f"{path}: has more than {largest:,} bytes; split it into several files")
+        data = path.read_bytes()
+    with file_errors(path):
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
+            raise DataError(f"{path}: isn't what it should be: {problem}") from None

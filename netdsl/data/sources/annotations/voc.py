@@ -21,9 +21,15 @@ from netdsl.data.sources.annotations.set_files import (
 from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
 from netdsl.errors import DataError
 
-_LARGEST = 1 << 24  # bytes of a file
-_MOST = 1 << 18  # elements of a file
+_LARGEST_XML = 1 << 24  # bytes of a file
+_MOST_ELEMENTS = 1 << 18  # elements of a file
 _DEEPEST = 64
+ANNOTATIONS, JPEG_IMAGES, IMAGE_SETS, MAIN = "Annotations", "JPEGImages", "ImageSets", "Main"
+CLASS_MAPS, OBJECT_MAPS = "SegmentationClass", "SegmentationObject"
+VOC_CLASSES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog"),
+    *("horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
+)
 
 
 @dataclass
@@ -57,9 +63,9 @@ class XmlElement:
 def read_xml(path: Path) -> XmlElement:
     """The outermost element of a file."""
     with file_errors(path):
-        data = regular_file(path).read_bytes() if regular_file(path).stat().st_size <= _LARGEST else None
+        data = regular_file(path).read_bytes() if regular_file(path).stat().st_size <= _LARGEST_XML else None
     if data is None:
-        raise DataError(f"{path}: is larger than {_LARGEST:,} bytes, which annotations of one image never are")
+        raise DataError(f"{path}: is larger than {_LARGEST_XML:,} bytes, which annotations of one image never are")
     builder = _TreeBuilder(path)
     try:
         builder.parser.Parse(data, True)
@@ -98,8 +104,10 @@ class _TreeBuilder:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._count += 1
-        if self._count > _MOST or len(self._open) > _DEEPEST:
-            raise DataError(f"{self._where}: has more than {_MOST:,} elements, or more than {_DEEPEST} in each other")
+        if self._count > _MOST_ELEMENTS or len(self._open) > _DEEPEST:
+            raise DataError(
+                f"{self._where}: has more than {_MOST_ELEMENTS:,} elements, or more than {_DEEPEST} in each other"
+            )
         element = XmlElement(name, self._where)
         self._open[-1].children.append(element)
         self._open.append(element)
@@ -110,14 +118,6 @@ class _TreeBuilder:
 
     def _end(self, name: str) -> None:
         self._open.pop()
-
-
-ANNOTATIONS, JPEG_IMAGES, IMAGE_SETS, MAIN = "Annotations", "JPEGImages", "ImageSets", "Main"
-CLASS_MAPS, OBJECT_MAPS = "SegmentationClass", "SegmentationObject"
-VOC_CLASSES = (
-    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog"),
-    *("horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
-)
 
 
 class VocFolder:

@@ -17,7 +17,6 @@ from netdsl.data.sources.annotations.annotated_image import MarkedObject
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS
 from netdsl.data.sources.annotations.masks import PixelMap
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, CLASS_MAPS, IMAGE_SETS, JPEG_IMAGES, MAIN, OBJECT_MAPS
-from netdsl.data.sources.annotations.yolo import IMAGE_FOLDER, LABEL_FOLDER, SETTINGS
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
 from netdsl.data.writing.image_files import ImageFormat, encode
@@ -63,7 +62,9 @@ def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
 @contextmanager
 def yolo_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
     """A function that adds images to a new folder. Classes are counted without the background there."""
-    import yaml
+    import yaml  # without which nets are built
+
+    from netdsl.data.sources.annotations.yolo import IMAGE_FOLDER, LABEL_FOLDER, SETTINGS
 
     with new_path(path) as folder:
         for part in (IMAGE_FOLDER, LABEL_FOLDER):

@@ -28,6 +28,12 @@ from netdsl.errors import DataError
 _LEAST_WIDTH = 64  # of an image; narrower ones have no room for numbers
 _GRAY, _COUNTS_END = 128, 15
 _MOST_OTHERS = 255
+# The authors' rules of who has a record, and of its numbers.
+_LEAST_JOINTS, _LEAST_AREA = 5, 32 * 32
+_APART = 0.3  # of the longer side of a person's box, within which nobody else has a record
+_HEIGHT = 368  # pixels of a person of scale 1
+_DECIMALS = 3
+_DATASET = "COCO"
 
 
 def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, number: int = 0, total: int = 1) -> bytes:
@@ -89,14 +95,6 @@ def pose_samples(images: Iterable[Array], *, joints: int, scale: float, masked: 
         pixels = np.pad(as_pixels(image[:NUMBERS]), ((0, 0), (0, max(0, OTHERS - height)), (0, 0)))
         masks = np.full((2 if masked else 0, *pixels.shape[1:]), 255, np.uint8)
         yield f"{index:07}".encode(), pose_record(pixels, masks, person, "made up", number=index)
-
-
-# The authors' rules of who has a record, and of its numbers.
-_LEAST_JOINTS, _LEAST_AREA = 5, 32 * 32
-_APART = 0.3  # of the longer side of a person's box, within which nobody else has a record
-_HEIGHT = 368  # pixels of a person of scale 1
-_DECIMALS = 3
-_DATASET = "COCO"
 
 
 @dataclass(frozen=True)
