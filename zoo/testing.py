@@ -32,9 +32,8 @@ from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
 from netdsl.solver.set_scores import gather_scores
 from netdsl.solver.solver import ignore_event
-from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
-from netdsl.tables.table import Table
+from netdsl.tables.table import Table, check_columns
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.captioned_testing import captioned_images, score_captions

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.annotations.marked_items import MarkedItems
+from netdsl.data.sources.annotations.records import MarkedItems
 from netdsl.data.sources.class_names import class_groups, read_class_names
 from netdsl.data.sources.datum import AnnotatedDatumSource, DatumSource
 from netdsl.data.sources.open_source import find_source, has_kind_prefix

@@ -11,8 +11,8 @@ from netdsl.data.sources.poses import POSES, PoseDatumSource
 from netdsl.data.transforms.pose_skeleton import COCO, MPI, MPI_MIDDLES, MPI_SINGLE, Skeleton, plain_skeleton
 from netdsl.data.transforms.pose_transform import CentredPoseTransform, LimbPoseTransform, PoseSettings
 from netdsl.data.types import Array
-from netdsl.data.writing.annotated.pose_database import pose_samples
 from netdsl.data.writing.databases import write_records
+from netdsl.data.writing.pose_database import pose_samples
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles

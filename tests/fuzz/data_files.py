@@ -42,18 +42,18 @@ from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.pose_skeleton import COCO
 from netdsl.data.transforms.pose_transform import LimbPoseTransform
 from netdsl.data.transforms.transform import PairedTransform
-from netdsl.data.writing.annotated.convert_annotated import convert_annotated
-from netdsl.data.writing.annotated.pose_database import pose_samples
+from netdsl.data.writing.convert_annotated import convert_annotated
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
+from netdsl.data.writing.pose_database import pose_samples
 from netdsl.data.writing.sample_files import lane_samples, write_images, write_list, write_stacks, write_video
 from netdsl.errors import DataError
 from netdsl.tables.arrow import with_class_names
-from netdsl.tables.binding import BlobColumn, arrays_of
 from netdsl.tables.columns import RowRange
 from netdsl.tables.files import TableFiles, TableFormat
+from netdsl.tables.table import BlobColumn, arrays_of
 
 _MOST = 10_000  # items that are read of a source; only damage makes more of these files
 _NYUD = ("color", "depth", "hha", "label")

@@ -17,7 +17,7 @@ from netdsl.data.sources.source import NamedItems, Source
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.errors import DataError
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
 from zoo.answers.placement import Numbers
 
 STANDARD_INPUT = "-"

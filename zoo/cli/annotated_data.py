@@ -15,7 +15,7 @@ from zoo.cli.progress_bar import progress_bar
 if TYPE_CHECKING:
     from netdsl.data.sources.source_name import SourceName
     from netdsl.data.sources.summary import AnnotatedSummary
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
+    from netdsl.data.writing.convert_annotated import AnnotatedConversion
 
 _SHOWN = 3  # sizes of images
 _NAMED = 10  # classes that a line names
@@ -24,7 +24,7 @@ _ON_SHEET = 25  # images
 
 def convert_set(source: SourceName, target: str, settings: AnnotatedConversion, as_json: bool) -> None:
     """Convert a set, and print what was written and what the target can't have."""
-    from netdsl.data.writing.annotated.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
+    from netdsl.data.writing.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
 
     data = source.open_marked(first_pixel=first_pixel_of(target))
     with progress_bar(len(data), "converting") as advance:
@@ -44,7 +44,7 @@ def convert_set(source: SourceName, target: str, settings: AnnotatedConversion, 
 def convert_people(source: SourceName, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
     """Write the people of a set as records of poses, and print what was written."""
     from netdsl.data.sources.poses import POSES
-    from netdsl.data.writing.annotated.pose_database import PeopleOfSet, write_poses
+    from netdsl.data.writing.pose_database import PeopleOfSet, write_poses
 
     data, path = source.open_marked(), Path(target.removeprefix(f"{POSES}:"))
     with progress_bar(len(data), "reading") as advance:

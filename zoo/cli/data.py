@@ -110,8 +110,8 @@ def convert_command(
     from netdsl.data.sources.open_source import parse_source
     from netdsl.data.sources.poses import POSES
     from netdsl.data.sources.source_name import Content
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.convert import Conversion
+    from netdsl.data.writing.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.image_files import ImageFormat
     from netdsl.errors import DataError
 

@@ -15,10 +15,8 @@ from netdsl.data.transforms.decode import Color
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.binding import BlobColumn
-from netdsl.tables.column_readers import Shape
-from netdsl.tables.columns import fit_shape
-from netdsl.tables.table import Table
+from netdsl.tables.columns import Shape, fit_shape
+from netdsl.tables.table import BlobColumn, Table
 
 
 def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:

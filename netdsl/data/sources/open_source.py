@@ -8,20 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
-from netdsl.data.sources.annotations.class_list import read_class_list
 from netdsl.data.sources.annotations.drawn import DrawnObjects, DrawnPeople, DrawnPictures
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
 from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
-from netdsl.data.sources.cifar import HUNDRED, TEN, Cifar10Source, Cifar100Source
+from netdsl.data.sources.class_names import read_class_list
 from netdsl.data.sources.csv import CsvSource
-from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.files import file_errors, read_text
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.data.sources.images import FolderSource, ImageSource, class_folders
+from netdsl.data.sources.known_sets import (
+    HUNDRED,
+    TEN,
+    Cifar10Source,
+    Cifar100Source,
+    DigitsSource,
+    MnistSource,
+    split_of,
+)
 from netdsl.data.sources.leveldb import LevelDbSource
 from netdsl.data.sources.lmdb import LmdbSource
-from netdsl.data.sources.mnist import MnistSource, split_of
 from netdsl.data.sources.netcdf import NetcdfSource
 from netdsl.data.sources.poses import JOINTS, POSES, PoseSet, has_poses
 from netdsl.data.sources.shapes import CLASSES, ShapesSource
@@ -39,7 +45,7 @@ from netdsl.data.sources.tables import ArrowSource, ParquetSource
 from netdsl.data.sources.video import VIDEO_ENDINGS, VideoSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
 
 if TYPE_CHECKING:
     from netdsl.data.sources.annotations.coco import CaptionedImage

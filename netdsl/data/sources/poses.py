@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, Joint, MarkedObject, RunLengths
-from netdsl.data.sources.annotations.class_list import BACKGROUND
 from netdsl.data.sources.annotations.masks import Mask, edges_of
 from netdsl.data.sources.annotations.records import first_record_shows, open_records
 from netdsl.data.sources.annotations.set_files import bounds
+from netdsl.data.sources.class_names import BACKGROUND
 from netdsl.data.sources.datum import DatumRecord, DatumSource
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import opencv

@@ -15,10 +15,9 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.files import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.crops import refuse_for
+from netdsl.data.transforms.crops import Region, refuse_for
 from netdsl.data.transforms.decode import Color, Interpolation, decode, image_limit, resize
 from netdsl.data.transforms.mean import Pixels
-from netdsl.data.transforms.region import Region
 from netdsl.data.transforms.transform import PairedTransform, Transform
 from netdsl.data.types import Array
 from netdsl.errors import DataError

@@ -16,7 +16,7 @@ from netdsl.data.sources.source import DataSplit, Source
 from netdsl.data.sources.view import ColorView, chosen_items, read_items, view_of
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
 
 if TYPE_CHECKING:
     from netdsl.data.sources.annotations.coco import CaptionedImage

@@ -21,9 +21,8 @@ from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow, arrow_errors, check_rows, class_names_of, open_parquet
-from netdsl.tables.binding import BlobColumn
-from netdsl.tables.column_readers import reader_of
-from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types
+from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types, reader_of
+from netdsl.tables.table import BlobColumn
 
 _KEPT = 1 << 28  # bytes of groups that are kept, so that items out of order don't read one each time
 

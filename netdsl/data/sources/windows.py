@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.files import numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
+from netdsl.data.transforms.crops import Region, WindowPlacement
 from netdsl.data.transforms.decode import Color, decode, resize
 from netdsl.data.transforms.mean import Mean, Pixels
-from netdsl.data.transforms.region import Region, WindowPlacement
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 

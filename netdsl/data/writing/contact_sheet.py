@@ -18,8 +18,7 @@ from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color
 from netdsl.data.transforms.pose_skeleton import COCO, Visibility
 from netdsl.data.types import Array
-from netdsl.data.writing.annotated.annotated_example import pixels_of
-from netdsl.data.writing.annotated.folders import voc_palette
+from netdsl.data.writing.annotated_sets import pixels_of, voc_palette
 from netdsl.errors import DataError
 
 _SMALLEST, _LARGEST = 64, 160  # pixels of an image's longer side on the sheet

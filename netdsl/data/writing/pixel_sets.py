@@ -19,7 +19,7 @@ from netdsl.data.sources.pixel_sets import (
 )
 from netdsl.data.transforms.decode import opencv
 from netdsl.data.types import Array
-from netdsl.data.writing.annotated.folders import palette_png
+from netdsl.data.writing.annotated_sets import palette_png
 from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.sample_files import as_labels, as_pixels
 

@@ -31,7 +31,7 @@ from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
 from netdsl.spark.pipeline.prediction import PredictionTask
 from netdsl.spark.pipeline.shipped_net import ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
-from netdsl.tables.binding import check_columns
+from netdsl.tables.table import check_columns
 
 _TYPES: Mapping[ColumnForm, DataType] = {
     ColumnForm.ARRAY: ArrayType(FloatType()),

@@ -20,7 +20,7 @@ from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
 from netdsl.spark.tables.partition import FIELDS, PartitionWriter, StoredPartition
-from netdsl.tables.binding import BlobColumn, check_columns
+from netdsl.tables.table import BlobColumn, check_columns
 
 BINDINGS = "bindings={{'{}': ...}}"  # how a user names another column
 

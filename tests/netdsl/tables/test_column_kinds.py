@@ -23,10 +23,8 @@ from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import input_tensor
-from netdsl.tables.binding import BlobColumn, arrays_of, missing_rows
-from netdsl.tables.column_readers import Shape
-from netdsl.tables.columns import RowRange
-from netdsl.tables.table import Table
+from netdsl.tables.columns import RowRange, Shape
+from netdsl.tables.table import BlobColumn, Table, arrays_of, missing_rows
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (5, 4, 6, 7), np.uint8)  # four channels each
 BGR = PIXELS[:, :3]

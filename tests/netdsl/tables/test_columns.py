@@ -10,8 +10,7 @@ import pytest
 
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow, column_of
-from netdsl.tables.column_readers import Shape
-from netdsl.tables.columns import ColumnValues, RowRange
+from netdsl.tables.columns import ColumnValues, RowRange, Shape
 
 
 def items(column: Any, shape: Shape | None = None) -> np.ndarray:

@@ -16,8 +16,8 @@ from netdsl.data.sources.annotations.annotated_image import (
     Outline,
     checked_runs,
 )
-from netdsl.data.sources.annotations.class_list import ClassList, class_list
 from netdsl.data.sources.annotations.set_files import checked_edges, checked_place, checked_size, path_inside, read_json
+from netdsl.data.sources.class_names import ClassList, class_list
 from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.errors import DataError
 

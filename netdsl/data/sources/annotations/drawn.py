@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Joint, MarkedObject, RunLengths
-from netdsl.data.sources.annotations.class_list import BACKGROUND
 from netdsl.data.sources.annotations.masks import Mask, edges_of
+from netdsl.data.sources.class_names import BACKGROUND
 from netdsl.data.sources.shapes import CLASSES, KINDS_OF_SHAPES, coverage
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.transforms.decode import opencv

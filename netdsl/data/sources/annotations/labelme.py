@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, MarkedObject, Outline
-from netdsl.data.sources.annotations.class_list import ClassList, class_list
 from netdsl.data.sources.annotations.set_files import (
     bounds,
     checked_edges,
@@ -18,6 +17,7 @@ from netdsl.data.sources.annotations.set_files import (
     path_inside,
     read_json,
 )
+from netdsl.data.sources.class_names import ClassList, class_list
 from netdsl.errors import DataError
 
 _LARGEST = 1 << 28  # bytes of a file, which may hold its image as text

@@ -9,7 +9,6 @@ from pathlib import Path
 from xml.parsers import expat
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
-from netdsl.data.sources.annotations.class_list import ClassList, class_list
 from netdsl.data.sources.annotations.set_files import (
     checked_edges,
     checked_size,
@@ -18,6 +17,7 @@ from netdsl.data.sources.annotations.set_files import (
     number_in,
     path_inside,
 )
+from netdsl.data.sources.class_names import ClassList, class_list
 from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
 from netdsl.errors import DataError
 

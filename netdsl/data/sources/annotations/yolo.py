@@ -9,9 +9,8 @@ import msgspec
 import yaml
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline
-from netdsl.data.sources.annotations.class_list import BACKGROUND, read_class_list
 from netdsl.data.sources.annotations.set_files import bounds, checked_edges, image_size, number_in
-from netdsl.data.sources.class_names import read_class_names
+from netdsl.data.sources.class_names import BACKGROUND, read_class_list, read_class_names
 from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
 from netdsl.data.sources.images import is_image_file
 from netdsl.errors import DataError

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netdsl.data.sources.cifar import Cifar10Source, Cifar100Source
+from netdsl.data.sources.known_sets import Cifar10Source, Cifar100Source
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
 

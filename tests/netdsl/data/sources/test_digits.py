@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netdsl.data.sources.digits import DigitsSource
+from netdsl.data.sources.known_sets import DigitsSource
 from netdsl.data.sources.source import DataSplit
 
 load_digits = pytest.importorskip("sklearn.datasets").load_digits

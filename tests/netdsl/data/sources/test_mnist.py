@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netdsl.data.sources.mnist import MnistSource
+from netdsl.data.sources.known_sets import MnistSource
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
 

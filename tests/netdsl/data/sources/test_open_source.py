@@ -20,7 +20,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
-from netdsl.data.sources import digits, netcdf
+from netdsl.data.sources import known_sets, netcdf
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.open_source import find_source, has_kind_prefix, open_annotated_set, open_source, parse_source
 from netdsl.data.sources.source import DataSplit
@@ -30,7 +30,7 @@ from netdsl.data.writing import contact_sheet
 from netdsl.data.writing.sample_files import write_video
 from netdsl.errors import DataError
 from netdsl.tables import arrow
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
@@ -193,7 +193,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
     [
         ("netCDF4", netcdf._library),
         ("pyarrow.parquet", arrow.arrow),
-        ("sklearn", digits._digits_file),
+        ("sklearn", known_sets._digits_file),
         ("PIL.ImageDraw", contact_sheet.pillow),
     ],
 )

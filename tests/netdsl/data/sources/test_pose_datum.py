@@ -11,8 +11,8 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.poses import PoseDatumSource
-from netdsl.data.writing.annotated.pose_database import pose_record
 from netdsl.data.writing.databases import write_records
+from netdsl.data.writing.pose_database import pose_record
 from netdsl.errors import DataError
 
 pytest.importorskip("lmdb")

@@ -14,7 +14,7 @@ from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.voc import VocFolder
 from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.sources.source import DataSplit
-from netdsl.data.writing.annotated.convert_annotated import convert_annotated
+from netdsl.data.writing.convert_annotated import convert_annotated
 from netdsl.errors import DataError
 
 DRAWN = DrawnObjects(DataSplit.TRAIN, count=6)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from netdsl.data.sources.annotations.marked_items import MarkedItems
 from netdsl.data.sources.annotations.masks import class_map
+from netdsl.data.sources.annotations.records import MarkedItems
 from netdsl.data.sources.datum import AnnotatedDatumSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.transforms.decode import Color
-from netdsl.data.writing.annotated.convert_annotated import convert_annotated
+from netdsl.data.writing.convert_annotated import convert_annotated
 from tests.voc_folder import VocImage, VocObject, write_voc
 
 

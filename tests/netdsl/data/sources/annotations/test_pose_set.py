@@ -10,9 +10,9 @@ import pytest
 from netdsl.data.sources.open_source import open_annotated_set, parse_source
 from netdsl.data.sources.poses import PoseSet
 from netdsl.data.sources.source_name import Content
-from netdsl.data.writing.annotated.pose_database import pose_record
 from netdsl.data.writing.databases import lmdb_writer, write_records
 from netdsl.data.writing.example import Example
+from netdsl.data.writing.pose_database import pose_record
 from netdsl.errors import DataError
 
 

@@ -21,11 +21,7 @@ from netdsl.data.sources.open_source import open_annotated_set, parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.pose_skeleton import Visibility
-from netdsl.data.writing.annotated.convert_annotated import (
-    AnnotatedConversion,
-    convert_annotated,
-    first_pixel_of,
-)
+from netdsl.data.writing.convert_annotated import AnnotatedConversion, convert_annotated, first_pixel_of
 from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
 

@@ -18,8 +18,8 @@ from netdsl.data.sources.annotations.drawn import DrawnPeople
 from netdsl.data.sources.poses import PoseSet
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.transforms.pose_skeleton import COCO, Visibility
-from netdsl.data.writing.annotated.pose_database import PeopleOfSet, PoseReport, write_poses
 from netdsl.data.writing.image_files import ImageFormat, encode
+from netdsl.data.writing.pose_database import PeopleOfSet, PoseReport, write_poses
 from netdsl.errors import DataError
 from netdsl.net.graph import Phase
 from tests.netdsl.layers import layer_batches

@@ -16,15 +16,24 @@ from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.poses import POSES
 from netdsl.data.transforms.decode import Color, rescale, resize
 from netdsl.data.types import Array
-from netdsl.data.writing.annotated.annotated_database import annotated_database
-from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, PutAnnotated, pixels_of
-from netdsl.data.writing.annotated.coco_file import coco_file
-from netdsl.data.writing.annotated.folders import DEFAULT_SET, map_folder, voc_folder, yolo_folder
+from netdsl.data.writing.annotated_sets import (
+    DEFAULT_SET,
+    AnnotatedExample,
+    PutAnnotated,
+    annotated_database,
+    coco_file,
+    map_folder,
+    pixels_of,
+    voc_folder,
+    yolo_folder,
+)
 from netdsl.data.writing.databases import leveldb_records, lmdb_records
 from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.map_items import map_items, writing_order
 from netdsl.data.writing.target import TargetName, parse_target
 from netdsl.errors import DataError
+
+_OF_ITEMS_TOO = ("lmdb", "leveldb")
 
 
 class Trait(Enum):
@@ -64,7 +73,6 @@ TARGETS = {
     "yolo": AnnotatedTarget("yolo:FOLDER", yolo_folder, frozenset()),
     "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}),  # no objects, but all of their pixels
 }
-_OF_ITEMS_TOO = ("lmdb", "leveldb")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from netdsl.data.transforms.decode import Color
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.data.types import Array
-from netdsl.data.writing.annotated.annotated_example import pixels_of
+from netdsl.data.writing.annotated_sets import pixels_of
 from netdsl.data.writing.databases import lmdb_records
 from netdsl.data.writing.map_items import map_items, writing_order
 from netdsl.data.writing.sample_files import as_pixels
