@@ -9,9 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import h5py
-import lmdb
 import numpy as np
 import plyvel
 import pyarrow as pa
@@ -31,6 +29,7 @@ from netdsl.data.writing.sample_files import write_video
 from netdsl.errors import DataError
 from netdsl.tables import arrow
 from netdsl.tables.table import BlobColumn
+from tests.small_data import png, write_lmdb
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
@@ -39,9 +38,8 @@ netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A source of every kind, each with another label in its first item."""
     monkeypatch.chdir(tmp_path)
-    image = bytes(cv2.imencode(".png", np.full((4, 5, 3), 9, np.uint8))[1])
-    with lmdb.open("an_lmdb") as environment, environment.begin(write=True) as transaction:
-        transaction.put(b"0", pb.Datum(data=image, label=1, encoded=True).SerializeToString())
+    image = png(np.full((4, 5, 3), 9, np.uint8))
+    write_lmdb(tmp_path / "an_lmdb", [(b"0", pb.Datum(data=image, label=1, encoded=True).SerializeToString())])
     with plyvel.DB("a_leveldb", create_if_missing=True) as database:
         database.put(b"0", pb.Datum(data=image, label=2, encoded=True).SerializeToString())
     for prefix, label in {"train": 3, "t10k": 4}.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import open_source, parse_source
 from netdsl.data.sources.source import DataSplit, LabelledSource, NamedItems, WholeSource
 from netdsl.errors import DataError
+from tests.small_data import png
 
 
 def train_and_test(name: str) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def test_a_part_has_the_names_and_the_labels_of_its_items(tmp_path: Path) -> Non
     for number in range(12):
         path = tmp_path / ("cat" if number < 11 else "dog") / f"{number:02}.png"
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(bytes(cv2.imencode(".png", np.zeros((2, 2, 3), np.uint8))[1]))
+        path.write_bytes(png(np.zeros((2, 2, 3), np.uint8)))
     with closing(open_source(f"folder:{tmp_path}?part=train")) as source:
         assert isinstance(source, NamedItems) and isinstance(source, LabelledSource)
         assert (source.name(0), source.name(9)) == ("cat/01.png", "dog/11.png")

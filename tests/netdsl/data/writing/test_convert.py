@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import lmdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -25,6 +24,7 @@ from netdsl.data.writing.databases import lmdb_writer
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
+from tests.small_data import png_of, records_in
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 3, 6, 5), np.uint8)
 LABELS = np.array([3, 0, 2, 9, 1, 7, 5])
@@ -47,8 +47,7 @@ def read(name: str) -> list[Item]:
 
 
 def records(path: str) -> list[tuple[bytes, pb.Datum]]:
-    with lmdb.open(path, readonly=True, lock=False) as environment, environment.begin() as transaction:
-        return [(bytes(key), pb.Datum.FromString(value)) for key, value in transaction.cursor()]
+    return [(key, pb.Datum.FromString(value)) for key, value in records_in(path)]
 
 
 def check(items: Sequence[Item], images: np.ndarray, labels: np.ndarray) -> None:
@@ -116,7 +115,7 @@ def images() -> None:
     for number, name in enumerate(["cat/0.png", "dog/1.png", "dog/2.png"]):
         path = Path("in", name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(bytes(cv2.imencode(".png", PIXELS[number].transpose(1, 2, 0))[1]))
+        path.write_bytes(png_of(PIXELS[number]))
 
 
 def test_records_have_the_fields_and_keys_of_convert_imageset() -> None:

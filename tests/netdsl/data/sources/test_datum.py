@@ -1,8 +1,9 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
@@ -12,13 +13,10 @@ from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 from tests.netdsl.data.sources.test_lmdb import database
+from tests.small_data import png
 
 BOX, BOX_AND_MAP, LANE = pb.AnnotatedDatum.BBOX, pb.AnnotatedDatum.BBOXandSeg, pb.AnnotatedDatum.LANE
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 6, 3), dtype=np.uint8)
-
-
-def png(pixels: np.ndarray) -> bytes:
-    return cv2.imencode(".png", pixels)[1].tobytes()
 
 
 def record(kind: int | None = BOX, **datum: object) -> pb.AnnotatedDatum:

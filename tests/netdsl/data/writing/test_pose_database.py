@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import lmdb
 import numpy as np
 import pytest
 
@@ -23,6 +22,7 @@ from netdsl.data.writing.pose_database import PeopleOfSet, PoseReport, write_pos
 from netdsl.errors import DataError
 from netdsl.net.graph import Phase
 from tests.netdsl.layers import layer_batches
+from tests.small_data import records_in
 
 HEIGHT, WIDTH = 88, 96
 JOINTS = tuple(Joint(8 * (n % 9) + 5, 8 * (n // 2) + 5, Visibility.SHOWN) for n in range(17))
@@ -57,8 +57,7 @@ def write(path: Path, pictures: ListedPeople, seed: int | None = None, *, skip_b
 
 def records(path: Path) -> dict[bytes, np.ndarray]:
     """The channels of records by their keys."""
-    with lmdb.open(str(path), readonly=True, lock=False) as environment, environment.begin() as transaction:
-        read = {bytes(key): pb.Datum.FromString(value) for key, value in transaction.cursor()}
+    read = {key: pb.Datum.FromString(value) for key, value in records_in(path)}
     return {
         key: np.frombuffer(datum.data, np.uint8).reshape(datum.channels, datum.height, datum.width)
         for key, datum in read.items()

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import cv2
-import lmdb
 import numpy as np
 import pytest
 from PIL import Image
@@ -24,6 +23,7 @@ from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.data.writing.convert_annotated import AnnotatedConversion, convert_annotated, first_pixel_of
 from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
+from tests.small_data import records_in
 
 OBJECTS = (
     MarkedObject(2, Edges(1, 2, 9, 8), truncated=True),
@@ -61,8 +61,7 @@ def picture(
 
 
 def records(path: str) -> list[tuple[bytes, pb.AnnotatedDatum]]:
-    with lmdb.open(path, readonly=True, lock=False) as environment, environment.begin() as transaction:
-        return [(bytes(key), pb.AnnotatedDatum.FromString(value)) for key, value in transaction.cursor()]
+    return [(key, pb.AnnotatedDatum.FromString(value)) for key, value in records_in(path)]
 
 
 def images(annotated: AnnotatedSet) -> list[AnnotatedImage]:
