@@ -15,14 +15,14 @@ from zoo.cli.progress_bar import progress_bar
 if TYPE_CHECKING:
     from netdsl.data.sources.source_name import SourceName
     from netdsl.data.sources.summary import AnnotatedSummary
-    from netdsl.data.writing.convert_annotated import AnnotatedConversion
+    from netdsl.data.writing.convert import Conversion
 
 _SHOWN = 3  # sizes of images
 _NAMED = 10  # classes that a line names
 _ON_SHEET = 25  # images
 
 
-def convert_set(source: SourceName, target: str, settings: AnnotatedConversion, as_json: bool) -> None:
+def convert_set(source: SourceName, target: str, settings: Conversion, as_json: bool) -> None:
     """Convert a set, and print what was written and what the target can't have."""
     from netdsl.data.writing.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
 

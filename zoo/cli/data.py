@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -111,13 +111,14 @@ def convert_command(
     from netdsl.data.sources.poses import POSES
     from netdsl.data.sources.source_name import Content
     from netdsl.data.writing.convert import Conversion
-    from netdsl.data.writing.convert_annotated import AnnotatedConversion, is_annotated_target
+    from netdsl.data.writing.convert_annotated import is_annotated_target
     from netdsl.data.writing.image_files import ImageFormat
     from netdsl.errors import DataError
 
     name = parse_source(source)
     content = name.content
-    image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
+    order = seed if shuffle else None
+    settings = Conversion(size, ImageFormat(encoded) if encoded else None, gray, order, skip_bad)
     changes_images = size or min_dim or max_dim or encoded or gray
     if content is Content.CAPTIONS:
         if changes_images:
@@ -136,14 +137,14 @@ def convert_command(
     elif content is Content.MARKED_IMAGES:
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
-        marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
+        marked = replace(settings, min_side=min_dim or 0, max_side=max_dim or 0)
         annotated_data.convert_set(name, target, marked, as_json)
     else:
         if min_dim or max_dim:
             raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
         if is_annotated_target(target):
             raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
-        _convert_items(name, target, Conversion(size, image_format, gray, order, skip_bad), as_json)
+        _convert_items(name, target, settings, as_json)
 
 
 def _convert_items(source: SourceName, target: str, settings: Conversion, as_json: bool) -> None:

@@ -19,7 +19,7 @@ from netdsl.data.types import Array
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
 from netdsl.data.writing.example import Example, Put
 from netdsl.data.writing.image_files import ImageFormat, encode, folder_writer
-from netdsl.data.writing.map_items import map_items, writing_order
+from netdsl.data.writing.map_items import good_results, map_items, writing_order
 from netdsl.data.writing.parquet import parquet_writer
 from netdsl.data.writing.target import new_path, parse_target
 from netdsl.errors import DataError
@@ -37,13 +37,23 @@ _CHANNELS = 4  # that an image has at most
 
 @dataclass(frozen=True)
 class Conversion:
-    """Settings of a conversion: images are resized to `size`, height and width, and `seed` shuffles the items."""
+    """Settings of a conversion.
+
+    Images are resized to `size`, height and width. Those with marked objects may be resized with their proportions in
+    place of it: enlarged until the shorter side has `min_side` pixels, and so far or made so small that the longer one
+    has at most `max_side`. `seed` shuffles the items.
+    """
 
     size: tuple[int, int] | None = None
     encoded: ImageFormat | None = None
     gray: bool = False
     seed: int | None = None
     skip_bad: bool = False
+    min_side: int = 0
+    max_side: int = 0
+
+
+AS_THEY_ARE = Conversion()
 
 
 @dataclass(frozen=True)
@@ -55,13 +65,15 @@ class ConversionReport:
 
 
 def convert(
-    source: Source, target: str, settings: Conversion = Conversion(), *, done: Callable[[], object] = lambda: None
+    source: Source, target: str, settings: Conversion = AS_THEY_ARE, *, done: Callable[[], object] = lambda: None
 ) -> ConversionReport:
     """Write all items to a new target such as `lmdb:PATH` or `train.parquet`, or nothing. `done` is called for each.
 
     The names of the classes go along: into a table's metadata, or into a database's folder as `labels.txt`.
     A bad item is an error, unless bad items are to be skipped: then its number isn't used, as in Caffe.
     """
+    if settings.min_side or settings.max_side:
+        raise DataError("min_side and max_side are for images with marked objects; give a size")
     name = parse_target(target, {kind: f"{kind}:PATH" for kind in _WRITERS})
     if name.options:
         raise DataError(f"{target}: the form is {name.kind}:PATH, without options")
@@ -71,15 +83,9 @@ def convert(
         _WRITERS[name.kind](path, classes_of(source)) as put,
         closing(_examples(source, settings)) as examples,
     ):
-        for example in examples:
-            done()
-            if isinstance(example, Example):
-                put(example)
-                written += 1
-            elif settings.skip_bad:
-                bad.append(str(example))
-            else:
-                raise example
+        for example in good_results(examples, bad if settings.skip_bad else None, done):
+            put(example)
+            written += 1
         if not written:
             raise DataError(f"all {len(bad)} items are bad; the first: {bad[0]}")
     return ConversionReport(written, bad)

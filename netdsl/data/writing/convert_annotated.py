@@ -27,9 +27,10 @@ from netdsl.data.writing.annotated_sets import (
     voc_folder,
     yolo_folder,
 )
+from netdsl.data.writing.convert import AS_THEY_ARE, Conversion
 from netdsl.data.writing.databases import leveldb_records, lmdb_records
 from netdsl.data.writing.image_files import ImageFormat, encode
-from netdsl.data.writing.map_items import map_items, writing_order
+from netdsl.data.writing.map_items import good_results, map_items, writing_order
 from netdsl.data.writing.target import TargetName, parse_target
 from netdsl.errors import DataError
 
@@ -75,23 +76,6 @@ TARGETS = {
 }
 
 
-@dataclass(frozen=True)
-class AnnotatedConversion:
-    """Settings of a conversion.
-
-    Images are resized to `size`, height and width; or, with their proportions, enlarged until the shorter side has
-    `min_side` pixels, and so far or made so small that the longer one has at most `max_side`. `seed` shuffles them.
-    """
-
-    size: tuple[int, int] | None = None
-    min_side: int = 0
-    max_side: int = 0
-    encoded: ImageFormat | None = None
-    gray: bool = False
-    seed: int | None = None
-    skip_bad: bool = False
-
-
 @dataclass
 class AnnotatedReport:
     """The numbers of images and objects that were written, the errors of images that were skipped, and what was lost.
@@ -119,7 +103,7 @@ def first_pixel_of(target: str) -> int:
 def convert_annotated(
     source: AnnotatedSet,
     target: str,
-    settings: AnnotatedConversion = AnnotatedConversion(),
+    settings: Conversion = AS_THEY_ARE,
     *,
     done: Callable[[], object] = lambda: None,
 ) -> AnnotatedReport:
@@ -132,12 +116,12 @@ def convert_annotated(
     report, names, lost = AnnotatedReport(), set[str](), Counter[Trait]()
     classes = classes_of(source)
     with form.writer(name.path, classes, *options) as put, closing(_examples(source, settings)) as examples:
-        for example in examples:
-            done()
-            problem = example if isinstance(example, DataError) else _written(example, names, put)
-            if problem is not None and not settings.skip_bad:
-                raise problem
-            if problem is not None or isinstance(example, DataError):
+        for example in good_results(examples, report.bad if settings.skip_bad else None, done):
+            try:
+                _put_under_its_name(example, names, put)
+            except DataError as problem:
+                if not settings.skip_bad:
+                    raise
                 report.bad.append(str(problem))
                 continue
             report.written += 1
@@ -149,16 +133,12 @@ def convert_annotated(
     return report
 
 
-def _written(example: AnnotatedExample, names: set[str], put: PutAnnotated) -> DataError | None:
-    """Write an image; return what is wrong with one that can't be written."""
-    try:
-        if example.stem in names:
-            raise DataError(f"{example.image.path}: two images have the name '{example.stem}'; rename one")
-        put(example)
-    except DataError as problem:
-        return problem
+def _put_under_its_name(example: AnnotatedExample, names: set[str], put: PutAnnotated) -> None:
+    """Write an image; a DataError if another one has its name."""
+    if example.stem in names:
+        raise DataError(f"{example.image.path}: two images have the name '{example.stem}'; rename one")
+    put(example)
     names.add(example.stem)
-    return None
 
 
 def _target(text: str) -> TargetName:
@@ -191,16 +171,14 @@ def _traits(marked: MarkedObject, image: AnnotatedImage) -> list[Trait]:
     return [trait for trait, present in has.items() if present]
 
 
-def _examples(source: AnnotatedSet, settings: AnnotatedConversion) -> Generator[AnnotatedExample | DataError]:
+def _examples(source: AnnotatedSet, settings: Conversion) -> Generator[AnnotatedExample | DataError]:
     def example(position: int, image: AnnotatedImage) -> AnnotatedExample:
         return annotated_example(position, image, source.first_pixel, settings)
 
     return map_items(SetImages(source), writing_order(len(source), settings.seed).tolist(), example)
 
 
-def annotated_example(
-    position: int, image: AnnotatedImage, first_pixel: int, settings: AnnotatedConversion
-) -> AnnotatedExample:
+def annotated_example(position: int, image: AnnotatedImage, first_pixel: int, settings: Conversion) -> AnnotatedExample:
     """An image with its bytes as they are to be written. They are encoded again only if they must be."""
     data, where = image.read(), str(image.path)
     pixels = pixels_of(image, data, Color.GRAY if settings.gray else Color.COLOR)
@@ -216,7 +194,7 @@ def annotated_example(
     )
 
 
-def _resized(pixels: Array, settings: AnnotatedConversion, where: str) -> Array:
+def _resized(pixels: Array, settings: Conversion, where: str) -> Array:
     """An image in its new size; itself if that is its own."""
     if settings.size and settings.size != pixels.shape[1:]:
         return resize(pixels, *settings.size)
@@ -226,7 +204,7 @@ def _resized(pixels: Array, settings: AnnotatedConversion, where: str) -> Array:
     return pixels if scale == 1 else rescale(pixels, scale)
 
 
-def _scale(sides: tuple[int, ...], settings: AnnotatedConversion) -> float:
+def _scale(sides: tuple[int, ...], settings: Conversion) -> float:
     """How many times as large an image becomes, by Caffe-SSD's rule and in its float32."""
     shorter, longer, scale = min(sides), max(sides), np.float32(1)
     if shorter < settings.min_side:

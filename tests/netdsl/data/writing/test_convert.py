@@ -310,3 +310,8 @@ def test_a_changed_value_in_parquet_is_noticed() -> None:
     source = open_source("parquet:out.parquet")
     with pytest.raises(DataError, match=r"out\.parquet: can't be read: .*(crc|CRC)"):
         source.fetch(0)
+
+
+def test_sides_in_proportion_are_for_images_with_marked_objects() -> None:
+    with pytest.raises(DataError, match="min_side and max_side are for images with marked objects; give a size"):
+        convert(made(PIXELS, LABELS), "out_lmdb", Conversion(min_side=9))

@@ -20,7 +20,8 @@ from netdsl.data.sources.open_source import open_annotated_set, parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.pose_skeleton import Visibility
-from netdsl.data.writing.convert_annotated import AnnotatedConversion, convert_annotated, first_pixel_of
+from netdsl.data.writing.convert import Conversion
+from netdsl.data.writing.convert_annotated import convert_annotated, first_pixel_of
 from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
 from tests.small_data import records_in
@@ -232,14 +233,14 @@ def test_maps_have_a_list_for_layers_and_say_what_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("settings", "size"),
     [
-        (AnnotatedConversion(size=(40, 90)), (40, 90)),
-        (AnnotatedConversion(min_side=50), (50, 75)),
-        (AnnotatedConversion(min_side=10), (20, 30)),
-        (AnnotatedConversion(min_side=50, max_side=60), (40, 60)),
-        (AnnotatedConversion(max_side=15), (10, 15)),
+        (Conversion(size=(40, 90)), (40, 90)),
+        (Conversion(min_side=50), (50, 75)),
+        (Conversion(min_side=10), (20, 30)),
+        (Conversion(min_side=50, max_side=60), (40, 60)),
+        (Conversion(max_side=15), (10, 15)),
     ],
 )
-def test_resized_images_keep_the_parts_that_boxes_are_of(settings: AnnotatedConversion, size: tuple[int, int]) -> None:
+def test_resized_images_keep_the_parts_that_boxes_are_of(settings: Conversion, size: tuple[int, int]) -> None:
     """The sizes that SSD's ReadImageToCVMat gives for min_dim and max_dim."""
     made = ListedImages([picture("a", *OBJECTS)], first_pixel=1)
     convert_annotated(made, "plain_lmdb")
@@ -272,7 +273,7 @@ def test_joints_are_kept_by_coco_and_said_to_be_lost_elsewhere() -> None:
     )
     assert "joints" not in convert_annotated(made, "coco:same.json").left_out
     assert open_annotated_set("same.json").image(0).objects[0].joints == joints
-    convert_annotated(made, "coco:large.json", AnnotatedConversion(size=(40, 90)))
+    convert_annotated(made, "coco:large.json", Conversion(size=(40, 90)))
     assert open_annotated_set("large.json").image(0).objects[0].joints[:2] == ((15, 16, 1), (31.5, 8, 0))
     for target in ("lmdb:lost", "voc:lost_voc", "yolo:lost_yolo"):
         assert convert_annotated(made, target).left_out["joints"] == 1
@@ -284,9 +285,9 @@ def test_images_are_encoded_again_only_if_they_must_be() -> None:
     kept = [record.datum for _, record in records("kept_lmdb")]
     assert [datum.data == made.image(index).encoded for index, datum in enumerate(kept)] == [True, True, False]
     assert ImageFormat.PNG.matches(kept[2].data)
-    convert_annotated(made, "jpg_lmdb", AnnotatedConversion(encoded=ImageFormat.JPG))
+    convert_annotated(made, "jpg_lmdb", Conversion(encoded=ImageFormat.JPG))
     assert all(ImageFormat.JPG.matches(record.datum.data) for _, record in records("jpg_lmdb"))
-    convert_annotated(made, "gray_lmdb", AnnotatedConversion(gray=True))
+    convert_annotated(made, "gray_lmdb", Conversion(gray=True))
     assert [record.datum.channels for _, record in records("gray_lmdb")] == [1, 1, 1]
 
 
@@ -297,7 +298,7 @@ def test_all_is_written_or_nothing_unless_bad_images_are_skipped() -> None:
         with pytest.raises(DataError, match=r"b\.jpg: has 20 x 30 pixels, and its annotations are about 21 x 30"):
             convert_annotated(made, target)
         assert not list(Path().iterdir())
-    report = convert_annotated(made, "out_lmdb", AnnotatedConversion(skip_bad=True))
+    report = convert_annotated(made, "out_lmdb", Conversion(skip_bad=True))
     assert report.written == 2 and len(report.bad) == 2 and "two images have the name 'a'" in report.bad[1]
     assert [key for key, _ in records("out_lmdb")] == [b"00000000_a.jpg", b"00000002_c.jpg"]
     with pytest.raises(DataError, match="exists already"):
@@ -306,13 +307,13 @@ def test_all_is_written_or_nothing_unless_bad_images_are_skipped() -> None:
 
 def test_an_image_that_would_have_no_pixels_is_refused() -> None:
     with pytest.raises(DataError, match=r"a\.jpg: has 1 x 90 pixels, too few"):
-        convert_annotated(ListedImages([picture("a", height=1, width=90)]), "x_lmdb", AnnotatedConversion(max_side=9))
+        convert_annotated(ListedImages([picture("a", height=1, width=90)]), "x_lmdb", Conversion(max_side=9))
 
 
 def test_a_seed_shuffles() -> None:
     made = DrawnObjects(DataSplit.TRAIN, count=8, side=32)
     for seed in (1, 2):
-        convert_annotated(made, f"lmdb:{seed}", AnnotatedConversion(seed=seed))
+        convert_annotated(made, f"lmdb:{seed}", Conversion(seed=seed))
     orders = [[key.partition(b"_")[2] for key, _ in records(str(seed))] for seed in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1] != sorted(orders[1])
 
