@@ -12,10 +12,9 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import set_fields
-from caffe_proto.dialects import BVLC, PRIVATE
+from caffe_proto.dialects import BVLC, PRIVATE, fork_settings, mark
 from caffe_proto.errors import CaffeError, few
 from caffe_proto.locations import error_label
-from caffe_proto.net_dialect import fork_settings, mark
 from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.lint import resolve_shapes
 from netdsl.data.transforms.image_settings import Beforehand
@@ -26,9 +25,8 @@ from netdsl.errors import ConversionError
 from netdsl.layer import BringsData
 from netdsl.layer.capabilities import capabilities
 from netdsl.layer.data import DataOrigin, HasDatabaseForm
-from netdsl.layers import LAYERS
-from netdsl.net.build import type_of
-from netdsl.net.graph import Node, Phase, is_included, resolve_all, state_of
+from netdsl.layers import LAYERS, type_of
+from netdsl.net.graph import Phase, is_included, resolve_all, state_of
 
 _MOST_NAMES = 3  # of layers in one sentence
 _OF_TESTS = ("test_iter", "test_interval", "test_state", "test_initialization", "test_compute_loss")
@@ -107,7 +105,7 @@ def _replace(layer: pb.LayerParameter, made: pb.LayerParameter) -> None:
 
 def _data_layer(layer: pb.LayerParameter, net: pb.NetParameter) -> HasDatabaseForm | None:
     """The data layer of a message, if its data can be in a database; in TRAIN if it is for both phases."""
-    kind = type_of(Node(layer, (), ()), LAYERS)
+    kind = type_of(layer)
     if kind is None or not issubclass(kind, HasDatabaseForm):
         return None
     message = pb.LayerParameter()
@@ -160,7 +158,7 @@ def _unknown_settings(net: pb.NetParameter, *, unread_too: bool) -> Iterator[str
     """A sentence for each type or setting that Caffe lacks, but for those of data that a database would help."""
     layers: dict[str, list[str]] = {}
     for layer in net.layer:
-        kind = type_of(Node(layer, (), ()), LAYERS)
+        kind = type_of(layer)
         if not _is_caffes(layer):
             layers.setdefault(f"layers of type {layer.type}", []).append(layer.name)
         elif unread_too or kind is None or not issubclass(kind, HasDatabaseForm):
@@ -174,7 +172,7 @@ def _unknown_settings(net: pb.NetParameter, *, unread_too: bool) -> Iterator[str
 def _inputs(net: pb.NetParameter) -> Iterator[str]:
     """A sentence for each layer that has no data of its own to train on."""
     for layer in net.layer:
-        kind = type_of(Node(layer, (), ()), LAYERS)
+        kind = type_of(layer)
         by_program = kind is not None and issubclass(kind, BringsData) and kind.data_origin is not DataOrigin.FILES
         if by_program and Phase.TRAIN in _phases(layer, net):
             yield f"{error_label(layer)}: reads no data; a program has to give Caffe each batch of it"
@@ -185,7 +183,7 @@ def _refused(net: pb.NetParameter) -> list[str]:
     with suppress(CaffeError), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whoever opened the net heard them
         resolved = resolve_shapes(net)
-        return caffe_notes(resolve_all(net), resolved.builts, LAYERS)
+        return caffe_notes(resolve_all(net), resolved.builts)
     return []
 
 

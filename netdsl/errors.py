@@ -23,6 +23,10 @@ class UnknownLayerError(NetError):
     """A layer type that nobody knows."""
 
 
+class RegistryError(NetError):
+    """A name that is taken, or an extension that can't be loaded."""
+
+
 class ConversionError(NetError):
     """A net that has no counterpart in another format, or one that doesn't compute the same."""
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
-from caffe_proto.net_dialect import mark, marks_of
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
 from netdsl.formats import has_tensors, holds_weights, model_files, reader_of, register_format
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build
+from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 from netdsl.open_net import Model, NetSource, open_net, todays_form
@@ -66,7 +65,6 @@ def open_model(
     weights: Iterable[str | Path] = (),
     *,
     deployed: bool = False,
-    types: Types = LAYERS,
     dialect: str | None = None,
 ) -> Model:
     """A net of any age with weights of files of any format: those of its own file, and over them those of the others.
@@ -78,12 +76,12 @@ def open_model(
     if isinstance(net, (str, Path)):
         named = model_files(Path(net))  # once: what a name stands for may have to be made
         net, paths = (named.deployed if deployed else named.net), paths or named.weights
-    return add_weights(open_net(net, dialect=dialect), paths, types=types)
+    return add_weights(open_net(net, dialect=dialect), paths)
 
 
-def add_weights(model: Model, paths: Iterable[str | Path], *, types: Types = LAYERS) -> Model:
+def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     """The model with the weights of files over its own; a file that has none of its net's layers is an error."""
-    files = _open_all(paths, model.net, types)
+    files = _open_all(paths, model.net)
     if not files:
         return model
     take_dialect(model.net, files)
@@ -115,9 +113,7 @@ def _needs_net(path: Path) -> bool:
     return has_tensors(path) and reader_of(path) is None
 
 
-def open_weights(
-    path: str | Path, net: pb.NetParameter | Sequence[Built] | None = None, *, types: Types = LAYERS
-) -> WeightsFile:
+def open_weights(path: str | Path, net: pb.NetParameter | Sequence[Built] | None = None) -> WeightsFile:
     """The weights of a file of any format. Tensors with torch's own names need the net whose layers they are for.
 
     Tensors are recognised by the file's suffix, and Caffe's files by what they hold, whatever they are called.
@@ -127,7 +123,7 @@ def open_weights(
     if reader is not None:
         return WeightsFile(path, reader(path).weights)
     if has_tensors(path):
-        return _open_tensors(path, net, types)
+        return _open_tensors(path, net)
     file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
     weights = arrays_of(file)
     if not weights and file.form is Form.TEXT:
@@ -135,7 +131,7 @@ def open_weights(
     return WeightsFile(path, weights, file)
 
 
-def _open_tensors(path: Path, net: pb.NetParameter | Sequence[Built] | None, types: Types) -> WeightsFile:
+def _open_tensors(path: Path, net: pb.NetParameter | Sequence[Built] | None) -> WeightsFile:
     tensors = read_tensors(path)
     numbered = _numbered(tensors)
     if numbered is not None:
@@ -144,7 +140,7 @@ def _open_tensors(path: Path, net: pb.NetParameter | Sequence[Built] | None, typ
         first = next(iter(tensors))
         raise WeightsError(f"{path}: names such as '{first[:100]}' aren't LAYER.INDEX; say which net they are for")
     try:
-        weights, names = map_names(tensors, layout_of(net, types=types))
+        weights, names = map_names(tensors, layout_of(net))
     except CaffeError as problem:
         raise type(problem)(f"{path}: {problem}") from None
     return WeightsFile(path, weights, names=tuple(names))
@@ -163,9 +159,9 @@ def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | No
     return {layer: [blobs[index] for index in sorted(blobs)] for layer, blobs in layers.items()}
 
 
-def layout_of(net: pb.NetParameter | Sequence[Built], *, types: Types = LAYERS) -> Layout:
+def layout_of(net: pb.NetParameter | Sequence[Built]) -> Layout:
     """The blobs of all layers that learn, in all phases of a net in today's form, or in nets that are built."""
-    builts = resolve_shapes(net, CheckSettings(types=types)).builts if isinstance(net, pb.NetParameter) else net
+    builts = resolve_shapes(net, CheckSettings()).builts if isinstance(net, pb.NetParameter) else net
     layout: dict[str, dict[str, tuple[int, ...]]] = {}
     for built in builts:
         for name, layer in learned_layers(built).items():
@@ -194,9 +190,9 @@ def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool =
     return replace(reports[0], unused=tuple(name for name in reports[0].unused if name in unused))
 
 
-def _open_all(paths: Iterable[str | Path], net: pb.NetParameter, types: Types) -> list[WeightsFile]:
+def _open_all(paths: Iterable[str | Path], net: pb.NetParameter) -> list[WeightsFile]:
     """The weights of files, each of which has one of the net's layers at least."""
-    files = [open_weights(path, net, types=types) for path in paths]
+    files = [open_weights(path, net) for path in paths]
     for file in files:
         _check_names(file, [layer.name for layer in net.layer], net.name)
     return files
@@ -239,9 +235,9 @@ def match_names(model: Model, built: Built) -> LoadReport:
     )
 
 
-def built_of(model: Model, *, types: Types = LAYERS) -> Built:
+def built_of(model: Model) -> Built:
     """The layers of a model's net for tests with the weights in them, ready to run."""
-    built = build(resolve(model.net, Phase.TEST), types)
+    built = build(resolve(model.net, Phase.TEST))
     if not model.weights and learned_layers(built):
         raise WeightsError(f"net '{model.net.name}' has no weights here; name the files that have them")
     NetModule(built).allocate()
@@ -254,7 +250,7 @@ def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder:
 
     So workers need nothing but Caffe's formats, and the run can be repeated when the files have changed.
     """
-    files = _open_all(paths, net, LAYERS)
+    files = _open_all(paths, net)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -18,7 +18,6 @@ from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
-from netdsl.layers import LAYERS
 from netdsl.model import open_model
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import Phase, resolve
@@ -105,7 +104,7 @@ def deployed_with_weights(path: Path) -> Built:
         net = deploy_model(trained, batch=1).net
     except NetError:
         net = deploy_model(trained).net
-    built = build(resolve(net, Phase.TEST), LAYERS)
+    built = build(resolve(net, Phase.TEST))
     NetModule(built).allocate()
     fill(built)
     return built

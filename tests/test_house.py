@@ -15,6 +15,7 @@ import pytest
 
 from netdsl.dsl.stubs import STUB, stub
 from netdsl.layers import LAYERS
+from tests.registered import registered
 
 ROOT = Path(__file__).parent.parent
 
@@ -90,7 +91,8 @@ def test_the_layer_type_that_contributors_are_shown_works(tmp_path: Path, monkey
     )
     monkeypatch.chdir(tmp_path)
     names = {"SoftSign": load(tmp_path / "soft_sign.py").SoftSign}
-    exec(shown[1], names)
+    with registered():
+        exec(shown[1], names)
     outputs = names["net"].forward(x=[[1.0, -1.0, 3.0], [0.0, 4.0, -9.0]])
     assert outputs["y"].tolist() == [[0.5, -0.5, 0.75], [0.0, pytest.approx(0.8), pytest.approx(-0.9)]]
 

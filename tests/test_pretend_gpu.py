@@ -13,11 +13,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 from tests.pretend_gpu import GPU, PretendedGPU, StopKind, WrongDeviceError, on_gpu, pretend_gpu
+from tests.registered import registered
 
 NET = """layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 4 dim: 3 } } }
          layer { name: "planted" type: "Planted" bottom: "x" top: "y" }"""
@@ -26,7 +26,8 @@ NET = """layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 4 
 def run_planted(gpu: PretendedGPU, forward: Any) -> list[str]:
     """A net of one layer with a mistake in it, forward and backward."""
     planted = type("Planted", (Layer,), {"forward": lambda self, x: forward(x)})
-    net = NetModule(build(resolve(from_text(NET, pb.NetParameter), Phase.TEST), LAYERS | {"Planted": planted}))
+    with registered(Planted=planted):
+        net = NetModule(build(resolve(from_text(NET, pb.NetParameter), Phase.TEST)))
     x = torch.rand(4, 3, device=GPU, requires_grad=True)
     gpu.stops.clear()
     net.allocate(GPU)(x)["y"].sum().backward()

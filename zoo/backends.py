@@ -18,7 +18,7 @@ from netdsl.spark.session import open_session, task_cores
 if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
     from netdsl.distributed.launchers.external import ExternalWorker
     from netdsl.distributed.run import Run
-    from netdsl.distributed.supervision.retries import End
+    from netdsl.distributed.supervisor import End
 
 
 class Backend(Protocol):
@@ -79,7 +79,7 @@ class LocalBackend:
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
         from netdsl.distributed.launchers.local import LocalLauncher
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         return train(folder, LocalLauncher(), **events)
 
@@ -108,7 +108,7 @@ class SparkBackend:
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, once its nets and weights were opened; data may be out of this machine's reach."""
         from netdsl.net.graph import connect, filter_layers
-        from netdsl.solver.nets import test_nets, train_net
+        from netdsl.solver.settings import test_nets, train_net
 
         for net in (train_net(run.solver), *test_nets(run.solver)):
             connect(filter_layers(net, net.state))
@@ -119,10 +119,10 @@ class SparkBackend:
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
         from netdsl.distributed.run import Run
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         with replace(self, tasks=Run.load(folder).fitting(os.cpu_count() or 1)).session() as session:
-            from netdsl.spark.workers.launcher import SparkLauncher  # needs pyspark, which the session has checked
+            from netdsl.spark.launcher import SparkLauncher
 
             return train(folder, SparkLauncher(session), **events)
 
@@ -185,7 +185,7 @@ class ExternalBackend:
     def train(self, folder: Path, **events: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
         from netdsl.distributed.launchers.external import train_as_worker
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
 
@@ -215,7 +215,7 @@ class MpiBackend:
         """The worker that this process is, if mpiexec started it."""
         if not started_by_mpiexec(os.environ):
             return None
-        from netdsl.mpi.spec import this_rank
+        from netdsl.mpi.launcher import this_rank
 
         return this_rank()
 
@@ -237,10 +237,10 @@ class MpiBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder, or do this rank's part of it."""
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         if self.rank is None:
-            from netdsl.mpi.mpiexec import MpiexecLauncher
+            from netdsl.mpi.launcher import MpiexecLauncher
 
             return train(folder, MpiexecLauncher(), **events)
         from netdsl.mpi.launcher import train_as_rank
@@ -263,7 +263,7 @@ def _save(run: Run, folder: Path) -> None:
     """Begin a run, whose weights are stored as files that all workers read."""
     from netdsl.distributed.run import exists
     from netdsl.model import store_for_workers
-    from netdsl.solver.nets import find_file, split_names, train_net
+    from netdsl.solver.settings import find_file, split_names, train_net
 
     if not exists(folder):  # otherwise saving is refused
         files = [find_file(name, run.folder) for name in split_names(run.weights)]

@@ -8,9 +8,7 @@ from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content
 from netdsl.layer import Layer
 from netdsl.layer.data import NamesSource
-from netdsl.layers import LAYERS
-from netdsl.net.build import type_of
-from netdsl.net.graph import Node
+from netdsl.layers import type_of
 
 
 def data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
@@ -34,4 +32,4 @@ def source_for(data: str, split: DataSplit) -> str:
 
 
 def _type(layer: pb.LayerParameter) -> type[Layer]:
-    return type_of(Node(layer, (), ()), LAYERS) or Layer
+    return type_of(layer) or Layer

@@ -9,17 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Retention
-from netdsl.distributed.membership import read_memberships
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import Told, open_run_log
+from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
 from netdsl.distributed.strategies.all_reduce import AllReduce
-from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.supervisor import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.events import Event, Listener
+from netdsl.solver.events import Action, Event, Listener, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.run_starts import note_start
 from zoo.training import find_start

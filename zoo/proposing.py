@@ -20,11 +20,10 @@ from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.types import Array
 from netdsl.data.writing.map_items import map_items
 from netdsl.errors import DataError, NetError
-from netdsl.layer.answering import MakesRegions
 from netdsl.layer.samples import BlobKind
-from netdsl.layers import LAYERS
+from netdsl.layer.tops import MakesRegions
+from netdsl.layers import type_of
 from netdsl.model import match_names, open_model
-from netdsl.net.build import type_of
 from netdsl.net.graph import resolve
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, WeightsLoaded
@@ -118,7 +117,7 @@ class _Proposer:
 def _blob(net: pb.NetParameter) -> str:
     """The blob with the regions of a net's TEST phase."""
     for node in resolve(net).nodes:
-        kind = type_of(node, LAYERS)
+        kind = type_of(node.layer)
         if kind is not None and issubclass(kind, MakesRegions):
             return node.layer.top[0]
     raise NetError("proposes no regions in its TEST phase; name the net for tests, such as rpn_test.pt")

@@ -24,14 +24,12 @@ from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
-from netdsl.solver.class_check import data_events, opened_data
-from netdsl.solver.created import net_created
-from netdsl.solver.evaluation import average_batches
+from netdsl.solver.evaluation import average_batches, gather_scores
 from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output, WeightsLoaded
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import split_names
-from netdsl.solver.set_scores import gather_scores
+from netdsl.solver.opened_nets import data_events, net_created, opened_data
+from netdsl.solver.settings import split_names
 from netdsl.solver.solver import ignore_event
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table, check_columns
 from zoo.answers.answerer import Answerer, AnswererRequest
@@ -232,7 +230,7 @@ def _on_spark(
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
     with backend.session() as session:
-        from netdsl.spark.pipeline import scoring  # needs pyspark, which the session has checked
+        from netdsl.spark.pipeline.tasks import score_rows
         from netdsl.spark.tables import parquet
 
         frame = parquet.read(session, path)
@@ -241,7 +239,7 @@ def _on_spark(
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         net = infer_shapes(model.net, rows, inputs)
         place = None if device is None else str(device)
-        return scoring.score_rows(frame, net, model.weights, request.columns, place)
+        return score_rows(frame, net, model.weights, request.columns, place)
 
 
 def _inputs(request: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:

@@ -13,15 +13,15 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.sources.source import LiveSource
 from netdsl.layer import BringsData
 from netdsl.layer.data import DataOrigin
-from netdsl.net.build import Types, type_of
+from netdsl.layers import type_of
 from netdsl.net.graph import Graph
 
 _LOADING = Loading(workers=1, prefetch=1)
 
 
-def unreadable_data(graphs: Iterable[Graph], types: Types) -> list[str]:
+def unreadable_data(graphs: Iterable[Graph]) -> list[str]:
     """A sentence for each data layer whose source, or whose first item, can't be read; no camera is switched on."""
-    sentences = (_problem(node.layer, type_of(node, types)) for graph in graphs for node in graph.nodes)
+    sentences = (_problem(node.layer, type_of(node.layer)) for graph in graphs for node in graph.nodes)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence is not None))
 
 

@@ -16,7 +16,7 @@ from torch import nn
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.image_sizes import halved_images
-from netdsl.checking.lint import CheckSettings, resolve_shapes
+from netdsl.checking.lint import resolve_shapes
 from netdsl.checking.sample_inputs import Array, input_kinds, is_image, sample_inputs
 from netdsl.data.batches.reading import Loading
 from netdsl.data.writing.sample_files import write_mean_file
@@ -24,13 +24,13 @@ from netdsl.errors import NetError, first_line, memory_shortage, user_code_probl
 from netdsl.layer import BringsData, Loss, Shape
 from netdsl.layer.data import DataOrigin, HasSampleFiles, MakesData, limit_batch
 from netdsl.layer.samples import BlobKind
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, at_layer, build, reshape, type_of
+from netdsl.layers import type_of
+from netdsl.net.build import Built, at_layer, build, reshape
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Graph, Node, Phase, connect, resolve_all
+from netdsl.net.graph import Graph, Phase, connect, resolve_all
 from netdsl.net.module import NetModule
 from netdsl.open_net import open_net
-from netdsl.solver.module_net import Compute, ModuleOnBatches
+from netdsl.solver.trainable_net import Compute, ModuleOnBatches
 
 _MEAN = (3, 1, 1)  # the shape of the mean for layers that scale it to their bottoms
 _LOADING = Loading(workers=1, prefetch=1)
@@ -68,7 +68,6 @@ class TrialSettings:
     batch: int = 2
     forward_only: bool = False
     stages: Sequence[str] = ()
-    types: Types = field(default_factory=lambda: LAYERS)
 
 
 def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
@@ -90,7 +89,7 @@ def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
 def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
     net = open_net(path, lenient=True).net
     graph = next((each for each in resolve_all(net, stages=settings.stages) if each.phase is Phase.TRAIN), None)
-    trial.trains = graph is not None and _has_loss(graph, settings.types)
+    trial.trains = graph is not None and _has_loss(graph)
     if graph is None or not trial.trains:
         return
     net = graph.net
@@ -100,18 +99,17 @@ def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
         _run(connect(made), inputs, settings, trial)
 
 
-def _has_loss(graph: Graph, types: Types) -> bool:
-    kinds = [(type_of(node, types), node.layer) for node in graph.nodes]
+def _has_loss(graph: Graph) -> bool:
+    kinds = [(type_of(node.layer), node.layer) for node in graph.nodes]
     return any(any(layer.loss_weight) or (kind is not None and issubclass(kind, Loss)) for kind, layer in kinds)
 
 
 def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
     """The net with its shapes, a small batch, and small images where their files say how large they are."""
-    check = CheckSettings(types=settings.types)
     try:
-        resolved = resolve_shapes(_with_small_batch(net, settings), check)
+        resolved = resolve_shapes(_with_small_batch(net, settings))
     except NetError:  # it takes no other batch
-        resolved = resolve_shapes(net, check)
+        resolved = resolve_shapes(net)
     built = next(built for built in resolved.builts if built.graph.phase is Phase.TRAIN)
     shapes, kinds = {edge: built.shapes[edge] for edge in built.input_edges()}, input_kinds(built)
     edges = [edge for node, layer in built.data_layers() if layer.any_size for edge in node.tops]
@@ -126,7 +124,7 @@ def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetPa
     made = pb.NetParameter()
     made.CopyFrom(net)
     for layer in made.layer:
-        kind = type_of(Node(layer, (), ()), settings.types)
+        kind = type_of(layer)
         if kind is not None and issubclass(kind, (BringsData, MakesData)):
             limit_batch(layer, settings.batch)
     return made
@@ -157,11 +155,11 @@ def _with_files(layer: BringsData, folder: Path, tops: Sequence[tuple[Array, Blo
 
 def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, trial: DataTrial) -> None:
     """Read a batch, and run the net on it."""
-    with closing(Feeds.open(graph, settings.types, loading=_LOADING)) as feeds:
+    with closing(Feeds.open(graph, loading=_LOADING)) as feeds:
         if feeds.input_shapes:
             feeds.give([{graph.blobs[edge]: inputs[graph.blobs[edge]] for edge in feeds.input_shapes}])
         trial.reads = True
-        built = build(graph, settings.types)
+        built = build(graph)
         trial.shapes = {graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
         net = ModuleOnBatches(_with_statistics(NetModule(built).allocate()), feeds.next, Compute())
         trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()

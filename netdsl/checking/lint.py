@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,14 +15,13 @@ from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in
 from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
-from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, batch_guesses, shape_guesses, state_batches
 from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import Shape
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build, check_fillers, doubts_of, unknown_types
+from netdsl.net.build import Built, build, check_fillers, doubts_of, unknown_types
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Graph, resolve_all
+from netdsl.net.placeholder_layer import describe_type, is_unavailable
 from netdsl.open_net import open_net
 
 
@@ -62,7 +61,6 @@ class CheckSettings:
     assume: Shapes = field(default_factory=dict)
     stages: Sequence[str] = ()
     stub_unknown: bool = False
-    types: Types = field(default_factory=lambda: LAYERS)
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
             _check(net, settings, finding, data_graphs, run=run)
-            finding.unread = unreadable_data(data_graphs, settings.types)
+            finding.unread = unreadable_data(data_graphs)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = in_file(path, problem)
@@ -121,7 +119,7 @@ def _check(
     finding.phases = [built.graph.phase.name for built in resolved.builts]
     finding.doubts = _doubts(resolved.builts)
     finding.assumed, finding.stubbed, finding.batch = resolved.assumed, resolved.stubbed, resolved.batch
-    notes = [*caffe_notes(graphs, resolved.builts, settings.types), *_memory_notes(resolved.builts)]
+    notes = [*caffe_notes(graphs, resolved.builts), *_memory_notes(resolved.builts)]
     finding.caffe_notes = [note if note.startswith(finding.file) else f"{finding.file}: {note}" for note in notes]
     if run:
         finding.ran = False
@@ -158,9 +156,14 @@ def _clear_files(net: pb.NetParameter) -> None:
 def _private(net: pb.NetParameter, settings: CheckSettings) -> list[str]:
     """The Python layers whose code isn't here, if all other types are known."""
     graphs, _ = _graphs(net, settings, {})
-    if settings.stub_unknown or any(unknown_types(graph, settings.types) for graph in graphs):
+    if settings.stub_unknown or any(unknown_types(graph) for graph in graphs):
         return []
-    return sorted({describe_type(node) for graph in graphs for node in unavailable_layers(graph, settings.types)})
+    return sorted(_unavailable(graphs))
+
+
+def _unavailable(graphs: Iterable[Graph]) -> set[str]:
+    """The types that are unknown, and the Python layers whose code isn't allowed to run."""
+    return {describe_type(node.layer) for graph in graphs for node in graph.nodes if is_unavailable(node.layer)}
 
 
 def resolve_shapes(net: pb.NetParameter, settings: CheckSettings = _NO_SETTINGS) -> ResolvedNet:
@@ -187,7 +190,7 @@ def resolve_shapes(net: pb.NetParameter, settings: CheckSettings = _NO_SETTINGS)
 def _with_guesses(net: pb.NetParameter, settings: CheckSettings, batch: int | None = None) -> ResolvedNet | None:
     """The net with the first of the typical shapes that fits, if one does."""
     for graph in _graphs(net, settings, settings.assume)[0]:
-        for guess in shape_guesses(graph, _types(graph, settings)):
+        for guess in shape_guesses(graph, stub_unknown=settings.stub_unknown):
             with suppress(NetError):
                 return _build(net, settings, {**guess, **settings.assume}, batch)
     return None
@@ -215,13 +218,8 @@ def _copy(net: pb.NetParameter) -> pb.NetParameter:
 
 def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes, batch: int | None = None) -> ResolvedNet:
     graphs, assumed = _graphs(net, settings, shapes, batch)
-    stubbed = {
-        describe_type(node)
-        for graph in graphs
-        for node in unavailable_layers(graph, settings.types)
-        if settings.stub_unknown
-    }
-    builts = [build(graph, _types(graph, settings)) for graph in graphs]
+    stubbed = _unavailable(graphs) if settings.stub_unknown else set()
+    builts = [build(graph, stub_unknown=settings.stub_unknown) for graph in graphs]
     return ResolvedNet(builts, {name: shapes[name] for name in sorted(assumed)}, sorted(stubbed))
 
 
@@ -230,14 +228,10 @@ def _graphs(
 ) -> tuple[list[Graph], set[str]]:
     """The graphs of a net's phases, and the names of the shapes that were assumed."""
     copy = _copy(net)
-    assumed = assume(copy, shapes, settings.types)
+    assumed = assume(copy, shapes)
     if batch is not None:
         state_batches(copy, batch)
     graphs = resolve_all(copy, stages=settings.stages)
     if not graphs:
         raise NetError("the net has no layers")
     return graphs, assumed
-
-
-def _types(graph: Graph, settings: CheckSettings) -> Types:
-    return with_placeholders(graph, settings.types) if settings.stub_unknown else settings.types

@@ -10,7 +10,8 @@ from netdsl.errors import NetError
 from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import TYPICAL_SIDE, state_batch, stated_shapes
 from netdsl.layer.samples import TYPICAL_ITEMS
-from netdsl.net.build import Types, build, type_of
+from netdsl.layers import type_of
+from netdsl.net.build import build
 from netdsl.net.graph import Graph, Node, connect
 from netdsl.net.sequences import beginning_edges
 
@@ -24,7 +25,7 @@ _MOST_BATCHES = 8  # to try, since a net has to be built for each
 _ITEMS = ((3, TYPICAL_SIDE, TYPICAL_SIDE), (1, 28, 28), (2, 28, 28), (3, 32, 32), (6, TYPICAL_SIDE, TYPICAL_SIDE))
 
 
-def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
+def assume(net: pb.NetParameter, shapes: Shapes) -> set[str]:
     """Set the shapes of tops of a net's data layers; returns the names of those that the net has.
 
     Inputs of the net without shapes become an Input layer, whose shapes can then be set.
@@ -37,7 +38,7 @@ def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
         known = shapes.keys() & set(layer.top)
         if layer.bottom or not known:
             continue
-        top_shapes, stated = _data_shapes(layer, types), stated_shapes(layer)
+        top_shapes, stated = _data_shapes(layer), stated_shapes(layer)
         top_shapes = top_shapes or [()] * len(layer.top)
         stated = stated * len(layer.top) if len(stated) == 1 else stated or [()] * len(layer.top)
         layer.input_param.ClearField("shape")
@@ -48,39 +49,39 @@ def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
     return assumed
 
 
-def shape_guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
+def shape_guesses(graph: Graph, *, stub_unknown: bool = False) -> Iterator[dict[str, Shape]]:
     """Shapes of data to try in turn, none of which contradicts those that the net states."""
     shapeless = [node.layer for node in graph.nodes if not node.bottoms and not stated_shapes(node.layer)]
-    labels, in_steps = _label_sources(graph, types), _tops_in_steps(graph, types)
+    labels, in_steps = _label_sources(graph), _tops_in_steps(graph)
     images = {
         layer.top[0]: shapes[0]
         for layer in shapeless
-        if (shapes := _data_shapes(layer, types)) and layer.top[0] not in labels | in_steps
+        if (shapes := _data_shapes(layer)) and layer.top[0] not in labels | in_steps
     }
     steps = dict.fromkeys(in_steps, (max((shape[0] for shape in images.values() if shape), default=1),))
-    known = {**steps, **_known_by_kind(graph, types)}
+    known = {**steps, **_known_by_kind(graph)}
     for item in _ITEMS:
         guess = {name: (item[0], *shape[2:]) if _states_size(shape) else item for name, shape in images.items()}
         if guess or known:
             yield {**guess, **known}
-    yield from _in_whole_steps(graph, types, images)
-    yield from _as_predicted(graph, types, labels.union(*(layer.top[1:] for layer in shapeless)))
+    yield from _in_whole_steps(graph, images)
+    yield from _as_predicted(graph, labels.union(*(layer.top[1:] for layer in shapeless)), stub_unknown=stub_unknown)
 
 
-def _known_by_kind(graph: Graph, types: Types) -> dict[str, Shape]:
+def _known_by_kind(graph: Graph) -> dict[str, Shape]:
     """The shapes of what is read as values of a kind that has one."""
     return {
         node.layer.bottom[place]: TYPICAL_ITEMS[kind]
         for node in graph.nodes
-        if (reader := type_of(node, types)) is not None
+        if (reader := type_of(node.layer)) is not None
         for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
         if kind in TYPICAL_ITEMS
     }
 
 
-def _in_whole_steps(graph: Graph, types: Types, images: Shapes) -> Iterator[dict[str, Shape]]:
+def _in_whole_steps(graph: Graph, images: Shapes) -> Iterator[dict[str, Shape]]:
     """Images of any size, a little larger, so that nets that scale them down and up again meet their own sizes."""
-    kinds = {node.layer.top[0]: type_of(node, types) for node in graph.nodes if node.layer.top}
+    kinds = {node.layer.top[0]: type_of(node.layer) for node in graph.nodes if node.layer.top}
     larger = {
         name: (shape[1], *(math.ceil(side / _STEP) * _STEP for side in shape[2:]))
         for name, shape in images.items()
@@ -90,9 +91,9 @@ def _in_whole_steps(graph: Graph, types: Types, images: Shapes) -> Iterator[dict
         yield larger
 
 
-def _data_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
+def _data_shapes(layer: pb.LayerParameter) -> list[Shape]:
     """The shapes of a data layer's tops by its settings; none for other layers, or if the settings are wrong."""
-    kind, alone = type_of(Node(layer, (), ()), types), pb.LayerParameter()
+    kind, alone = type_of(layer), pb.LayerParameter()
     alone.CopyFrom(layer)
     try:
         return kind(alone, []).top_shapes([]) if kind is not None and issubclass(kind, BringsData) else []
@@ -100,9 +101,9 @@ def _data_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
         return []
 
 
-def _tops_in_steps(graph: Graph, types: Types) -> set[str]:
+def _tops_in_steps(graph: Graph) -> set[str]:
     """What data layers without shapes bring as steps of several sequences, one of which goes with each image."""
-    begins = beginning_edges(graph, types)
+    begins = beginning_edges(graph)
     sources = [node for node in graph.nodes if not node.bottoms and begins.intersection(node.tops)]
     return {top for node in sources if not stated_shapes(node.layer) for top in node.layer.top}
 
@@ -111,14 +112,14 @@ def _states_size(shape: Shape) -> bool:
     return len(shape) == 4 and shape[2:] != (TYPICAL_SIDE, TYPICAL_SIDE)
 
 
-def _as_predicted(graph: Graph, types: Types, labels: set[str]) -> Iterator[dict[str, Shape]]:
+def _as_predicted(graph: Graph, labels: set[str], *, stub_unknown: bool) -> Iterator[dict[str, Shape]]:
     """Shapes of labels that have the shape of the prediction, rather than one number for each item."""
-    kinds = [(type_of(node, types), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
+    kinds = [(type_of(node.layer), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
     readers = [node for kind, node in kinds if kind is not None and issubclass(kind, NotDeployed)]
     if not readers:
         return
     try:
-        built = build(connect(_without(graph, readers)), types)
+        built = build(connect(_without(graph, readers)), stub_unknown=stub_unknown)
     except NetError:
         return
     shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
@@ -141,12 +142,12 @@ def _without(graph: Graph, removed: Sequence[Node]) -> pb.NetParameter:
     return rest
 
 
-def _label_sources(graph: Graph, types: Types) -> set[str]:
+def _label_sources(graph: Graph) -> set[str]:
     """What data layers without shapes bring that is read as nothing but labels, as those of segmentation often do."""
     read = {
         (edge, kind is not None and place in kind.no_gradient)
         for node in graph.nodes
-        for kind in (type_of(node, types),)
+        for kind in (type_of(node.layer),)
         for place, edge in enumerate(node.bottoms)
     }
     return {

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
-from netdsl.layer.allowed_python import ModuleFolders, allow, allowed_folders
+from netdsl.layer.user_code import ModuleFolders, allow, allowed_folders
 from netdsl.open_net import default_dialect, set_dialect
 
 

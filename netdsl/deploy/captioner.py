@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer.data import INPUT_TYPE
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Graph, Node, resolve
 from netdsl.net.sequences import sequence_inputs
@@ -25,7 +24,7 @@ class CaptionerParts:
 def split_captioner(net: pb.NetParameter) -> CaptionerParts | None:
     """The parts of a net to be used; None if it reads no words, or nothing else."""
     graph = resolve(net)
-    begins, words = sequence_inputs(graph, LAYERS)
+    begins, words = sequence_inputs(graph)
     if not begins or not words:
         return None
     steps, changing = [], begins | words
@@ -36,7 +35,7 @@ def split_captioner(net: pb.NetParameter) -> CaptionerParts | None:
     features = {edge: None for node in steps for edge in node.bottoms if edge not in changing}
     if not features:
         return None
-    built = build(resolve(net), LAYERS)
+    built = build(resolve(net))
     names = tuple(graph.blobs[edge] for edge in features)
     read = [edge for node in steps for edge in node.bottoms if edge in begins | words]
     inputs = _inputs(built, dict.fromkeys([*read, *features]))

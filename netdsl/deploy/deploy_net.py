@@ -10,7 +10,6 @@ from itertools import chain
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import error_label
 from netdsl.checking.lint import CheckSettings, resolve_shapes
-from netdsl.checking.placeholder_layer import with_placeholders
 from netdsl.checking.shape_guesses import assume, shape_guesses
 from netdsl.deploy.deploy_layers import deploy_layer
 from netdsl.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
@@ -18,8 +17,7 @@ from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE
 from netdsl.layer.user_code import RunsUserCode
-from netdsl.layers import LAYERS
-from netdsl.net.build import Types, build
+from netdsl.net.build import build
 from netdsl.net.graph import Node, resolve, resolve_all
 from netdsl.net.sequences import beginning_edges
 from netdsl.open_net import Model, todays_form
@@ -40,7 +38,6 @@ def deploy_model(
     shapes: Mapping[str, Shape] = _NO_SHAPES,
     batch: int | None = None,
     stages: Sequence[str] = (),
-    types: Types = LAYERS,
 ) -> Model:
     """The deploy net of a model with its weights; an error if weights are missing or don't fit.
 
@@ -48,10 +45,10 @@ def deploy_model(
     """
     problem: NetError | None = None
     unstated: set[str] = set()
-    for guess in chain([{}], _guesses(model, stages, types)):
-        net = deploy(model.net, shapes={**guess, **shapes}, batch=batch, stages=stages, types=types)
+    for guess in chain([{}], _guesses(model, stages)):
+        net = deploy(model.net, shapes={**guess, **shapes}, batch=batch, stages=stages)
         try:
-            _check_weights(net, model.weights, types)
+            _check_weights(net, model.weights)
         except _MissingWeightsError:  # whatever the shapes are
             raise
         except NetError as mismatch:
@@ -74,18 +71,18 @@ def _advice(unstated: Sequence[str]) -> str:
     )
 
 
-def _guesses(model: Model, stages: Sequence[str], types: Types) -> Iterator[dict[str, Shape]]:
+def _guesses(model: Model, stages: Sequence[str]) -> Iterator[dict[str, Shape]]:
     """Typical shapes of data, if the model has weights by which they can be checked."""
     if model.weights:
         net = todays_form(model.net)
-        assume(net, {}, types)
-        yield from shape_guesses(resolve_all(net, stages=stages)[0], types)
+        assume(net, {})
+        yield from shape_guesses(resolve_all(net, stages=stages)[0])
 
 
-def _check_weights(net: pb.NetParameter, weights: Weights, types: Types) -> None:
+def _check_weights(net: pb.NetParameter, weights: Weights) -> None:
     """Raise an error unless every layer has weights of its shapes. Layers of unknown types can't be checked."""
     graph = resolve(net)
-    built = build(graph, with_placeholders(graph, types))
+    built = build(graph, stub_unknown=True)
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
     report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=True)[1]
     if weights and report.missing:
@@ -101,7 +98,6 @@ def deploy(
     batch: int | None = None,
     stages: Sequence[str] = (),
     outputs: Sequence[str] = (),
-    types: Types = LAYERS,
 ) -> pb.NetParameter:
     """The deploy net of a net's TEST phase, or of TRAIN if it has no other.
 
@@ -112,12 +108,12 @@ def deploy(
     """
     whole = todays_form(net)
     with suppress(NetError):  # errors of the net are raised when it is built
-        shapes = {**resolve_shapes(whole, CheckSettings(shapes, stages, True, types)).assumed, **shapes}
-    assume(whole, shapes, types)
+        shapes = {**resolve_shapes(whole, CheckSettings(shapes, stages, stub_unknown=True)).assumed, **shapes}
+    assume(whole, shapes)
     graphs = resolve_all(whole, stages=stages)
     if not graphs:
         raise NetError(f"net '{net.name}' has no layers")
-    graph = PredictingGraph.of(graphs, types)
+    graph = PredictingGraph.of(graphs)
     if outputs:
         return _deploy_graph(graph, batch, [], {graph.graph.edge_of(name) for name in outputs})
     predictions = sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
@@ -185,7 +181,7 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
 
 def _steps(graph: PredictingGraph, sources: Collection[int]) -> set[Shape]:
     """How many steps of how many sequences those data layers bring that say where sequences begin."""
-    begins, steps = beginning_edges(graph.graph, graph.types), set()
+    begins, steps = beginning_edges(graph.graph), set()
     for index in sources:
         node = graph.graph.nodes[index]
         if begins.intersection(node.tops):

@@ -9,7 +9,6 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.deploy.deploy_net import deploy
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import resolve
 from netdsl.net.sequences import sequence_inputs
@@ -33,12 +32,12 @@ def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
 
 
 def _built(net: pb.NetParameter) -> Built:
-    return build(resolve(net), LAYERS)
+    return build(resolve(net))
 
 
 def _features(built: Built) -> tuple[str, Shape]:
     """The only input that is neither words nor what marks where they begin, and its shape for one image."""
-    begins, words = sequence_inputs(built.graph, LAYERS)
+    begins, words = sequence_inputs(built.graph)
     inputs = built.input_edges()
     features = [edge for edge in inputs if edge not in begins | words]
     if not begins or not words or len(features) != 1:

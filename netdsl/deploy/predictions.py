@@ -9,7 +9,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.deploy.deploy_layers import prediction_layer, replacement_layer
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.user_code import RunsUserCode
-from netdsl.net.build import Types, type_of
+from netdsl.layers import LAYERS, type_of
 from netdsl.net.graph import Graph, Node
 
 Kind = type[Layer] | None
@@ -31,7 +31,6 @@ class PredictingGraph:
     """A graph with its predictions. The layers in `removed` only train, measure or write, or depend on such layers."""
 
     graph: Graph
-    types: Types
     kinds: list[Kind]
     learned: set[int] = field(default_factory=set)  # edges that depend on layers that learn
     removed: set[int] = field(default_factory=set)
@@ -40,12 +39,12 @@ class PredictingGraph:
     outputs: list[int] = field(default_factory=list)  # the other outputs of the net
 
     @classmethod
-    def of(cls, graphs: Sequence[Graph], types: Types) -> PredictingGraph:
+    def of(cls, graphs: Sequence[Graph]) -> PredictingGraph:
         """The first of a net's graphs, with its predictions, which are those of the other graphs if it has no loss.
 
         Not if it measures what it makes of them, as a detector's boxes are made of the values that its loss compares.
         """
-        graph = cls(graphs[0], types, _kinds(graphs[0], types))
+        graph = cls(graphs[0], _kinds(graphs[0]))
         graph._find_learned()
         graph._find_removed()
         graph._find_measures()
@@ -69,7 +68,7 @@ class PredictingGraph:
 
     def _find_losses(self, graphs: Sequence[Graph]) -> None:
         for graph in graphs:
-            for index, node, kind in _heaviest(_losses(graph, self.types)):
+            for index, node, kind in _heaviest(_losses(graph)):
                 place, edges = index, _compared(node, kind)
                 if graph is not self.graph:
                     names = [graph.blobs[edge] for edge in edges]
@@ -99,7 +98,7 @@ class PredictingGraph:
         for index, node in enumerate(self.graph.nodes):
             if node.layer.type == kind.deploys_as and node.bottoms == (edges[0],) and index not in self.removed:
                 return Prediction(place, node.tops, is_single=single)
-        layer = prediction_layer(loss.layer, kind, self.types[kind.deploys_as], self.graph.blobs[edges[0]])
+        layer = prediction_layer(loss.layer, kind, LAYERS[kind.deploys_as], self.graph.blobs[edges[0]])
         return Prediction(place, (edges[0],), layer, single)
 
     def _find_measures(self) -> None:
@@ -140,11 +139,11 @@ class PredictingGraph:
             return node
         if any(edge in needed for edge in node.tops[1:]):
             return node
-        return Node(replacement_layer(node.layer, kind, self.types[kind.deploys_as]), node.bottoms[:1], node.tops[:1])
+        return Node(replacement_layer(node.layer, kind, LAYERS[kind.deploys_as]), node.bottoms[:1], node.tops[:1])
 
 
-def _kinds(graph: Graph, types: Types) -> list[Kind]:
-    return [type_of(node, types) for node in graph.nodes]
+def _kinds(graph: Graph) -> list[Kind]:
+    return [type_of(node.layer) for node in graph.nodes]
 
 
 def _compared(node: Node, kind: type[Layer]) -> list[int]:
@@ -162,8 +161,8 @@ def _predictions(kind: type[Layer]) -> tuple[int, ...]:
     return kind.predictions if issubclass(kind, NotDeployed) else ()
 
 
-def _losses(graph: Graph, types: Types) -> list[TypedNode]:
-    pairs = enumerate(zip(graph.nodes, _kinds(graph, types), strict=True))
+def _losses(graph: Graph) -> list[TypedNode]:
+    pairs = enumerate(zip(graph.nodes, _kinds(graph), strict=True))
     return [(index, node, kind) for index, (node, kind) in pairs if kind is not None and issubclass(kind, Loss)]
 
 

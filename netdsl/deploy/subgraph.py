@@ -10,8 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.deploy.deploy_layers import deploy_layer
 from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import GraphError
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build
+from netdsl.net.build import Built, build
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
 from netdsl.prediction.net_inputs import NetInput, inputs_of
 
@@ -46,7 +45,7 @@ class PredictionSubgraph:
         return shape[1] if shape[:1] == (self.batch,) and len(shape) > 1 and math.prod(shape[2:]) == 1 else 0
 
 
-def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Types = LAYERS) -> PredictionSubgraph:
+def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str]) -> PredictionSubgraph:
     """The subgraph of a net's TEST phase, or of TRAIN if it has no other, that computes some blobs and the prediction.
 
     Losses become their predictions, as in deploy nets. The prediction of a net without losses is what it measures, or
@@ -56,7 +55,7 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Typ
     if not graphs:
         raise GraphError(f"net '{net.name}' has no layers")
     graph = _for_testing(graphs[0])
-    predicting = PredictingGraph.of(graphs, types)
+    predicting = PredictingGraph.of(graphs)
     outputs = {name: graph.edge_of(name) for name in blobs}
     prediction, new_node = _prediction(predicting)
     ends = {*outputs.values(), *(() if prediction is None else new_node.bottoms if new_node else (prediction,))}
@@ -64,7 +63,7 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Typ
     output_edges = {*outputs.values(), *(() if prediction is None else (prediction,))}
     graph.outputs = sorted(output_edges)
     read = output_edges.union(*(node.bottoms for node in graph.nodes))
-    built = build(graph, types)
+    built = build(graph)
     inputs = tuple(edge for edge in built.input_edges() if edge in read)
     return PredictionSubgraph(built, inputs, outputs, prediction)
 

@@ -15,15 +15,14 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import remove_leftovers, write_pieces
-from netdsl.distributed.journal import Retention
-from netdsl.distributed.membership import Membership
+from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy
 from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_transport
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
-from netdsl.solver.module_net import Compute
-from netdsl.solver.nets import inline_nets
+from netdsl.solver.settings import inline_nets
+from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
 
 NEWEST = "auto"  # as a snapshot: the newest whole one, if there is one

@@ -6,18 +6,18 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from netdsl.dsl.constructors import Constructor
-from netdsl.dsl.friendly import (
+from netdsl.dsl.layer_types import *  # noqa: F403 - the stub lists the names
+from netdsl.dsl.params import (
     ActivationLayer,
     Average,
     ConvLayer,
     LinearLayer,
     Max,
+    NetParams,
     PoolLayer,
     RDDLayer,
     Stochastic,
 )
-from netdsl.dsl.layer_types import *  # noqa: F403 - the stub lists the names
-from netdsl.dsl.params import NetParams
 from netdsl.layers import LAYERS
 
 __all__ = [
@@ -36,6 +36,8 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        if name in LAYERS:  # registered by a program
+            return Constructor(name, LAYERS[name])
         names = {name.lower(): name for name in (*__all__, *LAYERS)}
         near = get_close_matches(name.lower(), names, 1)
         raise AttributeError(f"there is no layer type '{name}'" + (f"; did you mean {names[near[0]]}?" if near else ""))

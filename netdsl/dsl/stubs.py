@@ -13,7 +13,6 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import enum_of, fields_by_name, fields_of
 from netdsl.dsl.constructors import COMMON_FIELDS, STRUCTURE, Constructor
 from netdsl.layers import LAYERS
-from netdsl.net.build import Types
 
 STUB = Path(__file__).with_name("layer_types.pyi")
 _HEAD = '''# ruff: noqa
@@ -42,9 +41,9 @@ _EXCLUDED_NET_FIELDS = {
 Fields = Mapping[str, FieldDescriptor]
 
 
-def stub(types: Types = LAYERS) -> str:
+def stub() -> str:
     """The text of the stub."""
-    constructors = [Constructor(name, layer_class) for name, layer_class in sorted(types.items())]
+    constructors = [Constructor(name, layer_class) for name, layer_class in sorted(LAYERS.items())]
     common = {name: field for name, field in COMMON_FIELDS.items() if name not in STRUCTURE | {"blobs"}}
     contested = {
         name: field

@@ -1,29 +1,39 @@
-"""Every layer type, one file each. `LAYERS` has them by Caffe's name; copy it to add your own."""
+"""Every layer type, one file each. `LAYERS` has them by Caffe's name, with those that `register_layer` added."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer
+from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.layers.split import insert_splits
+from netdsl.registry import Registry
 
-__all__ = ["LAYERS", "Types", "insert_splits"]
+__all__ = ["LAYERS", "insert_splits", "type_of"]
 
-Types = dict[str, type[Layer]]
+LAYERS = Registry[type[Layer]]("layer type")
 
 
-def _scan() -> Types:
-    """The layer classes of the modules in this package; files that begin with `_` hold what several share."""
-    types: Types = {}
+def _register_all() -> None:
+    """Register the layer classes of this package's modules; files that begin with `_` hold what several share."""
     for module in iter_modules(__path__, f"{__name__}."):
         if module.name.rpartition(".")[2].startswith("_"):
             continue
-        contents = vars(import_module(module.name))
-        for name, value in contents.items():
+        for name, value in vars(import_module(module.name)).items():
             if isinstance(value, type) and issubclass(value, Layer) and value.__module__ == module.name:
-                types[name] = value
-    return types
+                LAYERS.register(name, value)
 
 
-LAYERS: Types = _scan()
+_register_all()
+
+
+def type_of(layer: pb.LayerParameter) -> type[Layer] | None:
+    """The class for a layer: the one that replaces the user's code which it names, or the one of its type."""
+    name = python_name(layer)
+    if name is not None:
+        for kind in LAYERS.values():
+            if issubclass(kind, ReplacesUserCode) and name in kind.python_names:
+                return kind
+    return LAYERS.get(layer.type)

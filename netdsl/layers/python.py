@@ -14,10 +14,8 @@ from torch import Tensor, nn
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layer.allowed_python import allowed
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import not_compiled
-from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, is_allowed, running_user_code
+from netdsl.layer.running import Reads, ReadsInBackward, not_compiled
+from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, allowed, is_allowed, running_user_code
 
 __all__ = ["Python", "allowed"]
 
@@ -163,7 +161,7 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
 
 def _user_module(layer: pb.LayerParameter) -> ModuleType:
     name = layer.python_param.module
-    import_module("netdsl.pycaffe.caffe_alias").install()  # which is above the layers
+    import_module("netdsl.pycaffe").install_as_caffe()  # which is above the layers
     try:
         with running_user_code(layer):
             return import_module(name)

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from traceback import walk_tb
 
 import torch
@@ -27,14 +26,13 @@ from netdsl.errors import (
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.core import DialectDoubt
 from netdsl.layer.running import KeepsState
-from netdsl.layer.user_code import ReplacesUserCode, python_name
+from netdsl.layers import LAYERS, type_of
 from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Graph, Node
+from netdsl.net.placeholder_layer import PlaceholderLayer, is_unavailable
 
 AUTOMATIC = "(automatic)"
 _NEW_TYPE = ". A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
-
-Types = Mapping[str, type[Layer]]
 
 
 @dataclass
@@ -74,16 +72,20 @@ class Built:
         return [edge for node, _ in self.data_layers() for edge in node.tops]
 
 
-def build(graph: Graph, types: Types) -> Built:
-    """Make the layers of a graph, in order, and infer all shapes."""
-    _check_types(graph, types)
+def build(graph: Graph, *, stub_unknown: bool = False) -> Built:
+    """Make the layers of a graph, in order, and infer all shapes.
+
+    With `stub_unknown`, placeholders stand for layers whose type is unknown, or whose code isn't allowed to run.
+    """
+    if not stub_unknown:
+        _check_types(graph)
     built = Built(graph, shapes=[()] * len(graph.blobs))
     owners: Owners = {}
     for index, node in enumerate(graph.nodes):
         with at_layer(node.layer):
-            graph.nodes[index] = node = _with_automatic_top(graph, node, types)
+            graph.nodes[index] = node = _with_automatic_top(graph, node)
             built.shapes += [()] * (len(graph.blobs) - len(built.shapes))
-            _build_node(built, node, types, owners)
+            _build_node(built, node, owners, stub_unknown=stub_unknown)
     _tell_doubts(built)
     return built
 
@@ -137,29 +139,21 @@ def check_fillers(built: Built) -> None:
             layer.check_fillers()
 
 
-def type_of(node: Node, types: Types) -> type[Layer] | None:
-    """The class for a layer: the one that replaces the user's code which it names, or the one of its type."""
-    name = python_name(node.layer)
-    replacing = (kind for kind in types.values() if issubclass(kind, ReplacesUserCode) and name in kind.python_names)
-    return next(replacing, None) or types.get(node.layer.type)
-
-
-def unknown_types(graph: Graph, types: Types) -> list[Node]:
+def unknown_types(graph: Graph) -> list[Node]:
     """The nodes of unknown types."""
-    return [node for node in graph.nodes if type_of(node, types) is None]
+    return [node for node in graph.nodes if type_of(node.layer) is None]
 
 
-def _check_types(graph: Graph, types: Types) -> None:
+def _check_types(graph: Graph) -> None:
     """All unknown types at once, since whoever adds one wants to know of the others."""
-    nodes, unknown = unknown_types(graph, types), dict[str, list[str]]()
+    nodes, unknown = unknown_types(graph), dict[str, list[str]]()
     for node in nodes:
         if not node.layer.type:
             raise UnknownLayerError(f"{error_label(node.layer)}: has no type")
         unknown.setdefault(node.layer.type, []).append(node.layer.name)
     if not nodes:
         return
-    known = {name.lower(): name for name in types}
-    near = {kind: known[name] for kind in unknown for name in get_close_matches(kind.lower(), known, 1)}
+    near = {kind: match for kind in unknown if (match := LAYERS.near(kind)) is not None}
     parts = [
         f"'{kind}' (layers {few(names, 3)}{f', did you mean {near[kind]}?' if kind in near else ''})"
         for kind, names in unknown.items()
@@ -232,9 +226,9 @@ def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None
     return None
 
 
-def _with_automatic_top(graph: Graph, node: Node, types: Types) -> Node:
+def _with_automatic_top(graph: Graph, node: Node) -> Node:
     """Caffe's rule: a loss that names no top has one all the same, which nobody can read."""
-    kind = type_of(node, types)
+    kind = type_of(node.layer)
     if node.tops or kind is None or not issubclass(kind, Loss):
         return node
     node.layer.top.append(AUTOMATIC)
@@ -242,8 +236,10 @@ def _with_automatic_top(graph: Graph, node: Node, types: Types) -> Node:
     return replace(node, tops=(len(graph.blobs) - 1,))
 
 
-def _build_node(built: Built, node: Node, types: Types, owners: Owners) -> None:
-    kind = type_of(node, types)
+def _build_node(built: Built, node: Node, owners: Owners, *, stub_unknown: bool) -> None:
+    kind = type_of(node.layer)
+    if stub_unknown and is_unavailable(node.layer):
+        kind = PlaceholderLayer
     assert kind is not None
     bottoms = [built.shapes[edge] for edge in node.bottoms]
     layer = kind(node.layer, bottoms)

@@ -22,8 +22,7 @@ from netdsl.data.sources.source import LiveSource
 from netdsl.errors import DataError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import DataOrigin, state_shapes
-from netdsl.layers import LAYERS
-from netdsl.net.build import Types, type_of
+from netdsl.layers import type_of
 from netdsl.net.graph import Graph, Node, Phase
 from netdsl.tables.table import Table
 
@@ -64,7 +63,6 @@ class Feeds:
     def open(
         cls,
         graph: Graph,
-        types: Types = LAYERS,
         *,
         loading: Loading | None = None,
         user_blobs: Collection[str] = (),
@@ -81,19 +79,19 @@ class Feeds:
             loading = replace(loading, rank=0, size=1)
         try:
             if table is not None:
-                feeds._bind(table, types, loading)
+                feeds._bind(table, loading)
                 return feeds
             for index, node in enumerate(graph.nodes):
                 with _at(node):
-                    feeds._open(index, types, loading, user_blobs)
+                    feeds._open(index, loading, user_blobs)
         except BaseException:
             feeds.close()
             raise
         return feeds
 
-    def _open(self, index: int, types: Types, loading: Loading, user_blobs: Collection[str]) -> None:
+    def _open(self, index: int, loading: Loading, user_blobs: Collection[str]) -> None:
         node = self._graph.nodes[index]
-        layer = _data_layer(node, types)
+        layer = _data_layer(node)
         if layer is None:
             return
         if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(user_blobs):
@@ -104,12 +102,12 @@ class Feeds:
         layer.note_data(node.layer)
         _state_tops(node.layer, batches.shapes())
 
-    def _bind(self, table: Table, types: Types, loading: Loading) -> None:
+    def _bind(self, table: Table, loading: Loading) -> None:
         """Make one feed for all layers, so that an item that is passed over is so for all of them."""
         nodes, intakes = list[Node](), list[Intake]()
         for node in self._graph.nodes:
             with _at(node):
-                layer = _data_layer(node, types)
+                layer = _data_layer(node)
                 if layer is not None:
                     nodes.append(node)
                     intakes.append(layer.intake())
@@ -223,9 +221,9 @@ def _at(node: Node) -> Iterator[None]:
         raise type(problem)(f"{error_label(node.layer)}: {problem}") from None
 
 
-def _data_layer(node: Node, types: Types) -> BringsData | None:
+def _data_layer(node: Node) -> BringsData | None:
     """The layer, if its tops come from outside."""
-    kind = type_of(node, types)
+    kind = type_of(node.layer)
     if kind is None or not issubclass(kind, BringsData):
         return None
     message = pb.LayerParameter()
@@ -233,14 +231,14 @@ def _data_layer(node: Node, types: Types) -> BringsData | None:
     return kind(message, [])
 
 
-def state_data_that_is_there(graph: Graph, types: Types) -> None:
+def state_data_that_is_there(graph: Graph) -> None:
     """Write the shapes of data into the messages of the layers that read them, without which they would be assumed.
 
     Data that aren't there, or can't be read, are an error only when they are asked for. No camera is switched on.
     """
     for node in graph.nodes:
         with suppress(CaffeError, OSError):
-            layer = _data_layer(node, types)
+            layer = _data_layer(node)
             if layer is not None and layer.data_origin is DataOrigin.FILES and not layer.any_size:
                 shapes = _shapes_of(layer.reading(0))
                 if shapes is not None:

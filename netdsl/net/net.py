@@ -15,10 +15,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.user_batches import Values, check_not_empty
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import assign
 from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
-from netdsl.layers import LAYERS
 from netdsl.model import (
     NetSource,
     WeightsFile,
@@ -30,17 +29,16 @@ from netdsl.model import (
     open_net,
     take_dialect,
 )
-from netdsl.net.build import Types, build, running
+from netdsl.net.build import build, running
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.feed import state_data_that_is_there
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
-from netdsl.solver.evaluation import average_batches
+from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import as_numbers
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.set_scores import SetScores, gather_scores
-from netdsl.solver.sharing import share_blobs
+from netdsl.solver.flat import share_blobs
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.tables.table import Table
 from netdsl.weights.collection import WeightCollection
 from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net
@@ -69,7 +67,6 @@ class Net:
         phase: Phase | str = Phase.TEST,
         level: int = 0,
         stages: Sequence[str] = (),
-        types: Types = LAYERS,
         dialect: str | None = None,
         caffe_gradients: bool = False,
     ) -> None:
@@ -77,15 +74,15 @@ class Net:
         files = [] if weights is None or isinstance(weights, Mapping) else open_caffe_files(_paths(weights))
         take_dialect(model.net, files)
         self._net = model.net
-        self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
+        self.phase, self._level, self._stages = phase_of(phase), level, stages
         self._caffe_gradients = caffe_gradients
         self._values: dict[Phase, Values | Table] = {}
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
         self._closed = False
         graph = resolve(self._net, self.phase, level=level, stages=stages)
-        state_data_that_is_there(graph, types)
-        self.module = NetModule(build(graph, types)).allocate()
+        state_data_that_is_there(graph)
+        self.module = NetModule(build(graph)).allocate()
         reports = [copy_model(model, self.module.built)] if model.weights else []
         if weights is not None:
             reports.append(self.set_weights(weights) if isinstance(weights, Mapping) else self._load(files))
@@ -234,7 +231,7 @@ class Net:
             message.CopyFrom(self._net)
             message.state.CopyFrom(state_of(message, phase, self._level, self._stages))
             compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
-            self._running[phase] = ModuleNet(message, compute, self._types, self._values.get(phase))
+            self._running[phase] = ModuleNet(message, compute, self._values.get(phase))
         return self._running[phase]
 
     def train(self, steps: int, **settings: Any) -> float:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from netdsl.layer.running import KeepsState
 from netdsl.layer.samples import BlobKind
-from netdsl.net.build import Types, type_of
+from netdsl.layers import type_of
 from netdsl.net.graph import Graph
 
 
-def beginning_edges(graph: Graph, types: Types) -> set[int]:
+def beginning_edges(graph: Graph) -> set[int]:
     """The edges whose values are 0 where a sequence begins."""
-    kinds = ((type_of(node, types), node) for node in graph.nodes)
+    kinds = ((type_of(node.layer), node) for node in graph.nodes)
     return {node.bottoms[kind.begins_at] for kind, node in kinds if kind is not None and issubclass(kind, KeepsState)}
 
 
-def sequence_inputs(graph: Graph, types: Types) -> tuple[set[int], set[int]]:
+def sequence_inputs(graph: Graph) -> tuple[set[int], set[int]]:
     """The inputs that are 0 where a sequence begins, and those that are the numbers of its words or characters."""
     sources = {edge for node in graph.nodes if not node.bottoms for edge in node.tops}
-    return beginning_edges(graph, types) & sources, _number_edges(graph, types) & sources
+    return beginning_edges(graph) & sources, _number_edges(graph) & sources
 
 
-def _number_edges(graph: Graph, types: Types) -> set[int]:
+def _number_edges(graph: Graph) -> set[int]:
     """The edges whose values are numbers of words or characters, or other labels that a layer takes as its input."""
-    kinds = ((type_of(node, types), node) for node in graph.nodes)
+    kinds = ((type_of(node.layer), node) for node in graph.nodes)
     return {
         edge
         for kind, node in kinds

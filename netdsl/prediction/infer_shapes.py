@@ -9,7 +9,6 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.shape_guesses import assume
-from netdsl.layers import LAYERS
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import input_tensor
 from netdsl.tables.columns import RowRange
@@ -29,5 +28,5 @@ def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) ->
         net_input.blob.name: tuple(input_tensor(net_input, arrays, np.random.default_rng(0), first).shape[1:])
         for net_input in shapeless
     }
-    assume(shaped, shapes, LAYERS)
+    assume(shaped, shapes)
     return shaped

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import DataError
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
@@ -64,7 +63,7 @@ def _sum(one: Values, other: Values) -> Values:
 
 def build_for_scoring(net: pb.NetParameter) -> Built:
     """The built net, in the state that its message has."""
-    return build(connect(filter_layers(net, net.state)), LAYERS)
+    return build(connect(filter_layers(net, net.state)))
 
 
 def scoring_inputs(built: Built, columns: Mapping[str, str]) -> list[NetInput]:

@@ -13,7 +13,6 @@ from netdsl.checking.sample_inputs import input_kinds
 from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer.samples import BlobKind
-from netdsl.layers import LAYERS
 from netdsl.net.graph import resolve
 from netdsl.net.sequences import beginning_edges
 from netdsl.prediction.predictor import Predictor
@@ -26,7 +25,7 @@ class SequenceNet:
     """
 
     def __init__(self, net: pb.NetParameter, weights: Weights, device: torch.device | str = "cpu") -> None:
-        if not beginning_edges(resolve(net), LAYERS):
+        if not beginning_edges(resolve(net)):
             raise NetError("can't write: none of its layers keeps what was before")
         self._predictor = Predictor(net, weights, (), device=device)
         built = self._predictor.subgraph.built

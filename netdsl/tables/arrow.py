@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.errors import FileError
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import FileError, import_extra
 from caffe_proto.storage import atomic_path
 from netdsl.data.types import Array
 

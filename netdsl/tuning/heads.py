@@ -5,43 +5,43 @@ from __future__ import annotations
 from caffe_proto import caffe_pb2 as pb
 from netdsl.deploy.deploy_layers import settings_field
 from netdsl.layer import Layer, Loss
-from netdsl.net.build import Types, type_of
+from netdsl.layers import type_of
 from netdsl.net.graph import Graph, Node, resolve_all
 
 OUTPUTS = "num_output"  # in the settings of every type whose outputs are a matter of choice
 
 
-def head_names(net: pb.NetParameter, types: Types) -> list[str]:
+def head_names(net: pb.NetParameter) -> list[str]:
     """The names of a net's heads, which make what losses compare with labels or, if there are none, the net's outputs.
 
     A net with losses that only help training, as GoogLeNet has, has a head for each.
     """
     graphs = resolve_all(net)
-    edges = [(graph, edge) for graph in graphs for edge in _compared(graph, types)]
+    edges = [(graph, edge) for graph in graphs for edge in _compared(graph)]
     if not edges:
         edges = [(graphs[0], edge) for edge in graphs[0].outputs]
-    heads = (_head(graph, edge, types) for graph, edge in edges)
+    heads = (_head(graph, edge) for graph, edge in edges)
     return list(dict.fromkeys(head for head in heads if head is not None))
 
 
-def _compared(graph: Graph, types: Types) -> list[int]:
+def _compared(graph: Graph) -> list[int]:
     """What losses compare with labels."""
     return [
         node.bottoms[place]
         for node in graph.nodes
-        for kind in [type_of(node, types)]
+        for kind in [type_of(node.layer)]
         if kind is not None and issubclass(kind, Loss) and len(node.bottoms) > 1
         for place in kind.predictions
         if place < len(node.bottoms)
     ]
 
 
-def _head(graph: Graph, edge: int, types: Types) -> str | None:
+def _head(graph: Graph, edge: int) -> str | None:
     """The nearest layer above a blob that makes a chosen number of outputs; None where blobs come together before."""
     makers = {top: node for node in graph.nodes for top in node.tops}
     node: Node | None = makers.get(edge)
     while node is not None and node.bottoms:
-        if outputs_field(node.layer, type_of(node, types)) is not None:
+        if outputs_field(node.layer, type_of(node.layer)) is not None:
             return node.layer.name
         if len(node.bottoms) > 1:
             return None

@@ -41,7 +41,7 @@ def heads_of(net: pb.NetParameter, replaced: Mapping[str, int | None], classes: 
     for name in replaced:
         if name not in names:
             raise NetError(f"net '{net.name}' has no layer '{name}' to replace")
-    heads = dict(replaced) or dict.fromkeys(head_names(net, LAYERS))
+    heads = dict(replaced) or dict.fromkeys(head_names(net))
     if not heads:
         raise NetError(
             f"net '{net.name}': no layer makes the outputs that a loss compares with labels; name the one to replace, "
@@ -99,7 +99,7 @@ def freeze(net: pb.NetParameter, patterns: Sequence[str], heads: Collection[str]
 
 def _learned(net: pb.NetParameter) -> dict[str, Layer]:
     """The layers that have weights, by their names."""
-    pairs = (pair for graph in resolve_all(net) for pair in build(graph, LAYERS).pairs())
+    pairs = (pair for graph in resolve_all(net) for pair in build(graph).pairs())
     return {node.layer.name: layer for node, layer in pairs if layer.blob_names()}
 
 
@@ -141,7 +141,7 @@ def _image(net: pb.NetParameter) -> str:
 def _scores(net: pb.NetParameter) -> str:
     """The blob with a score for each class."""
     graph = resolve_all(net)[0]
-    predicting = PredictingGraph.of([graph], LAYERS)
+    predicting = PredictingGraph.of([graph])
     edge = predicting.losses[0].edges[0] if predicting.losses else graph.outputs[-1]
     for node in graph.nodes:
         if edge in node.tops and node.layer.type == _PROBABILITIES:

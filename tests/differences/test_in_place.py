@@ -8,7 +8,6 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import GraphError
-from netdsl.layers import LAYERS
 from netdsl.layers.split import insert_splits
 from netdsl.net.build import build
 from netdsl.net.caffe_memory import memory_notes
@@ -37,7 +36,7 @@ def times(weight: float) -> str:
 
 def module(text: str, *, as_caffe: bool = False) -> NetModule:
     graph = resolve(from_text(ONE + text, pb.NetParameter), Phase.TRAIN)
-    return NetModule(build(graph, LAYERS), caffe_gradients=as_caffe).allocate()
+    return NetModule(build(graph), caffe_gradients=as_caffe).allocate()
 
 
 def gradients(text: str) -> tuple[float, float]:

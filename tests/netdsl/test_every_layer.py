@@ -10,7 +10,6 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.layers import LAYERS
 from netdsl.net.build import build, reshape
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
@@ -43,7 +42,7 @@ def module(case: str, dtype: torch.dtype = torch.float32) -> NetModule:
     torch.manual_seed(0)
     text = CASES[case]
     phase = Phase.TRAIN if "phase: TRAIN" in text.split("\n", 1)[0] else Phase.TEST
-    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate(DEVICE).to(dtype)
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase))).allocate(DEVICE).to(dtype)
 
 
 def inputs(net: NetModule, dtype: torch.dtype = torch.float32) -> dict[int, Tensor]:

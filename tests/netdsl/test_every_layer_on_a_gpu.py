@@ -127,7 +127,7 @@ def phase_of(case: str) -> Phase:
 def module_of(case: str, device: str | torch.device) -> NetModule:
     """The net of a case with memory, the same for all devices."""
     torch.manual_seed(3)
-    module = NetModule(build(resolve(NETS[case], phase_of(case)), LAYERS)).allocate()
+    module = NetModule(build(resolve(NETS[case], phase_of(case)))).allocate()
     return module.to(device)
 
 

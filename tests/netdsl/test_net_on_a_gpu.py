@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl import Net, pycaffe
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 from netdsl.prediction.scoring import RowScore, Scorer
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import restore

@@ -25,7 +25,6 @@ from netdsl.deploy.deploy_net import deploy_model
 from netdsl.deploy.joined_captioner import join_captioner
 from netdsl.errors import NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
-from netdsl.layers import LAYERS
 from netdsl.model import Model, add_weights, match_names, open_model, open_net
 from netdsl.net.build import build, reshape
 from netdsl.net.graph import resolve, resolve_all
@@ -80,7 +79,7 @@ class Answerer:
             if output.note:
                 listen(Notice(f"{request.model}: {output.note}"))
             self._predictor = Predictor(net, deployed.weights, output.blobs, device=request.device)
-            used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net), LAYERS)
+            used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net))
             listen(WeightsLoaded(model.files, match_names(deployed, used)))
             self._image, self._sizes = _inputs(self._predictor)
             self.preparation = self._preparation(image_model, listen)

@@ -11,8 +11,7 @@ from netdsl.deploy.captioner import CaptionerParts
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
-from netdsl.layer.answering import MakesDetections, MakesIndices, MakesRegions
-from netdsl.layers import LAYERS
+from netdsl.layer.tops import MakesDetections, MakesIndices, MakesRegions
 from netdsl.net.build import Built, build
 from netdsl.net.graph import resolve
 from zoo.answers.output import (
@@ -102,7 +101,7 @@ def find_output(net: pb.NetParameter, blob: str | None, task: Task | None) -> Ne
         return NetOutput(subgraph, (blob,), task)
     if subgraph.prediction is not None:
         return NetOutput(subgraph, (), task)
-    built = build(resolve(net), LAYERS)
+    built = build(resolve(net))
     outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
     blobs = _detecting_blobs(built, outputs)
     if not blobs and task in _MAPS and outputs:  # those before the last one help it to learn

@@ -11,7 +11,7 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.graph import phase_of
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse
@@ -105,7 +105,7 @@ def _allowing(modules: str) -> AbstractContextManager[None]:
     """Let the Python layers of these modules run."""
     if not modules:
         return nullcontext()
-    from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
+    from netdsl.layer.user_code import allowing, in_folder
 
     return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
 
@@ -125,7 +125,7 @@ def _train(flags: Flags) -> None:
         raise FlagError("a snapshot has its own weights; give -snapshot or -weights, not both")
     effects = _effect("sigint_effect", flags.sigint_effect), _effect("sighup_effect", flags.sighup_effect)
     from netdsl.distributed.run import Run
-    from netdsl.distributed.supervision.retries import End
+    from netdsl.distributed.supervisor import End
     from netdsl.solver.settings import read_settings
     from zoo.distributed_run import train_on_devices
     from zoo.training import train
@@ -172,13 +172,11 @@ def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
     from netdsl.open_net import open_net
-    from netdsl.planner.timing import TimingSettings, time_net
+    from netdsl.planner.timing import time_net
 
     net = open_net(model).net
     device = _devices(flags.gpu)[0]
-    log_times(
-        time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
-    )
+    log_times(time_net(net, phase, level=flags.level, stages=flags.stages, device=device, iterations=flags.iterations))
 
 
 def _device_query(flags: Flags) -> None:

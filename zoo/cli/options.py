@@ -55,7 +55,7 @@ def _allow_python(ctx: click.Context, parameter: click.Parameter, values: tuple[
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
             raise click.BadParameter(f"'{name}' is no name of a module, such as voc_layers")
-    from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
+    from netdsl.layer.user_code import allowing, in_folder
 
     ctx.with_resource(allowing(in_folder(names, Path.cwd())))
 

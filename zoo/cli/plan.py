@@ -198,10 +198,9 @@ def _request(
     from netdsl.data.sources.open_source import parse_source
     from netdsl.distributed.strategies.settings import parse
     from netdsl.net.compute_precision import ComputePrecision
-    from netdsl.planner.cluster import DeviceCluster
-    from netdsl.planner.device import read_device
+    from netdsl.planner.device import DeviceCluster, read_device
     from netdsl.planner.planning import PlanRequest
-    from netdsl.solver.nets import inline_nets
+    from netdsl.solver.settings import inline_nets
 
     cluster = DeviceCluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
     if items is None and data is not None:

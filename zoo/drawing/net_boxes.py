@@ -14,8 +14,7 @@ from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.dsl.constructors import settings_field
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
-from netdsl.layers import LAYERS
-from netdsl.net.build import type_of
+from netdsl.layers import type_of
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
 from zoo.drawing.layer_kinds import LayerKind, kind_of, usually_in_place
 
@@ -96,7 +95,7 @@ class _Collector:
     def collect(self, assumed: dict[str, Shape]) -> NetBoxes:
         """All boxes and wires."""
         for node in self._graph.nodes:
-            self._add(node, type_of(node, LAYERS))
+            self._add(node, type_of(node.layer))
         blobs = self._graph.blobs
         wires = [BlobWire(blobs[edge], self._maker[edge], tuple(boxes)) for edge, boxes in self._readers.items()]
         return NetBoxes(self._graph.net.name, self._graph.phase, tuple(self._boxes), tuple(wires), assumed)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.run import Run
-from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Graph, Phase, connect, filter_layers
-from netdsl.solver.nets import test_nets, train_net
+from netdsl.solver.settings import test_nets, train_net
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ def open_data(run: Run, net: pb.NetParameter, phase: Phase) -> Iterator[OpenNet]
     """Open the data that a net of the run reads in a phase."""
     graph = connect(filter_layers(net, net.state))
     table = run.tables.get(phase)
-    with closing(Feeds.open(graph, LAYERS, loading=run.compute.loading, table=table)) as feeds:
+    with closing(Feeds.open(graph, loading=run.compute.loading, table=table)) as feeds:
         yield OpenNet(graph, feeds, _alone(graph))
 
 

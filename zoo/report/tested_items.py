@@ -16,12 +16,11 @@ from netdsl.data.sources.class_names import class_names_of_model, classes_of
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.distributed.run import Run
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
 from netdsl.model import open_weights
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.net.module import NetModule
-from netdsl.solver.class_check import ClassPrediction, class_predictions
+from netdsl.solver.opened_nets import ClassPrediction, class_predictions
 from netdsl.weights.files import fill_weights
 from zoo.report.pixels import Pixels, is_image, pixels_of
 from zoo.report.stated_net import OpenNet, first_test_net, open_data
@@ -63,7 +62,7 @@ def predict_test_data(run: Run, weights: Path, items: int) -> TestPredictions | 
     if net is None:
         return None
     with open_data(run, net, Phase.TEST) as opened:
-        built = build(connect(filter_layers(opened.net, opened.net.state)), LAYERS)
+        built = build(connect(filter_layers(opened.net, opened.net.state)))
         prediction = next(class_predictions(built, measured=True), None)
         return None if prediction is None else _Tester(run, opened, prediction, weights).test(items)
 

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import text_of
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline, RunLengths

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Joint
 from netdsl.data.sources.annotations.masks import UNKNOWN, Mask, object_masks, read_map
 from netdsl.data.sources.class_names import classes_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.class_names import LABELS, classes_of, write_class_names
 from netdsl.data.sources.leveldb import error_text

@@ -6,9 +6,9 @@ import gc
 import sys
 
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run_worker import run_worker
-from netdsl.layer.allowed_python import allowing
+from netdsl.layer.user_code import allowing
 
 
 def main() -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
-from netdsl.layers import LAYERS
 from netdsl.layers._data import DataLayer
+from tests.registered import registered
 
 pytest.importorskip("cv2")
 pytest.importorskip("lmdb")
@@ -102,8 +102,8 @@ def test_reasons_name_the_layer(tried) -> None:
     private = "layer { name: 'p' type: 'Python' top: 'x' top: 'y' python_param { module: 'office' layer: 'Secret' } }"
     trial = tried(private, FULL, LOSS)
     assert not trial.reads and "layer 'p': layer runs Python code from module 'office'" in trial.reason
-    types = LAYERS | {"Own": OwnData}
-    trial = tried("layer { name: 'o' type: 'Own' top: 'x' top: 'y' }", FULL, LOSS, types=types)
+    with registered(Own=OwnData):
+        trial = tried("layer { name: 'o' type: 'Own' top: 'x' top: 'y' }", FULL, LOSS)
     assert "layer 'o': files for a layer of type Own can't be made up" in trial.reason
     trial = tried(DATA % 2, FULL.replace("'xavier'", "'gabor'"), LOSS)
     assert trial.reads and trial.loss is None and "there is no filler 'gabor'" in trial.reason

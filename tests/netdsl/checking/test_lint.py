@@ -10,6 +10,7 @@ import torch
 from netdsl.checking.lint import CheckSettings, Finding, check_net
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from tests.registered import registered
 
 IMAGE = "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: [1, 3, 12, 14] } } }"
 RELU = "layer { name: 'relu' type: 'ReLU' bottom: 'data' top: 'data' }"
@@ -69,7 +70,8 @@ def test_a_type_of_the_users_own_is_known(check) -> None:
         pass
 
     magic = "layer { name: 'c' type: 'Magic' bottom: 'data' top: 'c' }"
-    assert check(IMAGE, magic, types=LAYERS | {"Magic": Magic}).ran
+    with registered(Magic=Magic):
+        assert check(IMAGE, magic).ran
 
 
 def test_a_bottom_that_nobody_makes_is_named(check) -> None:
@@ -178,7 +180,8 @@ def test_what_fails_only_when_it_runs_is_resolved_but_does_not_run(check) -> Non
         def forward(self, x):
             raise ValueError("not today\nreally")
 
-    found = check(IMAGE, RELU, types=LAYERS | {"ReLU": Picky})
+    with registered(ReLU=Picky):
+        found = check(IMAGE, RELU)
     assert (found.resolved, found.ran) == (True, False)
     assert found.reason == f"{found.file}:2: layer 'relu' (ReLU): not today, in phase TEST"
 
@@ -196,7 +199,8 @@ def test_no_file_stops_the_others(check, problem: Exception, what: str) -> None:
         def forward(self, x):
             raise problem
 
-    found = check(IMAGE, RELU, types=LAYERS | {"ReLU": RaisingReLU})
+    with registered(ReLU=RaisingReLU):
+        found = check(IMAGE, RELU)
     assert (found.resolved, found.ran) == (True, False)
     assert what in found.reason
 
@@ -231,7 +235,8 @@ def seen(check, *layers) -> list[tuple[int, ...]]:
                 shapes.append(tuple(x.shape))
             return super().forward(x)
 
-    assert check(*layers, types=LAYERS | {"ReLU": LookingReLU}).ran
+    with registered(ReLU=LookingReLU):
+        assert check(*layers).ran
     return shapes
 
 
@@ -264,7 +269,8 @@ def test_weights_share_one_memory(check) -> None:
 
     data = IMAGE.replace("[1, 3, 12, 14]", "[1, 3, 5, 5]")
     more = flat.replace("30000", "40") % ("b", "a", "b")
-    assert check(data, flat % ("a", "data", "a"), more, types=LAYERS | {"InnerProduct": LookingInnerProduct}).ran
+    with registered(InnerProduct=LookingInnerProduct):
+        assert check(data, flat % ("a", "data", "a"), more).ran
     assert len(homes) == 1
 
 
@@ -277,7 +283,8 @@ def test_sums_that_normalise_are_not_zero(check) -> None:
             tops.append(x)
             return super().forward(x)
 
-    assert check(IMAGE, *(norm % index for index in range(30)), RELU, types=LAYERS | {"ReLU": Last}).ran
+    with registered(ReLU=Last):
+        assert check(IMAGE, *(norm % index for index in range(30)), RELU).ran
     assert all(torch.isfinite(top).all() for top in tops if not top.is_meta)
 
 
@@ -308,7 +315,8 @@ def test_labels_are_zero(check) -> None:
             return x
 
     look = "layer { name: 'look' type: 'Looking' bottom: 'data' bottom: 'label' top: 'x' }"
-    assert check(DATA, look, types=LAYERS | {"Looking": LookingLayer}).ran
+    with registered(Looking=LookingLayer):
+        assert check(DATA, look).ran
     assert not any(label.any() for label in found if not label.is_meta)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.checking.sample_inputs import sample_input, sample_inputs
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 
@@ -40,7 +39,7 @@ def built() -> Built:
         layer { name: "one" type: "SigmoidCrossEntropyLoss" bottom: "ip" bottom: "label" top: "one" }
         layer { name: "two" type: "SoftmaxWithLoss" bottom: "ip" bottom: "kind" top: "two" }
     """
-    return build(resolve(from_text("".join(inputs) + losses, pb.NetParameter), Phase.TEST), LAYERS)
+    return build(resolve(from_text("".join(inputs) + losses, pb.NetParameter), Phase.TEST))
 
 
 def test_inputs_are_as_plausible_as_layers_need_them() -> None:
@@ -81,5 +80,5 @@ def test_labels_are_classes_also_if_they_are_reshaped_before_they_are_read() -> 
         """,
         pb.NetParameter,
     )
-    found = sample_inputs(build(resolve(net, Phase.TEST), LAYERS), {"x": (6, 4), "label": (2, 3)})
+    found = sample_inputs(build(resolve(net, Phase.TEST)), {"x": (6, 4), "label": (2, 3)})
     assert {*found["label"].flat} <= {0, 1} and len({*found["x"].flat}) == 24

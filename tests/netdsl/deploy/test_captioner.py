@@ -8,7 +8,6 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.deploy.captioner import split_captioner
 from netdsl.deploy.deploy_net import deploy
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 
@@ -53,7 +52,7 @@ def test_a_net_to_use_takes_a_word_of_each_image(batch: int | None) -> None:
     deployed = deploy(net(), batch=batch)
     words = {"cont_sentence": [1, size], "input_sentence": [1, size]}
     assert input_shapes(deployed) == {"data": [size, 3, 9, 9], **words}
-    built = build(resolve(deployed), LAYERS)
+    built = build(resolve(deployed))
     assert built.shapes[-1] == (1, size, 7)
 
 

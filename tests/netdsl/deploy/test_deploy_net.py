@@ -9,7 +9,6 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, text_of
 from netdsl.deploy.deploy_net import deploy, deploy_model
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 from netdsl.open_net import Model
@@ -197,7 +196,7 @@ def test_what_private_code_brings_must_be_said() -> None:
     with pytest.raises(NetError, match="layer 'mine': nothing says the shape of 'x'; give it, as in x=3x224x224"):
         deploy(read(text))
     made = deploy(read(text), shapes={"x": (4,)})
-    assert build(resolve(made), LAYERS).shapes[-1] == (1, 5)
+    assert build(resolve(made)).shapes[-1] == (1, 5)
 
 
 def test_a_net_to_deploy_stays_as_it_is() -> None:

@@ -7,7 +7,6 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.batches.reading import Loading
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
@@ -21,7 +20,7 @@ def batches(
     feeds = Feeds.open(graph, loading=loading)
     if position:
         feeds.seek({graph.nodes[0].layer.name: position})
-    shapes = build(graph, LAYERS).shapes
+    shapes = build(graph).shapes
     made = [[tensor.numpy().copy() for tensor in feeds.tops(0)] for _ in range(count)]
     feeds.close()
     assert all(shapes == [top.shape for top in tops] for tops in made)

@@ -11,8 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.pixel_sets import voc
 from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.errors import DataError, NetError
-from netdsl.layers import LAYERS
-from netdsl.layers._param_str import read_param_str
+from netdsl.layers._settings import read_param_str
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
@@ -41,7 +40,7 @@ def labels(param_str: str, count: int = 7) -> list[int]:
     """The label of all pixels of some images."""
     graph = resolve(net(param_str), Phase.TRAIN)
     feeds = Feeds.open(graph)
-    assert build(graph, LAYERS).shapes == [(1, 3, 4, 6), (1, 1, 4, 6)]
+    assert build(graph).shapes == [(1, 3, 4, 6), (1, 1, 4, 6)]
     found = [int(feeds.tops(0)[1][0, 0, 0, 0]) for _ in range(count)]
     feeds.close()
     return found

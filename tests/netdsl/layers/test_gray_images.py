@@ -32,7 +32,7 @@ FORCED = ["", "force_gray: true", "force_color: true"]
 def stated_and_read(kind: str, settings: str) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """The shapes of two tops that settings state, and those of a batch."""
     net = from_text(f"layer {{ name: 'd' type: '{kind}' top: 'data' top: 'label' {settings} }}", pb.NetParameter)
-    stated = build(resolve(net), LAYERS).shapes
+    stated = build(resolve(net)).shapes
     feeds = Feeds.open(resolve(net), loading=Loading(workers=1))
     read = [tuple(tensor.shape) for tensor in feeds.next().values()]
     feeds.close()

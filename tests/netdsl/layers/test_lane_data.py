@@ -13,7 +13,6 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.transforms.lane_transform import LaneTransform
 from netdsl.data.writing.databases import write_records
 from netdsl.errors import DataError, NetError
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
@@ -46,7 +45,7 @@ def batch(
       annotated_data_param {{ seg_scales: 2 {settings} }} }}"""
     graph = resolve(from_text(text, pb.NetParameter), Phase.TRAIN)
     feeds = Feeds.open(graph, loading=Loading(workers=1))
-    shapes = build(graph, LAYERS).shapes
+    shapes = build(graph).shapes
     arrays = [tensor.numpy() for tensor in feeds.tops(0)]
     feeds.close()
     assert shapes == [array.shape for array in arrays]

@@ -12,11 +12,11 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.batches.reading import Loading
 from netdsl.errors import DataError, NetError
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from tests.nets import net_module
 
 cv2 = pytest.importorskip("cv2")
 h5py = pytest.importorskip("h5py")
@@ -75,7 +75,7 @@ def batches(layer: str, count: int = 3, phase: Phase = Phase.TEST, seed: int = 0
     text = f"layer {{ name: 'd' {layer} }}"
     graph = resolve(from_text(text, pb.NetParameter), phase)
     feeds = Feeds.open(graph, loading=Loading(seed=seed, workers=1))
-    shapes = build(graph, LAYERS).shapes
+    shapes = build(graph).shapes
     found = [[tensor.numpy() for tensor in feeds.next().values()] for _ in range(count)]
     feeds.close()
     assert shapes == [array.shape for array in found[0]]
@@ -194,7 +194,7 @@ OUTPUT = """layer {{ name: 'in' type: 'Input' top: 'x' top: 'y' input_param {{ s
 
 def output(data: str, labels: str, settings: str = "file_name: 'out.h5'") -> NetModule:
     text = OUTPUT.format(data, labels, settings)
-    return NetModule(build(resolve(from_text(text, pb.NetParameter)), LAYERS)).allocate()
+    return net_module(text)
 
 
 def test_rows_are_written_with_four_axes() -> None:

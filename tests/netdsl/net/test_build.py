@@ -12,18 +12,18 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError, UnknownLayerError, user_code_problem
 from netdsl.layer import Layer
-from netdsl.layer.allowed_python import allowing
-from netdsl.layers import LAYERS
+from netdsl.layer.user_code import allowing
 from netdsl.net.build import Built, build, reshape, running, set_batch
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from tests.registered import registered
 
 INPUT = """layer { name: "in" type: "Input" top: "x" top: "z"
     input_param { shape { dim: 2 dim: 6 } shape { dim: 2 dim: 4 } } }\n"""
 
 
-def built(text: str, phase: Phase = Phase.TEST, types=LAYERS) -> Built:
-    return build(resolve(from_text(INPUT + text, pb.NetParameter), phase), types)
+def built(text: str, phase: Phase = Phase.TEST) -> Built:
+    return build(resolve(from_text(INPUT + text, pb.NetParameter), phase))
 
 
 def layer(kind: str, more: str, *, name: str = "one", bottom: str = "x", top: str = "y") -> str:
@@ -57,7 +57,8 @@ def test_types_of_one_s_own():
         def forward(self, x):
             return torch.cat([x, x], 1)
 
-    assert built(layer("Twice", ""), types=LAYERS | {"Twice": TwiceAsWide}).shapes[-1] == (2, 12)
+    with registered(Twice=TwiceAsWide):
+        assert built(layer("Twice", "")).shapes[-1] == (2, 12)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +234,8 @@ def test_our_own_mistakes_stay_what_they_are():
         def forward(self, x):
             return x.not_there
 
-    with pytest.raises(AttributeError):
-        built(layer("Wrong", ""), types=LAYERS | {"Wrong": Wrong})
+    with registered(Wrong=Wrong), pytest.raises(AttributeError):
+        built(layer("Wrong", ""))
     net = NetModule(built(layer("ReLU", "")))
     with pytest.raises(KeyError), running(net.built):
         raise KeyError

@@ -14,8 +14,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.layer.allowed_python import allowing
-from netdsl.layers import LAYERS
+from netdsl.layer.user_code import allowing
 from netdsl.net.build import build
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, resolve
@@ -258,7 +257,7 @@ def caffe_gradients(weights: Sequence[Array], data: Array, kinds: Sequence[str])
 def module(text: str, *, as_caffe: bool) -> NetModule:
     torch.manual_seed(3)
     graph = resolve(from_text(text, pb.NetParameter), Phase.TRAIN)
-    made = NetModule(build(graph, LAYERS), caffe_gradients=as_caffe).allocate()
+    made = NetModule(build(graph), caffe_gradients=as_caffe).allocate()
     return made.double()
 
 

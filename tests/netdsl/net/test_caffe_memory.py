@@ -6,7 +6,6 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, resolve
@@ -43,7 +42,7 @@ def in_place(*kinds: str) -> str:
 
 def notes(text: str, end: str = "x") -> list[str]:
     message = from_text(DATA + text + (LOSS % end if end else ""), pb.NetParameter)
-    return memory_notes(build(resolve(message, Phase.TRAIN), LAYERS))
+    return memory_notes(build(resolve(message, Phase.TRAIN)))
 
 
 @pytest.mark.parametrize(
@@ -158,4 +157,4 @@ def test_a_net_that_caffe_refuses_is_said_to_be_and_has_no_other_gradients_there
 
 def test_gradients_are_said_of_the_net_that_is_trained() -> None:
     message = from_text(DATA + in_place("Clip") + LOSS % "x", pb.NetParameter)
-    assert not memory_notes(build(resolve(message, Phase.TEST), LAYERS))
+    assert not memory_notes(build(resolve(message, Phase.TEST)))

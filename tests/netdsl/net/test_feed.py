@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +15,13 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.batches.reading import Loading, Reading
 from netdsl.errors import DataError, NetError
-from netdsl.layers import LAYERS
 from netdsl.layers._data import DataLayer
 from netdsl.net.build import build
 from netdsl.net.feed import USER_FEED, Feeds
 from netdsl.net.graph import Graph, Phase, resolve
 from netdsl.net.module import NetModule
 from netdsl.tables.table import Table
+from tests.registered import registered
 
 
 class NumberedRows:
@@ -67,7 +68,12 @@ class OfAnotherProgram(DataLayer):
         return 2
 
 
-TYPES = LAYERS | {"Counting": CountedData, "OfAnotherProgram": OfAnotherProgram}
+@pytest.fixture(autouse=True)
+def _own_types() -> Iterator[None]:
+    with registered(Counting=CountedData, OfAnotherProgram=OfAnotherProgram):
+        yield
+
+
 TWO = """
 layer { name: "one" type: "Counting" top: "volume" top: "vector" top: "number" inner_product_param { num_output: 5 } }
 layer { name: "two" type: "Counting" top: "other" inner_product_param { num_output: 3 } }
@@ -96,8 +102,8 @@ def batch_threads() -> set[threading.Thread]:
 def test_a_net_has_the_shapes_of_what_it_reads() -> None:
     before = batch_threads()
     net = graph(TWO)
-    feeds = Feeds.open(net, TYPES)
-    built = build(net, TYPES)
+    feeds = Feeds.open(net)
+    built = build(net)
     assert built.shapes == [(2, 3, 2, 5, 4), (2, 6), (2,), (2, 3, 2, 5, 4)]
     assert not any(node.layer.HasField("input_param") for node in net.nodes)
     assert NetModule(built).allocate().run(feeds.next()).keys() == set(range(4))
@@ -108,7 +114,7 @@ def test_a_net_has_the_shapes_of_what_it_reads() -> None:
 
 def test_several_layers_go_on_from_their_positions() -> None:
     net = graph(TWO)
-    feeds = Feeds.open(net, TYPES)
+    feeds = Feeds.open(net)
     found = [named(net, feeds.next()) for _ in range(4)]
     assert [batch["number"].tolist() for batch in found] == [[0, 1], [2, 3], [4, 0], [1, 2]]
     assert [batch["vector"][:, 5].tolist() for batch in found] == [[0, 1], [2, 3], [4, 0], [1, 2]]
@@ -126,14 +132,14 @@ def test_several_layers_go_on_from_their_positions() -> None:
 def test_only_training_is_shared_by_ranks() -> None:
     for phase, wanted in ((Phase.TRAIN, [1, 4]), (Phase.TEST, [0, 1])):
         net = graph(TWO, phase)
-        feeds = Feeds.open(net, TYPES, loading=Loading(rank=1, size=3))
+        feeds = Feeds.open(net, loading=Loading(rank=1, size=3))
         assert named(net, feeds.next())["number"].tolist() == wanted
         feeds.close()
 
 
 def test_the_layer_is_named_where_reading_fails() -> None:
     net = graph(TWO.replace("num_output: 5", "num_output: 10"))
-    feeds = Feeds.open(net, TYPES)
+    feeds = Feeds.open(net)
     feeds.seek({"one": 4})
     with pytest.raises(DataError, match="layer 'one': item 9 is lost"):
         feeds.next()
@@ -153,7 +159,7 @@ def test_the_layer_is_named_where_reading_fails() -> None:
 def test_what_cannot_be_read_closes_the_rest(layer: str, why: str) -> None:
     opened.clear()
     with pytest.raises((DataError, NetError), match=why):
-        Feeds.open(graph(f"{TWO} layer {{ name: 'l' {layer} }}"), TYPES)
+        Feeds.open(graph(f"{TWO} layer {{ name: 'l' {layer} }}"))
     assert [source.closed for source in opened[:2]] == [True, True]
 
 
@@ -165,7 +171,7 @@ def test_what_nobody_reads_is_wanted_from_the_program() -> None:
     with pytest.raises(DataError, match="no layer of this net reads data for x, data, label; give it"):
         feeds.next()
     feeds.give([{"x": np.full(7, at), "data": np.zeros((3, 4, 5)), "label": at} for at in range(4)])
-    module = NetModule(build(net, LAYERS)).allocate()
+    module = NetModule(build(net)).allocate()
     feeds.seek({USER_FEED: 1})
     found = named(net, module.run(feeds.next()))
     assert found["label"].tolist() == [2, 3]
@@ -175,7 +181,7 @@ def test_what_nobody_reads_is_wanted_from_the_program() -> None:
 
 def test_given_blobs_are_not_read() -> None:
     net = graph(TWO)
-    feeds = Feeds.open(net, TYPES, user_blobs=["other", "vector"])
+    feeds = Feeds.open(net, user_blobs=["other", "vector"])
     assert list(feeds.input_shapes.values()) == [(2, 3, 224, 224)]
     feeds.give([{"other": np.full((2, 3, 1, 1), 8)}])
     found = named(net, feeds.next())
@@ -209,7 +215,7 @@ def test_blobs_of_several_layers_are_taken_from_one_table(table: Table) -> None:
     before = batch_threads()
     net = graph(BOUND)
     feeds = Feeds.open(net, table=table)
-    module = NetModule(build(net, LAYERS)).allocate()
+    module = NetModule(build(net)).allocate()
     found = [named(net, module.run(feeds.next())) for _ in range(3)]
     assert [batch["label"].tolist() for batch in found] == [
         [[0], [1], [2], [3]], [[4], [5], [6], [0]], [[1], [2], [3], [4]]]  # fmt: skip
@@ -224,7 +230,7 @@ def test_blobs_of_several_layers_are_taken_from_one_table(table: Table) -> None:
 def test_workers_divide_a_batch_of_a_table(table: Table) -> None:
     net = graph(BOUND)
     feeds = Feeds.open(net, table=table, loading=Loading(rank=1, size=2, divided=True))
-    assert build(net, LAYERS).shapes == [(2, 3, 4, 5), (2, 1), (2,)]
+    assert build(net).shapes == [(2, 3, 4, 5), (2, 1), (2,)]
     assert named(net, feeds.next())["label"].flatten().tolist() == [1, 3]
     feeds.close()
     with pytest.raises(DataError, match="batch of 4 can't be divided among 3"):
@@ -241,7 +247,7 @@ layer { name: "m" type: "MemoryData" top: "data" top: "label"
   memory_data_param { batch_size: 2 channels: 5 height: 3 width: 4 } transform_param { scale: 2 } }
 """)
     feeds = Feeds.open(net, table=table)
-    assert build(net, LAYERS).shapes == [(2, 60), (2, 5, 3, 4), (2,)]
+    assert build(net).shapes == [(2, 60), (2, 5, 3, 4), (2,)]
     assert named(net, feeds.next())["data"][1, 4, 2, 3] == 2
     feeds.close()
 
@@ -265,4 +271,4 @@ def test_what_does_not_fit_a_table_is_told(table: Table, layers: str, why: str) 
 
 def test_nothing_is_opened_for_a_net_that_is_only_built() -> None:
     text = "layer { name: 'd' type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' } }"
-    assert build(graph(text), LAYERS).shapes == [(2, 3, 224, 224)]
+    assert build(graph(text)).shapes == [(2, 3, 224, 224)]

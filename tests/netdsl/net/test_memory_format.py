@@ -42,7 +42,7 @@ layer { name: "scores" type: "InnerProduct" bottom: "both" top: "scores"
 
 def module(text: str = NET) -> NetModule:
     torch.manual_seed(1)
-    return NetModule(build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN), LAYERS)).allocate()
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN))).allocate()
 
 
 def run(net: NetModule, x: Tensor) -> tuple[dict[str, Tensor], list[Tensor]]:

@@ -12,7 +12,6 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
@@ -31,7 +30,7 @@ def layer(kind: str, bottom: str, top: str, settings: str = "", name: str = "") 
 
 
 def module(text: str, phase: Phase = Phase.TEST) -> NetModule:
-    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate()
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase))).allocate()
 
 
 def overwritten(net: NetModule, name: str, x: Tensor, method: str = "forward") -> tuple[list[bool], dict[str, Tensor]]:

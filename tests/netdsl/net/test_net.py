@@ -16,10 +16,10 @@ from caffe_proto.errors import FileError
 from netdsl.dsl import LinearLayer, NetParams, RDDLayer
 from netdsl.errors import DataError, NetError, ShapeError, WeightsError, WeightsWarning
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
 from netdsl.net.graph import Phase
 from netdsl.net.net import Net
 from netdsl.weights.collection import WeightCollection
+from tests.registered import registered
 
 TEXT = """name: "small"
 layer { name: "in" type: "Input" top: "x" top: "label" input_param {
@@ -81,7 +81,8 @@ def test_types_of_one_s_own() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return 2 * x
 
-    made = net(TEXT.replace('"Power"', '"Twice"'), types=LAYERS | {"Twice": Doubling}, level=1, stages=["raw"])
+    with registered(Twice=Doubling):
+        made = net(TEXT.replace('"Power"', '"Twice"'), level=1, stages=["raw"])
     assert made.forward(**given())["loud"].shape == (2, 6)
 
 

@@ -7,7 +7,6 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.planner.closed_forms import ClosedForms, FeatureLayer, closed_forms
@@ -25,7 +24,7 @@ layer { name: "ip2" type: "InnerProduct" bottom: "ip1" top: "ip2" inner_product_
 
 
 def forms(text: str) -> ClosedForms:
-    return closed_forms(build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN), LAYERS))
+    return closed_forms(build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN)))
 
 
 def test_the_net_in_the_papers_terms() -> None:
@@ -51,7 +50,7 @@ def test_the_equations_on_a_small_net() -> None:
 
 def test_the_equations_on_alexnet() -> None:
     entry = entry_of("alexnet")
-    found = closed_forms(build(resolve(entry.deploy(), Phase.TEST), LAYERS))
+    found = closed_forms(build(resolve(entry.deploy(), Phase.TEST)))
     sizes = [(55, 96), (27, 96), (27, 256), (13, 256), (13, 384), (13, 384), (13, 256), (6, 256)]
     assert [layer.top for layer in found.features] == [(side, side, depth) for side, depth in sizes]
     values = 227 * 227 * 3 + sum(side * side * depth for side, depth in sizes)

@@ -9,7 +9,6 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.planner.layer_costs import LayerCost, layer_costs
@@ -29,7 +28,7 @@ SECOND_BYTES = 4 * (5 * 6 * 4 * 8 + 10 * 6 + 5 * 10 * 4 * 8)
 
 
 def net(text: str) -> Built:
-    return build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN), LAYERS)
+    return build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN))
 
 
 def costs(text: str, device: str = "cpu") -> dict[str, LayerCost]:

@@ -11,14 +11,12 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, NetParams, PoolLayer, RDDLayer, ReLU, SoftmaxWithLoss
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.planner.device import NumberType, device_text, read_device
 from netdsl.planner.layer_costs import layer_costs
-from netdsl.planner.measuring import TrainingStep, measure_device, timed_operations
+from netdsl.planner.measuring import TrainingStep, measure_device, sample_nets, timed_operations
 from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, OperationKind
-from netdsl.planner.sample_nets import sample_nets
 from netdsl.planner.step_time import step_time, update_operation
 from zoo import catalogue
 
@@ -39,7 +37,7 @@ def small_net() -> NetParams:
 
 
 def built_of(net: pb.NetParameter) -> Built:
-    return build(connect(filter_layers(net, state_of(net, Phase.TRAIN))), LAYERS)
+    return build(connect(filter_layers(net, state_of(net, Phase.TRAIN))))
 
 
 def test_the_operations_of_a_step_are_those_of_its_layers() -> None:

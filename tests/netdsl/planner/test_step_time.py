@@ -117,7 +117,7 @@ def resnet_50(batch: int) -> tuple[tuple[LayerCost, ...], TensorOperation]:
     whole = filter_layers(entry.train_val.message, state_of(entry.train_val.message, Phase.TRAIN))
     layers = [layer for layer in whole.layer if not issubclass(LAYERS[layer.type], BringsData)]
     data = RDDLayer("data", shape=[batch, 3, 224, 224]), RDDLayer("label", shape=[batch])
-    built = build(connect(NetParams("resnet", *data, *layers).message), LAYERS)
+    built = build(connect(NetParams("resnet", *data, *layers).message))
     return layer_costs(built, "cuda"), update_operation(built, entry.solver)
 
 
@@ -163,7 +163,7 @@ def test_an_update_touches_every_learned_value_once() -> None:
         LinearLayer("ip", ["conv2"], num_outputs=5, bias_term=True, param=[{"lr_mult": 0}, {}]),
         SoftmaxWithLoss("loss", ["ip", "label"]),
     )
-    built = build(connect(filter_layers(message, state_of(message, Phase.TRAIN))), LAYERS)
+    built = build(connect(filter_layers(message, state_of(message, Phase.TRAIN))))
     values = 3 * 3 * 3 * 3 + 5
     assert update_operation(built, pb.SolverParameter(type="SGD")) == TensorOperation(
         "update", 5 * values, 5 * 4 * values

@@ -14,7 +14,6 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 from netdsl.net.module import NetModule
@@ -63,7 +62,7 @@ def all_sentences(weights: Weights) -> dict[tuple[int, ...], float]:
     """The likelihood of every sentence up to its end or so many words, all of them side by side through the net."""
     tokens = np.array(list(product(range(len(WORDS)), repeat=LENGTH)))  # sentence, step
     inputs = np.concatenate([np.zeros((len(tokens), 1), int), tokens[:, :-1]], 1)
-    built = build(resolve(todays_form(made(LENGTH, len(tokens)))), LAYERS)
+    built = build(resolve(todays_form(made(LENGTH, len(tokens)))))
     module = NetModule(built).allocate()
     fill_weights(built, weights)
     cont = np.ones((LENGTH, len(tokens)))

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
@@ -29,7 +28,7 @@ class Regression:
 
     def __init__(self, phase: Phase = Phase.TRAIN, text: str = NET) -> None:
         net = from_text(text, pb.NetParameter)
-        self.module = NetModule(build(resolve(net, phase), LAYERS)).allocate()
+        self.module = NetModule(build(resolve(net, phase))).allocate()
         self.built = self.module.built
         self.batch = 0
         self.tops: dict[str, Tensor] = {}

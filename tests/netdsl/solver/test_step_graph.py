@@ -15,14 +15,14 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import SolverError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.events import Event, Notice, TrainingProgress
-from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.solver.update import StepFactors
 from tests.netdsl.test_training_on_a_gpu import SOLVERS
 from tests.pretend_gpu import GPU, PretendedGPU, pretend_gpu
+from tests.registered import registered
 
 STEPS, WARM_UP = 9, 3
 NET = """
@@ -95,7 +95,8 @@ def solver_on(
     message.state.phase = pb.TRAIN
     torch.manual_seed(4)
     compute = Compute(device, precision, cuda_graph=graph)
-    module = ModuleNet(message, compute, LAYERS | ({"Planted": layer} if layer else {}), values=values)
+    with registered(**({"Planted": layer} if layer else {})):
+        module = ModuleNet(message, compute, values=values)
     listen = (lambda event: None) if events is None else events.append
     return Solver(pb.SolverParameter(**SETTINGS | settings), module, listen=listen)
 

@@ -340,7 +340,7 @@ def predicted_on(kind: Kind) -> np.ndarray:
 
 def stored(kind: Kind, folder: Path) -> str:
     """The source that a task of Spark makes of a partition."""
-    writing = pytest.importorskip("netdsl.spark.tables.partition")
+    writing = pytest.importorskip("netdsl.spark.tables.store")
     writer = writing.PartitionWriter(str(folder), tuple(blob_columns(intake(kind), {"x": "c"})))
     rows = pa.record_batch({"c": kind.column})
     ((part,),) = [result.to_pylist() for result in writer.write_frame([rows[:3], rows[:0], rows[3:]])]

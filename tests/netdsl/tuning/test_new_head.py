@@ -7,7 +7,6 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.tuning.heads import head_names
@@ -57,13 +56,13 @@ def data() -> DataLayers:
 
 
 def layers(net: pb.NetParameter, phase: Phase) -> dict[str, tuple[int, ...]]:
-    built = build(resolve(net, phase), LAYERS)
+    built = build(resolve(net, phase))
     return {node.layer.name: built.shapes[node.tops[0]] for node, _ in built.pairs()}
 
 
 def test_heads_are_found() -> None:
-    assert head_names(net_of(DEPLOY), LAYERS) == ["f"]
-    assert head_names(net_of(TRAINED), LAYERS) == ["f1", "f2"]
+    assert head_names(net_of(DEPLOY)) == ["f"]
+    assert head_names(net_of(TRAINED)) == ["f1", "f2"]
 
 
 def test_a_net_to_deploy_becomes_one_to_train() -> None:

@@ -12,7 +12,6 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.errors import WeightsError
-from netdsl.layers import LAYERS
 from netdsl.model import load_weights
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
@@ -37,7 +36,7 @@ layer { name: "loss" type: "EuclideanLoss" bottom: "a" bottom: "c" }
 
 
 def made(text: str = TEXT, phase: Phase = Phase.TRAIN) -> Built:
-    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate().built
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase))).allocate().built
 
 
 def values(built: Built) -> dict[str, list[np.ndarray]]:
@@ -102,7 +101,7 @@ def test_hdf5_has_a_shared_blob_once(tmp_path: Path) -> None:
 def test_a_net_of_a_file_with_weights_is_saved_with_its_own(tmp_path: Path) -> None:
     net = made()
     save_net(net, tmp_path / "x.caffemodel")
-    again = NetModule(build(resolve(read_net(tmp_path / "x.caffemodel").message, Phase.TRAIN), LAYERS)).allocate().built
+    again = NetModule(build(resolve(read_net(tmp_path / "x.caffemodel").message, Phase.TRAIN))).allocate().built
     save_net(again, tmp_path / "y.caffemodel")
     assert same(arrays_of(read_net(tmp_path / "y.caffemodel")), values(again))
 

@@ -11,7 +11,6 @@ import yaml
 
 from caffe_proto.files import read_net
 from netdsl.dsl.source import to_python
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 from zoo import catalogue
@@ -33,7 +32,7 @@ def test_a_card_is_whole(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_has_the_published_number_of_parameters(name: str, tmp_path: Path) -> None:
     write_model(name, tmp_path)
-    built = build(resolve(read_net(tmp_path / "deploy.prototxt").message), LAYERS)
+    built = build(resolve(read_net(tmp_path / "deploy.prototxt").message))
     sizes = {id(blob): blob.numel() for layer in built.layers for blob in layer.blob_tensors()}
     assert sum(sizes.values()) == catalogue.card_of(name).parameters
 

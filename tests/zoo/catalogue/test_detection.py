@@ -10,7 +10,6 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Net
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.open_net import todays_form
@@ -24,7 +23,7 @@ def deployed(name: str) -> pb.NetParameter:
 
 
 def shapes_of(net: pb.NetParameter, phase: Phase = Phase.TEST) -> dict[str, tuple[int, ...]]:
-    built = build(resolve(todays_form(net), phase), LAYERS)
+    built = build(resolve(todays_form(net), phase))
     return dict(zip(built.graph.blobs, built.shapes, strict=True))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from zoo import catalogue
@@ -58,7 +57,7 @@ BLOBS: dict[str, Shapes] = {  # of nets to use, for one item; the first is the i
 
 
 def built_net(net: pb.NetParameter, phase: Phase) -> Built:
-    return build(resolve(net, phase), LAYERS)
+    return build(resolve(net, phase))
 
 
 @pytest.mark.parametrize("name", WEIGHTS)

@@ -16,7 +16,6 @@ from netdsl import Net
 from netdsl.checking.sample_inputs import Array, sample_inputs
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from zoo import catalogue
@@ -37,7 +36,7 @@ def _is_large(name: str, quick: int) -> bool:
 
 def _with_inputs(net: pb.NetParameter, items: Callable[[int], int]) -> tuple[pb.NetParameter, dict[str, Shape]]:
     """The net in TRAIN with inputs in the place of its data layers, and their shapes for so many items."""
-    built = build(resolve(net, Phase.TRAIN), LAYERS)
+    built = build(resolve(net, Phase.TRAIN))
     data = {id(node) for node, _ in built.data_layers()}
     fed, shapes = pb.NetParameter(name=net.name), dict[str, Shape]()
     for node in built.graph.nodes:
@@ -58,7 +57,7 @@ def _fed_net(net: pb.NetParameter) -> tuple[pb.NetParameter, dict[str, Array]]:
     for items in (lambda batch: min(batch, 2), lambda batch: batch):
         fed, shapes = _with_inputs(net, items)
         try:
-            built = build(resolve(fed, Phase.TRAIN), LAYERS)
+            built = build(resolve(fed, Phase.TRAIN))
         except NetError:
             continue
         return fed, sample_inputs(built, shapes)

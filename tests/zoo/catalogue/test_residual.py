@@ -8,7 +8,6 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
-from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import resolve
 from zoo import catalogue
@@ -16,7 +15,7 @@ from zoo import catalogue
 
 @cache
 def _deployed(name: str) -> Built:
-    return build(resolve(catalogue.entry_of(name).deploy()), LAYERS)
+    return build(resolve(catalogue.entry_of(name).deploy()))
 
 
 @cache
