@@ -46,10 +46,10 @@ def hold_out(
     train, own_tests = map(name.with_split, DataSplit)
     if tests is not None or train != own_tests:
         others = own_tests if tests is None else parse_source(tests, Content.ITEMS).with_split(DataSplit.TEST)
-        return _divided(str(train), str(others), progress)
+        return _data_of_two_sources(str(train), str(others), progress)
     with closing(name.open()) as source:
         labels = labels_of(source, data, progress)
-        classes = classes_of(source) or _numbers(labels)
+        classes = classes_of(source) or _class_numbers(labels)
     train_items, test_items = draw(labels, share, seed)
     if not (len(train_items) and len(test_items)):
         raise DataError(
@@ -62,10 +62,10 @@ def hold_out(
     return LabelledData(names[0], names[1], classes, len(train_items), len(test_items))
 
 
-def _divided(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
+def _data_of_two_sources(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
     """Two sources, whose labels mean the same."""
     with closing(open_source(train)) as source, closing(open_source(tests)) as other:
-        classes = classes_of(source) or _numbers(labels_of(source, train, progress))
+        classes = classes_of(source) or _class_numbers(labels_of(source, train, progress))
         return LabelledData(train, tests, classes, len(source), len(other))
 
 
@@ -90,7 +90,7 @@ def _read_labels(source: Source, name: str, progress: Callable[[int], object]) -
     return labels
 
 
-def _numbers(labels: Labels) -> tuple[str, ...]:
+def _class_numbers(labels: Labels) -> tuple[str, ...]:
     """The numbers of the classes, where they have no names."""
     return tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
 
