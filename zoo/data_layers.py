@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.open_source import parse_source
+from netdsl.data.sources.open_source import parse_joined, parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content
 from netdsl.layer import Layer
@@ -27,8 +27,12 @@ def set_source(layer: pb.LayerParameter, source: str) -> None:
 
 def source_for(data: str, split: DataSplit) -> str:
     """The full name of data, with a split if their kind has splits; images with marked objects have lists instead."""
-    source = parse_source(data)
-    return data if source.content is Content.MARKED_IMAGES else str(source.with_split(split))
+    return data if are_marked_images(data) else str(parse_source(data).with_split(split))
+
+
+def are_marked_images(data: str) -> bool:
+    """Whether data are images with marked objects, of one set or of several."""
+    return parse_joined(data)[0].content is Content.MARKED_IMAGES
 
 
 def _type(layer: pb.LayerParameter) -> type[Layer]:

@@ -10,7 +10,6 @@ from typing import Literal
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
-from netdsl.data.sources.source_name import Content
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
 from netdsl.layer import BringsData, Layer
@@ -24,7 +23,7 @@ from netdsl.solver.settings import find_file, train_net
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table
-from zoo.data_layers import data_layers, set_source, source_for
+from zoo.data_layers import are_marked_images, data_layers, set_source, source_for
 
 NO_TESTS = "none"  # as test data: the run doesn't test
 
@@ -105,12 +104,9 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
 
 def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
     """Whether tests are on items of the data that training leaves out, since nothing names others."""
-    if data is None or test_data is not None:
+    if data is None or test_data is not None or are_marked_images(data):
         return False
-    source = parse_source(data)
-    if source.content is Content.MARKED_IMAGES:
-        return False
-    return bool(param.test_iter) and source.train_and_test()[1].part is not None
+    return bool(param.test_iter) and parse_source(data).train_and_test()[1].part is not None
 
 
 def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None) -> Sources:
@@ -119,10 +115,10 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
     Sets of images with marked objects have lists that say what is for tests, so no part of them is chosen here.
     """
     sources: Sources = {}
-    source = None if data is None else parse_source(data)
-    if data is not None and source is not None and source.content is Content.MARKED_IMAGES:
+    if data is not None and are_marked_images(data):
         sources[Phase.TRAIN] = data
-    elif source is not None:
+    elif data is not None:
+        source = parse_source(data)
         parts = source.train_and_test() if holds_out(param, data, test_data) else map(source.with_split, DataSplit)
         sources[Phase.TRAIN], sources[Phase.TEST] = map(str, parts)
     if test_data is not None:

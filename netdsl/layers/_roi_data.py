@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Edges
 from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
-from netdsl.data.sources.open_source import parse_source
+from netdsl.data.sources.open_source import parse_joined
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.sources.source_name import Content
@@ -38,8 +37,6 @@ _SAMPLE_SIDE = 320  # pixels: anchors of the usual sizes fit into it
 _SAMPLE_OBJECT = (64, 32, 160, 200)  # left, top, width, height
 _SAMPLE_REGIONS = 200
 _SMALLEST_SAMPLE_REGION = 16  # pixels of a region's side
-_PROPOSALS = "proposals"  # the option of a set's name, for a file with regions of its images
-_NEXT_SET = re.compile(r"\+(?=[a-z]+:)")  # between the names of two sets
 
 
 @dataclass(frozen=True)
@@ -349,9 +346,9 @@ def open_images(settings: RoISettings) -> tuple[tuple[str, ...], list[RoIImage]]
     """The names of classes, and the images that a net can learn from, of one set or of several with '+' between."""
     classes: tuple[str, ...] = ()
     images = list[RoIImage]()
-    for name in _NEXT_SET.split(settings.source):
-        source = parse_source(name, Content.MARKED_IMAGES, extra_options=[_PROPOSALS])
-        marked, file = source.open_marked(), source.options.get(_PROPOSALS)
+    for name in parse_joined(settings.source, Content.MARKED_IMAGES):
+        source, file = name.without_proposals()
+        marked = source.open_marked()
         if classes and tuple(marked.classes) != classes:
             raise DataError(f"{source}: has other classes than the set before it; give both the same, ?classes=FILE")
         classes = tuple(marked.classes)

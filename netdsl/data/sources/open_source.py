@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -34,9 +35,12 @@ __all__ = [
     "has_kind_prefix",
     "open_annotated_set",
     "open_source",
+    "parse_joined",
     "parse_source",
     "register_source",
 ]
+
+_NEXT = re.compile(r"\+(?=[a-z]+:)")  # between the names of two sets
 
 for _name, _kind in BUILT_IN.items():
     register_source(_name, _kind)
@@ -76,12 +80,9 @@ def class_names_of(name: str) -> tuple[str, ...]:
     return read_class_list(Path(name)).names
 
 
-def parse_source(text: str, content: Content | None = None, *, extra_options: Iterable[str] = ()) -> SourceName:
-    """Parse the name of data. With a `content`, a path is of the first kind that gives such.
-
-    The caller may read options of its own from the name, `extra_options`.
-    """
-    name = find_source(text, content, extra_options=extra_options)
+def parse_source(text: str, content: Content | None = None) -> SourceName:
+    """Parse the name of data. With a `content`, a path is of the first kind that gives such."""
+    name = find_source(text, content)
     if name is not None:
         return name
     if content not in (None, Content.ITEMS):
@@ -95,16 +96,25 @@ def parse_source(text: str, content: Content | None = None, *, extra_options: It
     raise DataError(f"{text}: {problem}; {hint}")
 
 
-def find_source(text: str, content: Content | None = None, *, extra_options: Iterable[str] = ()) -> SourceName | None:
+def parse_joined(text: str, content: Content | None = None) -> list[SourceName]:
+    """Parse the name of data, or those of several sets of images with marked objects with '+' between them."""
+    first, *others = _NEXT.split(text)
+    source = find_source(first, content)
+    if source is None or Content.MARKED_IMAGES not in source.form.contents:
+        return [parse_source(text, content)]
+    return [source, *(parse_source(other, content) for other in others)]
+
+
+def find_source(text: str, content: Content | None = None) -> SourceName | None:
     """Parse the name of data; None if the text neither begins with a kind nor is a path that shows one."""
     address, _, query = text.partition("?")
     if has_kind_prefix(text):
         said, _, path = address.partition(":")
-        return SourceName.of(said, path, query, extra_options)
+        return SourceName.of(said, path, query)
     kinds = KINDS.items() if Path(address).exists() else ()
     shown = (kind for kind, form in kinds if content in (None, *form.contents) and form.recognises(Path(address)))
     kind = next(shown, None)
-    return None if kind is None else SourceName.of(kind, address, query, extra_options)
+    return None if kind is None else SourceName.of(kind, address, query)
 
 
 def has_kind_prefix(text: str) -> bool:

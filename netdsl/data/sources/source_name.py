@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SPLITS = {split.value: split for split in DataSplit}
 _PART, _ITEMS, _CLASSES = "part", "items", "classes"  # options with one meaning for all kinds
+_PROPOSALS = "proposals"  # and one that all images with marked objects may have
+_SHARED_OPTIONS = (_PART, _ITEMS, _CLASSES, _PROPOSALS)
 _DIGITS = 9  # of a number in an option, at most
 
 
@@ -35,7 +37,7 @@ class Content(Enum):
     TEXT = "a text"
 
 
-_COMMON_OPTIONS = {Content.ITEMS: (_PART, _ITEMS, _CLASSES), Content.MARKED_IMAGES: (_PART, _ITEMS)}
+_COMMON_OPTIONS = {Content.ITEMS: (_PART, _ITEMS, _CLASSES), Content.MARKED_IMAGES: (_PART, _ITEMS, _PROPOSALS)}
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ class SourceName:
     query: str = ""
 
     @classmethod
-    def of(cls, kind: str, path: str, query: str, extra_options: Iterable[str] = ()) -> SourceName:
-        """A name that begins with a kind, or whose path shows it. `extra_options` are those that the caller reads."""
+    def of(cls, kind: str, path: str, query: str) -> SourceName:
+        """A name that begins with a kind, or whose path shows it."""
         form, split = KINDS[kind], None
         folder, colon, last = path.rpartition(":")
         if form.has_splits and last in _SPLITS and (colon or not form.has_path):
@@ -104,7 +106,7 @@ class SourceName:
             there = ", ".join([kind, *(f"{kind}:{part}" for part in _SPLITS if form.has_splits)])
             raise DataError(f"{name}: is no source; there are {there}")
         for option, value in name._pairs.items():
-            if not form.allows(option) and option not in extra_options:
+            if not form.allows(option):
                 raise DataError(f"{name}: has no option '{option}'; the form is {form.form}")
             if option == _PART and value not in _SPLITS:
                 raise DataError(f"{name}: there is no part '{value}'; write {_PART}=train or {_PART}=test")
@@ -134,7 +136,7 @@ class SourceName:
     @property
     def options(self) -> Mapping[str, str]:
         """The options of its kind."""
-        return {option: value for option, value in self._pairs.items() if option not in (_PART, _ITEMS, _CLASSES)}
+        return {option: value for option, value in self._pairs.items() if option not in _SHARED_OPTIONS}
 
     @property
     def part(self) -> DataSplit | None:
@@ -174,6 +176,13 @@ class SourceName:
     def with_items(self, items: Path) -> SourceName:
         """The name of the items with the numbers in a file."""
         return self._with_option(_ITEMS, str(items))
+
+    def without_proposals(self) -> tuple[SourceName, str | None]:
+        """The name of the images alone, and the file with regions of them that are proposed, if it names one."""
+        others = {option: value for option, value in self._pairs.items() if option != _PROPOSALS}
+        if len(others) == len(self._pairs):
+            return self, None
+        return replace(self, query=urlencode(others, safe="/,:")), self._pairs[_PROPOSALS]
 
     def train_and_test(self) -> tuple[SourceName, SourceName]:
         """The names of two parts, to train and to test on.
@@ -216,6 +225,8 @@ class SourceName:
         """Open the images with marked objects. `open_annotated_set` says what `first_pixel` is."""
         if self.form.open_marked is None:
             raise self._gives_other_than(Content.MARKED_IMAGES)
+        if _PROPOSALS in self._pairs:
+            raise DataError(f"{self}: {_PROPOSALS} are for layers that learn from regions; leave the option out")
         marked = self.form.open_marked(self._spec(first_pixel=first_pixel))
         if self.part is None and self.items is None:
             return marked

@@ -20,7 +20,14 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources import known_sets, netcdf
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.open_source import find_source, has_kind_prefix, open_annotated_set, open_source, parse_source
+from netdsl.data.sources.open_source import (
+    find_source,
+    has_kind_prefix,
+    open_annotated_set,
+    open_source,
+    parse_joined,
+    parse_source,
+)
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import KINDS, Content, SourceKind, register_source
 from netdsl.data.transforms.decode import Color
@@ -243,6 +250,15 @@ def test_parts_and_numbers_of_images_with_marked_objects(tmp_path: Path) -> None
     assert len(part) == 1 and part.image(0) == whole.image(20)
     with pytest.raises(DataError, match="has no images; the whole set has 1"):
         open_annotated_set("objects?count=1&part=train")
+
+
+def test_several_sets_with_proposals_are_several_names() -> None:
+    first, second = parse_joined("voc:a?set=train&proposals=p.npz+coco:b.json?images=i")
+    source, file = first.without_proposals()
+    assert (str(source), file) == ("voc:a?set=train", "p.npz") and second.without_proposals() == (second, None)
+    with pytest.raises(DataError, match=r"voc:a\?set=train&proposals=p.npz: proposals are for layers that learn"):
+        first.open_marked()
+    assert [str(name) for name in parse_joined("csv:a+b.csv")] == ["csv:a+b.csv"]
 
 
 def test_a_kind_of_a_program_is_a_kind_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
