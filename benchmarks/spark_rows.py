@@ -29,7 +29,7 @@ from netdsl import ActivationLayer, LinearLayer, Net, NetParams, RDDLayer, ReLU,
 from netdsl.spark import NetModel
 from netdsl.spark.session import SETTINGS, open_session
 from netdsl.spark.tables.store import store_rows
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
 
 SHAPE, BATCH = (1, 28, 28), 64
 NET = NetParams(

@@ -26,7 +26,7 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sequential
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Intake, Loading
 from netdsl.data.batches.table_binding import reading_of
-from netdsl.data.sources.arrow_file import ArrowSource
+from netdsl.data.sources.tables import ArrowSource
 from netdsl.tables.table import Table
 
 BATCH, FILES, PART, SHAPE = 64, 8, 10000, (1, 28, 28)

@@ -16,9 +16,9 @@ from caffe_proto.dialects import BVLC, PRIVATE, fork_settings, mark
 from caffe_proto.errors import CaffeError, few
 from caffe_proto.locations import error_label
 from netdsl.checking.caffe_notes import caffe_notes
-from netdsl.data.transforms.beforehand import Beforehand
+from netdsl.data.transforms.image_settings import Beforehand
 from netdsl.data.transforms.mean import Mean
-from netdsl.data.writing.caffe_database import write_caffe_database
+from netdsl.data.writing.databases import write_caffe_database
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import ConversionError
 from netdsl.layer import BringsData

@@ -42,7 +42,7 @@ def allocated_layer(
 
 def built_net(text: str, phase: Phase = Phase.TEST) -> Built:
     """The layers of a net in a phase, without memory."""
-    return build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)
+    return build(resolve(from_text(text, pb.NetParameter), phase))
 
 
 def net_module(text: str, phase: Phase = Phase.TEST, *, caffe_gradients: bool = False) -> NetModule:

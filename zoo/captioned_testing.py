@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from netdsl.data.sources.annotations.coco_captions import CaptionedImage, read_captions
+from netdsl.data.sources.annotations.coco import CaptionedImage
+from netdsl.data.sources.source_name import SourceName
 from netdsl.data.sources.vocabulary import words_of
-from netdsl.data.writing.caption_streams import CaptionSpec
 from netdsl.errors import DataError
 from netdsl.scores.bleu import bleu
 from zoo.answers.answer import AnswerSettings, Captions
@@ -15,14 +15,13 @@ from zoo.answers.images import ImageFiles
 from zoo.answers.readers import CaptionReader
 
 
-def captioned_images(data: str) -> list[CaptionedImage]:
+def captioned_images(data: SourceName) -> list[CaptionedImage]:
     """The images with captions that a name such as `captions:FILE.json?images=FOLDER` stands for."""
-    spec = CaptionSpec.of(data)
-    if spec != CaptionSpec(spec.path, spec.images):
+    if data.class_names is not None or set(data.options) - {"images"}:
         raise DataError(f"{data}: a test on captions takes no option but images=FOLDER")
-    images = [image for image in read_captions(spec.path, spec.images) if image.captions]
+    images = [image for image in data.open_captions() if image.captions]
     if not images:
-        raise DataError(f"{spec.path}: has no captions")
+        raise DataError(f"{data.path}: has no captions")
     return images
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.channels import COLORS, GRAY
+from netdsl.data.transforms.decode import COLORS, GRAY
 from netdsl.data.transforms.image_settings import crop_of, resize_of, resize_to
 from netdsl.data.transforms.mean import Mean
-from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.resizing import ShortSide
 from netdsl.errors import NetError
 from zoo.cards import Channels, ImageInput
 

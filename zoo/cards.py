@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import FileError
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, regular_file
 
 CARD = "README.md"  # of a model's folder
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.open_source import parse_joined, parse_source
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.sources.source_name import Content
 from netdsl.layer import Layer
 from netdsl.layer.data import NamesSource
 from netdsl.layers import type_of
@@ -27,7 +27,12 @@ def set_source(layer: pb.LayerParameter, source: str) -> None:
 
 def source_for(data: str, split: DataSplit) -> str:
     """The full name of data, with a split if their kind has splits; images with marked objects have lists instead."""
-    return data if names_annotated_set(data) else with_split(data, split)
+    return data if are_marked_images(data) else str(parse_source(data).with_split(split))
+
+
+def are_marked_images(data: str) -> bool:
+    """Whether data are images with marked objects, of one set or of several."""
+    return parse_joined(data)[0].content is Content.MARKED_IMAGES
 
 
 def _type(layer: pb.LayerParameter) -> type[Layer]:

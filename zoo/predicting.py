@@ -20,9 +20,9 @@ from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
-from netdsl.tables.binding import check_columns
+from netdsl.tables.arrow import write_parquet
 from netdsl.tables.files import TableFiles, TableFormat, table_of
-from netdsl.tables.writing import write_parquet
+from netdsl.tables.table import check_columns
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.names import classes_of_model
 

@@ -13,10 +13,10 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
 from netdsl.checking.sample_inputs import input_kinds
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, SetImages
-from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.proposals import Boxes, write_proposals
+from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.transforms.decode import Color, decode
-from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.types import Array
 from netdsl.data.writing.map_items import map_items
 from netdsl.errors import DataError, NetError

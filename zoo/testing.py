@@ -12,14 +12,10 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
-from netdsl.data.sources.annotations.open_annotated import (
-    names_annotated_files,
-    names_annotated_set,
-    open_annotated_set,
-)
-from netdsl.data.sources.columns import class_names_of_table
+from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
-from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
+from netdsl.data.sources.source_name import Content, SourceName
+from netdsl.data.sources.tables import class_names_of_table
 from netdsl.errors import DataError, NetError, WeightsError
 from netdsl.model import Model, copy_model, match_names, open_model
 from netdsl.net.build import Built
@@ -34,9 +30,8 @@ from netdsl.solver.opened_nets import data_events, net_created, opened_data
 from netdsl.solver.settings import split_names
 from netdsl.solver.solver import ignore_event
 from netdsl.solver.trainable_net import Compute, ModuleNet
-from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
-from netdsl.tables.table import Table
+from netdsl.tables.table import Table, check_columns
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.captioned_testing import captioned_images, score_captions
@@ -93,12 +88,13 @@ def test(
     model = open_model(request.net, split_names(request.weights), dialect=request.dialect)
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
-    if request.data is not None and request.data.startswith(CAPTIONS):
-        _check_once(request, request.data, backend)
-        return _on_captions(request, request.data, device, listen)
-    if request.data is not None and _names_pictures(request.data, model.net):
-        _check_once(request, request.data, backend)
-        return _on_pictures(request, request.data, device, listen)
+    source = None if request.data is None else parse_source(request.data)
+    if source is not None and source.content is Content.CAPTIONS:
+        _check_once(request, backend)
+        return _on_captions(request, source, device, listen)
+    if source is not None and _are_pictures(source, model.net):
+        _check_once(request, backend)
+        return _on_pictures(request, source, device, listen)
     try:
         if isinstance(backend, SparkBackend):
             return _means(model.net, _on_spark(request, model, device, backend, listen))
@@ -111,13 +107,13 @@ def test(
         raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
 
 
-def _names_pictures(data: str, net: pb.NetParameter) -> bool:
+def _are_pictures(data: SourceName, net: pb.NetParameter) -> bool:
     """Whether data are images with marked objects, and no database that layers of the net read."""
     reads_databases = any(layer.HasField("data_param") for layer in net.layer)
-    return names_annotated_files(data) or (names_annotated_set(data) and not reads_databases)
+    return data.content is Content.MARKED_IMAGES and not (data.form.is_database and reads_databases)
 
 
-def _check_once(request: TestRequest, data: str, backend: LocalBackend | SparkBackend) -> None:
+def _check_once(request: TestRequest, backend: LocalBackend | SparkBackend) -> None:
     """Raise a DataError for what isn't there to choose where every image is answered once, here."""
     chosen = {
         "--iterations": request.batches is not None,
@@ -125,7 +121,7 @@ def _check_once(request: TestRequest, data: str, backend: LocalBackend | SparkBa
         "--backend spark": isinstance(backend, SparkBackend),
     }
     if names := ", ".join(name for name, is_set in chosen.items() if is_set):
-        raise DataError(f"{data}: all of its images are tested once, on this machine; leave out {names}")
+        raise DataError(f"{request.data}: all of its images are tested once, on this machine; leave out {names}")
 
 
 def _answerer(request: TestRequest, device: torch.device | None, listen: Listener) -> Answerer:
@@ -133,16 +129,16 @@ def _answerer(request: TestRequest, device: torch.device | None, listen: Listene
     return Answerer(AnswererRequest(request.net, weights, device or "cpu", dialect=request.dialect), listen)
 
 
-def _on_captions(request: TestRequest, data: str, device: torch.device | None, listen: Listener) -> TestResult:
+def _on_captions(request: TestRequest, data: SourceName, device: torch.device | None, listen: Listener) -> TestResult:
     answerer, images = _answerer(request, device, listen), captioned_images(data)
-    listen(DataOpened(data, len(images), (), tests=True))
+    listen(DataOpened(str(request.data), len(images), (), tests=True))
     scores = enumerate(score_captions(answerer, images), 1)
     return TestResult(None, tuple(Output(f"BLEU-{size}", (score,), is_score=True) for size, score in scores))
 
 
-def _on_pictures(request: TestRequest, data: str, device: torch.device | None, listen: Listener) -> TestResult:
-    answerer, marked = _answerer(request, device, listen), open_annotated_set(data)
-    listen(DataOpened(data, len(marked), tuple(marked.classes), tests=True))
+def _on_pictures(request: TestRequest, data: SourceName, device: torch.device | None, listen: Listener) -> TestResult:
+    answerer, marked = _answerer(request, device, listen), data.open_marked()
+    listen(DataOpened(str(request.data), len(marked), tuple(marked.classes), tests=True))
     return TestResult(None, (), (MarkedTest.of(answerer, marked, listen).table(),))
 
 

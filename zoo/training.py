@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-from netdsl.data.sources.open_source import is_part, train_and_test, with_split
+from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
@@ -24,7 +23,7 @@ from netdsl.solver.settings import find_file, train_net
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table
-from zoo.data_layers import data_layers, set_source, source_for
+from zoo.data_layers import are_marked_images, data_layers, set_source, source_for
 
 NO_TESTS = "none"  # as test data: the run doesn't test
 
@@ -106,9 +105,9 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
 
 def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
     """Whether tests are on items of the data that training leaves out, since nothing names others."""
-    if data is None or test_data is not None or names_annotated_set(data):
+    if data is None or test_data is not None or are_marked_images(data):
         return False
-    return bool(param.test_iter) and is_part(train_and_test(data)[1])
+    return bool(param.test_iter) and parse_source(data).train_and_test()[1].part is not None
 
 
 def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None) -> Sources:
@@ -117,14 +116,12 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
     Sets of images with marked objects have lists that say what is for tests, so no part of them is chosen here.
     """
     sources: Sources = {}
-    if data is not None and names_annotated_set(data):
+    if data is not None and are_marked_images(data):
         sources[Phase.TRAIN] = data
     elif data is not None:
-        sources[Phase.TRAIN], sources[Phase.TEST] = (
-            train_and_test(data)
-            if holds_out(param, data, test_data)
-            else (with_split(data, split) for split in DataSplit)
-        )
+        source = parse_source(data)
+        parts = source.train_and_test() if holds_out(param, data, test_data) else map(source.with_split, DataSplit)
+        sources[Phase.TRAIN], sources[Phase.TEST] = map(str, parts)
     if test_data is not None:
         sources[Phase.TEST] = source_for(test_data, DataSplit.TEST)
     return sources

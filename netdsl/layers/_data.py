@@ -16,8 +16,7 @@ from netdsl.data.sources.datum import DatumSource
 from netdsl.data.sources.leveldb import LevelDbSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.segmentation import image_seg_source
-from netdsl.data.transforms.channels import COLORS, GRAY
-from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.decode import COLORS, GRAY, Color
 from netdsl.data.types import Array
 from netdsl.data.writing.sample_files import as_labels, as_pixels, write_images, write_list, write_mean_file
 from netdsl.errors import NetError

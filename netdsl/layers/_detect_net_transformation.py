@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.region import rounded
+from netdsl.data.transforms.crops import rounded
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.core import positive

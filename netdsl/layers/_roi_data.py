@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import numpy as np
 import torch
@@ -17,12 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Edges
-from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
+from netdsl.data.sources.open_source import parse_joined
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
+from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.decode import Color, decode
-from netdsl.data.transforms.short_side import COLOUR_MEANS, LONGEST, ShortSide
+from netdsl.data.transforms.resizing import COLOUR_MEANS, LONGEST, ShortSide
 from netdsl.data.types import Array, Random
 from netdsl.data.writing.sample_files import as_pixels, write_images
 from netdsl.errors import DataError
@@ -37,8 +37,6 @@ _SAMPLE_SIDE = 320  # pixels: anchors of the usual sizes fit into it
 _SAMPLE_OBJECT = (64, 32, 160, 200)  # left, top, width, height
 _SAMPLE_REGIONS = 200
 _SMALLEST_SAMPLE_REGION = 16  # pixels of a region's side
-_PROPOSALS = "proposals"  # the option of a set's name, for a file with regions of its images
-_NEXT_SET = re.compile(r"\+(?=[a-z]+:)")  # between the names of two sets
 
 
 @dataclass(frozen=True)
@@ -348,11 +346,11 @@ def open_images(settings: RoISettings) -> tuple[tuple[str, ...], list[RoIImage]]
     """The names of classes, and the images that a net can learn from, of one set or of several with '+' between."""
     classes: tuple[str, ...] = ()
     images = list[RoIImage]()
-    for name in _NEXT_SET.split(settings.source):
-        plain, file = _without_proposals(name)
-        marked = open_annotated_set(plain)
+    for name in parse_joined(settings.source, Content.MARKED_IMAGES):
+        source, file = name.without_proposals()
+        marked = source.open_marked()
         if classes and tuple(marked.classes) != classes:
-            raise DataError(f"{plain}: has other classes than the set before it; give both the same, ?classes=FILE")
+            raise DataError(f"{source}: has other classes than the set before it; give both the same, ?classes=FILE")
         classes = tuple(marked.classes)
         images += _images_with_regions(marked, file, settings)
     usable = [image for image in images if image.usable(settings)]
@@ -366,12 +364,3 @@ def _images_with_regions(marked: AnnotatedSet, file: str | None, settings: RoISe
     proposed = read_proposals(file, [image.name for image in found]) if file else []
     boxes = [torch.from_numpy(each) for each in proposed] or [torch.zeros(0, 4)] * len(found)
     return [RoIImage.of(*pair, difficult=settings.use_diff) for pair in zip(found, boxes, strict=True)]
-
-
-def _without_proposals(name: str) -> tuple[str, str | None]:
-    """The name of a set, and the file with its regions if the name has one."""
-    path, mark, query = name.partition("?")
-    pairs = parse_qsl(query, keep_blank_values=True)
-    others = [pair for pair in pairs if pair[0] != _PROPOSALS]
-    rest = f"{path}?{urlencode(others, safe='/,:')}" if others else path
-    return (rest if mark else name), dict(pairs).get(_PROPOSALS)

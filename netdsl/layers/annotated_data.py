@@ -9,23 +9,16 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.annotated_datum import AnnotatedDatumSource
-from netdsl.data.sources.annotations.marked_items import MarkedItems
-from netdsl.data.sources.annotations.open_annotated import (
-    names_annotated_files,
-    open_annotated_set,
-)
+from netdsl.data.sources.annotations.records import MarkedItems
 from netdsl.data.sources.class_names import class_groups, read_class_names
-from netdsl.data.sources.datum import DatumSource
-from netdsl.data.sources.open_source import has_kind_prefix, open_source
-from netdsl.data.transforms.annotated_transform import AnnotatedTransform
-from netdsl.data.transforms.box_sampling import BatchSamplers, Jitter, WindowDraw
-from netdsl.data.transforms.box_tops import batch_rows, centred_rows
-from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.sources.datum import AnnotatedDatumSource, DatumSource
+from netdsl.data.sources.open_source import find_source, has_kind_prefix
+from netdsl.data.sources.source_name import Content
+from netdsl.data.transforms.annotated_transform import AnnotatedTransform, ClassMaps
+from netdsl.data.transforms.boxes import BatchSamplers, Jitter, WindowDraw, batch_rows, centred_rows
 from netdsl.data.types import Array, Random
-from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
 from netdsl.data.writing.databases import write_records
-from netdsl.data.writing.sample_files import write_mean_file
+from netdsl.data.writing.sample_files import annotated_samples, write_class_groups, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
@@ -166,10 +159,11 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         """
         p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
         color = database_color(self.layer.data_param, self.layer.transform_param)
-        if names_annotated_files(name):
-            return MarkedItems(open_annotated_set(name), color, maps=has_maps)
-        if has_kind_prefix(name):
-            records = open_source(name, color=color)
+        source = find_source(name)
+        if source is not None and not source.form.is_database and source.content is Content.MARKED_IMAGES:
+            return MarkedItems(source.open_marked(), color, maps=has_maps)
+        if source is not None and has_kind_prefix(name):
+            records = source.open(color=color)
             if not isinstance(records, DatumSource):
                 raise NetError(f"{name}: is neither a database nor images with marked objects")
         else:

@@ -7,14 +7,12 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake, Reading
-from netdsl.data.sources.annotations.pose_set import POSES
-from netdsl.data.sources.pose_datum import PoseDatumSource
+from netdsl.data.sources.poses import POSES, PoseDatumSource
 from netdsl.data.transforms.pose_skeleton import COCO, MPI, MPI_MIDDLES, MPI_SINGLE, Skeleton, plain_skeleton
-from netdsl.data.transforms.pose_transform import CentredPoseTransform, LimbPoseTransform
-from netdsl.data.transforms.pose_views import PoseSettings
+from netdsl.data.transforms.pose_transform import CentredPoseTransform, LimbPoseTransform, PoseSettings
 from netdsl.data.types import Array
 from netdsl.data.writing.databases import write_records
-from netdsl.data.writing.pose_records import pose_samples
+from netdsl.data.writing.pose_database import pose_samples
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles

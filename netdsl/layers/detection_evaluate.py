@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.files import numbered_lines
 from netdsl.errors import DataError, NetError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.lane_datum import MOST_LANES, MOST_POINTS, LaneDatumSource
-from netdsl.data.transforms.box_sampling import Jitter
+from netdsl.data.sources.datum import MOST_LANES, MOST_POINTS, LaneDatumSource
+from netdsl.data.transforms.boxes import Jitter
 from netdsl.data.transforms.lane_transform import LaneTransform
 from netdsl.data.types import Array, Random
-from netdsl.data.writing.annotated_samples import lane_samples
 from netdsl.data.writing.databases import write_records
-from netdsl.data.writing.sample_files import write_mean_file
+from netdsl.data.writing.sample_files import lane_samples, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles

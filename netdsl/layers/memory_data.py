@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake
-from netdsl.data.transforms.channels import GRAY
+from netdsl.data.transforms.decode import GRAY
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import DataOrigin

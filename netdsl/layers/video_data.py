@@ -7,11 +7,16 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.video import CameraSource, VideoSource
-from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.sources.video import CameraSource, VideoList, VideoSegmentSource, VideoSource
 from netdsl.data.types import Array
-from netdsl.data.writing.sample_files import as_pixels, write_list, write_mean_file
-from netdsl.data.writing.sample_videos import as_frames, write_stacks, write_video
+from netdsl.data.writing.sample_files import (
+    as_frames,
+    as_pixels,
+    write_list,
+    write_mean_file,
+    write_stacks,
+    write_video,
+)
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles

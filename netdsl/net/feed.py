@@ -13,8 +13,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.locations import error_label
+from netdsl.data.batches.batch import finished
 from netdsl.data.batches.batches import Batches
-from netdsl.data.batches.byte_tops import finished
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from caffe_proto.errors import FileError
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.distributed.machines import Link, Machines, SharedMemoryLink, TwoLevelLink
 from netdsl.errors import PlanError
 

@@ -17,9 +17,8 @@ from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, check_outp
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.prediction.predictor import Predictor
 from netdsl.tables.arrow import arrow
-from netdsl.tables.binding import arrays_of
-from netdsl.tables.column_readers import Mask
-from netdsl.tables.columns import RowRange
+from netdsl.tables.columns import Mask, RowRange
+from netdsl.tables.table import arrays_of
 
 _NO_ROWS = np.ones(0, bool)
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from netdsl.data.types import Array
 from netdsl.tables.arrow import arrow
-from netdsl.tables.binding import Arrays, BlobColumn, missing_rows
-from netdsl.tables.column_readers import Mask
-from netdsl.tables.columns import RowRange
+from netdsl.tables.columns import Mask, RowRange
+from netdsl.tables.table import Arrays, BlobColumn, missing_rows
 
 _ADVICE = "correct it, or skip or keep such rows, by handleInvalid on Spark and --invalid on the command line"
 

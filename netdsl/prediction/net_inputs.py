@@ -11,8 +11,8 @@ import numpy as np
 from netdsl.data.batches.table_binding import blob_columns
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.errors import DataError
-from netdsl.tables.binding import Arrays, BlobColumn
 from netdsl.tables.columns import as_items
+from netdsl.tables.table import Arrays, BlobColumn
 
 if TYPE_CHECKING:  # writing rows doesn't need torch, whose import takes seconds
     from netdsl.net.build import Built

@@ -18,8 +18,8 @@ from netdsl.layer import Shape
 from netdsl.net.build import running
 from netdsl.net.module import NetModule
 from netdsl.prediction.net_inputs import NetInput
-from netdsl.tables.binding import Arrays
 from netdsl.tables.columns import RowRange
+from netdsl.tables.table import Arrays
 from netdsl.weights.files import fill_weights
 from netdsl.weights.match import Weights
 

@@ -21,8 +21,8 @@ from netdsl.prediction.invalid_rows import check_inputs
 from netdsl.prediction.net_inputs import NetInput, inputs_of
 from netdsl.prediction.predictor import input_tensor
 from netdsl.tables.arrow import arrow
-from netdsl.tables.binding import arrays_of
 from netdsl.tables.columns import RowRange
+from netdsl.tables.table import arrays_of
 from netdsl.weights.files import fill_weights
 from netdsl.weights.match import Weights
 

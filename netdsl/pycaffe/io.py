@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import shape_of
 from caffe_proto.errors import FileError, import_extra
-from netdsl.data.sources.file_errors import regular_file
+from netdsl.data.sources.files import regular_file
 from netdsl.data.transforms.decode import image_limit
-from netdsl.data.transforms.sampling import Grid, resample
+from netdsl.data.transforms.resizing import Grid, resample
 from netdsl.errors import NetError, ShapeError
 from netdsl.pycaffe.proto import caffe_pb2  # scripts write caffe.io.caffe_pb2.Datum()
 

@@ -1,13 +1,20 @@
-"""The Arrow library, and what its types of columns hold."""
+"""Arrow, which is imported where it is needed: its errors, names of classes in its schemas, and Parquet."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.errors import import_extra
+import numpy as np
+
+from caffe_proto.errors import FileError, import_extra
+from caffe_proto.storage import atomic_path
+from netdsl.data.types import Array
 
 
 def arrow() -> Any:
@@ -72,3 +79,75 @@ def is_dictionary(kind: Any) -> bool:
 def fields_of(kind: Any) -> set[str]:
     """The names of a struct's fields; none if it isn't one."""
     return {field.name for field in kind} if arrow().types.is_struct(kind) else set()
+
+
+_KEY = b"huggingface"
+_CLASSES = "ClassLabel"  # the type of a column whose numbers are classes with names
+
+
+def class_names_of(schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
+    """The names of the classes in the first of these columns that has some; none if no column has any."""
+    features = _features(schema)
+    for column in columns:
+        feature = features.get(column)
+        names = feature.get("names") if isinstance(feature, dict) and feature.get("_type") == _CLASSES else None
+        if isinstance(names, list) and names and all(isinstance(name, str) for name in names):
+            return tuple(names)
+    return ()
+
+
+def with_class_names(schema: Any, column: str, names: Sequence[str]) -> Any:
+    """The schema with the names of the classes that a column's numbers are."""
+    features = {**_features(schema), column: {"names": list(names), "_type": _CLASSES}}
+    content = json.dumps({"info": {"features": features}}).encode()
+    return schema.with_metadata({**(schema.metadata or {}), _KEY: content})
+
+
+def _features(schema: Any) -> dict[str, Any]:
+    """What is known about the columns; nothing if that is in another form."""
+    try:
+        content = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
+        features = content["info"]["features"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return {}
+    return features if isinstance(features, dict) else {}
+
+
+_BYTES = 1 << 24  # of a group of rows in Parquet
+
+
+def column_of(array: Array) -> Any:
+    """An Arrow column with an array's rows: numbers, tensors, or the bytes that an array of objects has."""
+    if array.dtype == object:
+        return arrow().array(list(array), arrow().binary())
+    if array.ndim == 1:
+        return arrow().array(array)
+    return arrow().FixedShapeTensorArray.from_numpy_ndarray(np.ascontiguousarray(array))
+
+
+def write_parquet(path: Path, batches: Iterator[Any], done: Callable[[int], object]) -> int:
+    """Write batches into a new file, whole or not at all; `done` hears of rows. At least one batch says the columns."""
+    first, written = next(batches), 0
+    with atomic_path(path) as temporary:
+        try:
+            with arrow().parquet.ParquetWriter(temporary, first.schema, write_page_checksum=True) as writer:
+                for group in _groups(chain([first], batches)):
+                    writer.write_table(group)
+                    written += group.num_rows
+                    done(group.num_rows)
+        except arrow().ArrowException as problem:
+            raise FileError(f"{path}: can't be written: {problem}") from None
+    return written
+
+
+def _groups(batches: Iterable[Any]) -> Iterator[Any]:
+    """Tables of many batches, large enough to be worth a group of rows, and small enough for memory."""
+    waiting, size = [], 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size > _BYTES:
+            yield arrow().Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield arrow().Table.from_batches(waiting)

@@ -1,20 +1,313 @@
-"""Columns of a table as items for a net: all rows at once where that can be, or one by one."""
+"""Columns of Arrow as arrays for blobs: what types can be read, whole columns at once, and single rows."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.column_readers import Mask, Shape, reader_of
+from netdsl.tables.arrow import arrow, fields_of, is_bytes, is_dictionary, is_list, is_number, is_tensor
 
+Shape = tuple[int, ...]
+Mask = NDArray[np.bool_]
+
+_VECTOR = {"type", "size", "indices", "values"}  # the fields of pyspark.ml's vectors
+_PIXELS = {"height", "width", "nChannels", "mode", "data"}  # of Spark's images
+_FILE = "bytes"  # the field of Hugging Face's images that has an image file
+_DENSE = 1  # the type of a dense vector; a sparse one's is 0
+_DEPTH = 7  # the bits of an image's mode that say of what type a value is; 0 is a byte
+_COLORS = 3  # channels that Caffe takes of an image; the fourth is transparency
+_IMAGE_FILES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"GIF8", b"II*\0", b"MM\0*")  # how they begin
 NOT_AN_ARRAY = "which can't be an array; a column has numbers, arrays of numbers, vectors, images or bytes"
+
+
+class ColumnReader(ABC):
+    """How columns of one kind are read. A ValueError says what is wrong with a row, as in 'is null'."""
+
+    holds_images: ClassVar[bool] = False  # whether a value is an image or a file, and not numbers
+
+    def rows(self, column: Any) -> Array:
+        """All rows as one array, not copied where that is possible; a ValueError if they have no common shape."""
+        _refuse_nulls(column)
+        return self._rows(column)
+
+    def row(self, column: Any) -> Array | bytes:
+        """The value of a column with a single row: an array, or an image file."""
+        _refuse_nulls(column)
+        return self._row(column)
+
+    def grows(self, column: Any) -> bool:
+        """Whether an array of all rows can take much more memory than the column does."""
+        return False
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows have no value, or a null in it."""
+        return _nulls(column)
+
+    @abstractmethod
+    def _rows(self, column: Any) -> Array: ...
+
+    def _row(self, column: Any) -> Array | bytes:
+        return np.asarray(self._rows(column)[0])
+
+
+def _nulls(column: Any) -> Mask:
+    nulls: Mask = column.is_null().to_numpy(zero_copy_only=False).copy()
+    return nulls
+
+
+def _refuse_nulls(column: Any) -> None:
+    if column.null_count:
+        raise ValueError("is null; drop such rows, or fill them")
+
+
+def reader_of(kind: Any, shape: Shape | None) -> ColumnReader | None:
+    """The reader of columns of an Arrow type for items of a shape, where it is known; None if they can't be read."""
+    if is_number(kind):
+        return NumberReader()
+    if is_list(kind):
+        return _list_reader(kind)
+    if is_tensor(kind):
+        storage = _list_reader(kind.storage_type)
+        return None if storage is None else TensorReader(storage)
+    if is_bytes(kind):
+        return BytesReader(shape)
+    if is_dictionary(kind):
+        values = reader_of(kind.value_type, shape)
+        return None if values is None else DictionaryReader(values)
+    fields = fields_of(kind)
+    if fields == _VECTOR:
+        return VectorReader()
+    if fields >= _PIXELS:
+        return PixelReader()
+    if _FILE in fields and is_bytes(kind.field(_FILE).type):
+        return FileReader(shape)
+    return None
+
+
+def _list_reader(kind: Any) -> ListReader | None:
+    if is_number(kind.value_type):
+        return ListReader(NumberReader())
+    values = _list_reader(kind.value_type) if is_list(kind.value_type) else None
+    return None if values is None else ListReader(values)
+
+
+class NumberReader(ColumnReader):
+    """Numbers, booleans and decimals."""
+
+    def _rows(self, column: Any) -> Array:
+        if arrow().types.is_decimal(column.type):
+            column = column.cast(arrow().float64())
+        numbers: Array = column.to_numpy(zero_copy_only=False)
+        return numbers
+
+
+class ListReader(ColumnReader):
+    """Lists of equal lengths, of numbers or of such lists."""
+
+    def __init__(self, values: ColumnReader) -> None:
+        self._values = values
+
+    def _rows(self, column: Any) -> Array:
+        values, length = _flat(column), _common_length(_lengths(column))
+        array = self._values.rows(values)
+        return array.reshape(len(column), length, *array.shape[1:])
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have a null in their list."""
+        missing, lists = _nulls(column), column.drop_null()
+        in_lists = self._values.missing(lists.flatten())
+        rows = np.repeat(np.flatnonzero(~missing), _lengths(lists))
+        missing[rows[in_lists]] = True
+        return missing
+
+
+class TensorReader(ColumnReader):
+    """Arrow's tensors, whose axes may lie in memory in another order."""
+
+    def __init__(self, storage: ListReader) -> None:
+        self._storage = storage
+
+    def _rows(self, column: Any) -> Array:
+        stored = self._storage.rows(column.storage).reshape(len(column), *column.type.shape)
+        order = column.type.permutation  # not by pyarrow's own arrays, which mix up the strides of three axes
+        return stored if order is None else stored.transpose(0, *(axis + 1 for axis in order))
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have a null in their storage."""
+        return self._storage.missing(column.storage)
+
+
+class VectorReader(ColumnReader):
+    """Vectors of pyspark.ml, dense and sparse."""
+
+    def grows(self, column: Any) -> bool:
+        """Whether there are sparse ones."""
+        return not _is_dense(column).all()
+
+    def _rows(self, column: Any) -> Array:
+        values, dense = column.field("values"), _is_dense(column)
+        if dense.all():
+            return ListReader(NumberReader()).rows(values)
+        _refuse_nulls(values)
+        lengths = _lengths(values)
+        size = _common_length(np.where(dense, lengths, column.field("size").fill_null(0).to_numpy()))
+        sparse_places, in_dense = _flat(column.field("indices")).to_numpy(), np.repeat(dense, lengths)
+        if len(sparse_places) != (~in_dense).sum() or ((sparse_places < 0) | (sparse_places >= size)).any():
+            raise ValueError(f"is a vector of {size} values whose indices don't fit")
+        places = np.empty(len(in_dense), np.int64)
+        places[in_dense] = np.tile(np.arange(size), int(dense.sum()))
+        places[~in_dense] = sparse_places
+        array = np.zeros((len(column), size), np.float32)
+        array[np.repeat(np.arange(len(column)), lengths), places] = _flat(values).to_numpy()
+        return array
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have a null among their values."""
+        return _nulls(column) | ListReader(NumberReader()).missing(column.field("values"))
+
+
+class PixelReader(ColumnReader):
+    """Spark's images, whose pixels have their channels together: blue, green, red, perhaps transparency."""
+
+    holds_images = True
+
+    def _rows(self, column: Any) -> Array:
+        names, data = ("height", "width", "nChannels", "mode"), column.field("data")
+        height, width, channels, mode = (column.field(name).fill_null(-1).to_numpy() for name in names)
+        sizes = np.stack([height, width, channels], 1).astype(np.int64)
+        if data.null_count or (sizes < 1).any():
+            raise ValueError("is no image that Spark could read; drop such rows")
+        if (mode & _DEPTH).any():
+            raise ValueError("is an image whose values aren't of 8 bits; convert it")
+        if (np.diff(_ends(data)) != sizes.prod(1)).any():
+            raise ValueError("is an image whose data don't fit its size")
+        if (sizes != sizes[:1]).any():
+            raise ValueError("has images of different sizes")
+        size = sizes[0] if len(sizes) else (0, 0, 0)
+        return _joined_bytes(data).reshape(len(column), *size).transpose(0, 3, 1, 2)[:, :_COLORS]
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or no image that Spark could read."""
+        sizes = [column.field(name).fill_null(-1).to_numpy() for name in ("height", "width", "nChannels")]
+        return _nulls(column) | _nulls(column.field("data")) | (np.stack(sizes) < 1).any(0)
+
+
+class BytesReader(ColumnReader):
+    """Bytes: the values of an item if there are as many as it has, else an image file."""
+
+    holds_images = True
+
+    def __init__(self, shape: Shape | None) -> None:
+        self._shape = shape
+
+    def _rows(self, column: Any) -> Array:
+        types = arrow().types
+        if not (types.is_binary(column.type) or types.is_large_binary(column.type)):
+            column = column.cast(arrow().large_binary())
+        if self._shape is None or (np.diff(_ends(column)) != math.prod(self._shape)).any():
+            raise ValueError("has image files")
+        if len(column) and column[0].as_py().startswith(_IMAGE_FILES):
+            raise ValueError("has image files")
+        return _joined_bytes(column).reshape(len(column), *self._shape)
+
+    def _row(self, column: Any) -> Array | bytes:
+        data: bytes = column[0].as_py()
+        if self._shape is None or len(data) != math.prod(self._shape) or data.startswith(_IMAGE_FILES):
+            return data
+        return np.frombuffer(data, np.uint8).reshape(self._shape)
+
+
+class FileReader(ColumnReader):
+    """Hugging Face's images: their bytes beside the path that they came from."""
+
+    holds_images = True
+
+    def __init__(self, shape: Shape | None) -> None:
+        self._bytes = BytesReader(shape)
+
+    def _rows(self, column: Any) -> Array:
+        return self._bytes.rows(column.field(_FILE))
+
+    def _row(self, column: Any) -> Array | bytes:
+        return self._bytes.row(column.field(_FILE))
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have no bytes."""
+        return _nulls(column) | _nulls(column.field(_FILE))
+
+
+class DictionaryReader(ColumnReader):
+    """Columns that have their different values once, and for each row the place of its value."""
+
+    def __init__(self, values: ColumnReader) -> None:
+        self._values = values
+
+    def grows(self, column: Any) -> bool:
+        """Whether a value is more than a number."""
+        return not is_number(column.type.value_type)
+
+    def _rows(self, column: Any) -> Array:
+        return self._values.rows(column.dictionary_decode())
+
+    def _row(self, column: Any) -> Array | bytes:
+        return self._values.row(column.dictionary_decode())
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows have no value, or a null in it."""
+        return self._values.missing(column.dictionary_decode())
+
+
+def _flat(column: Any) -> Any:
+    """The values of all lists."""
+    values = column.flatten()
+    if values.null_count:
+        raise ValueError("has a null in its array; drop such rows, or fill them")
+    return values
+
+
+def _lengths(column: Any) -> NDArray[np.int64]:
+    """How many values each list has."""
+    if arrow().types.is_fixed_size_list(column.type):
+        return np.full(len(column), column.type.list_size, np.int64)
+    starts: NDArray[np.int64] = column.offsets.to_numpy().astype(np.int64)
+    return np.diff(starts)
+
+
+def _common_length(lengths: Array) -> int:
+    """How long all of them are; a ValueError if they aren't equally long."""
+    first = int(lengths[0]) if len(lengths) else 0
+    other = lengths[lengths != first]
+    if len(other):
+        raise ValueError(f"has arrays of {first} and of {other[0]} values in it; all must have as many")
+    return first
+
+
+def _is_dense(vectors: Any) -> NDArray[np.bool]:
+    dense: NDArray[np.bool] = vectors.field("type").fill_null(0).to_numpy() == _DENSE
+    return dense
+
+
+def _ends(column: Any) -> NDArray[np.int64]:
+    """Where the bytes of each row begin, and those of the last one end."""
+    kind = np.int64 if arrow().types.is_large_binary(column.type) else np.int32
+    if not len(column):
+        return np.zeros(1, np.int64)
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+
+
+def _joined_bytes(column: Any) -> NDArray[np.uint8]:
+    """All bytes of a column, in the memory where they are."""
+    ends, data = _ends(column), column.buffers()[2]
+    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
 
 
 @dataclass(frozen=True)

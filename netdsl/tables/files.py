@@ -7,10 +7,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from netdsl.data.sources.columns import files_of
-from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.open_source import is_part, with_split
-from netdsl.data.sources.source import DataSplit
+from netdsl.data.sources.files import file_errors, regular_file
+from netdsl.data.sources.open_source import parse_source
+from netdsl.data.sources.source_name import Content
+from netdsl.data.sources.tables import files_of
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
 
@@ -24,13 +24,12 @@ class TableFormat(Enum):
 
 def table_of(name: str) -> tuple[TableFormat, str] | None:
     """The format and the path of a source's name; None if it's no table, or only a part of one."""
-    kind, _, rest = with_split(name, DataSplit.TEST).partition(":")
-    path, query, _ = rest.partition("?")
-    if kind not in [known.value for known in TableFormat] or is_part(name):
+    source = parse_source(name, Content.ITEMS)
+    if source.kind not in [known.value for known in TableFormat] or source.part is not None:
         return None
-    if query:
+    if source.query:
         raise DataError(f"{name}: blobs are columns by name here; say which with --column BLOB=COLUMN, not in the name")
-    return TableFormat(kind), path
+    return TableFormat(source.kind), source.path
 
 
 class TableFiles:

@@ -6,10 +6,8 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.data.transforms.annotated_transform import AnnotatedTransform
-from netdsl.data.transforms.box_sampling import BatchSamplers
-from netdsl.data.transforms.box_tops import centred_rows
-from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.annotated_transform import AnnotatedTransform, ClassMaps
+from netdsl.data.transforms.boxes import BatchSamplers, centred_rows
 from tests.differences.shown import shows
 
 NOISE = np.random.default_rng(0).integers(1, 256, (3, 16, 24), dtype=np.uint8)  # of which a JPEG keeps little

@@ -13,11 +13,9 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import BadItems, Loading, Reading
-from netdsl.data.sources.video import VideoSource
-from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.sources.video import VideoList, VideoSegmentSource, VideoSource
 from netdsl.data.transforms.transform import Transform
-from netdsl.data.writing.sample_files import write_list
-from netdsl.data.writing.sample_videos import write_stacks, write_video
+from netdsl.data.writing.sample_files import write_list, write_stacks, write_video
 from netdsl.errors import DataError
 from tests.differences.shown import shows
 

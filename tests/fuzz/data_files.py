@@ -20,43 +20,40 @@ import pyarrow.parquet as pq
 import scipy.io
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotations.coco_captions import read_captions
-from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.coco import read_captions
+from netdsl.data.sources.annotations.drawn import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
-from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
+from netdsl.data.sources.datum import LaneDatumSource
 from netdsl.data.sources.joint_list import ClusteredJoints
-from netdsl.data.sources.lane_datum import LaneDatumSource
 from netdsl.data.sources.lmdb import LmdbSource
-from netdsl.data.sources.open_source import open_source
+from netdsl.data.sources.open_source import open_annotated_set, open_source
 from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
-from netdsl.data.sources.pose_datum import PoseDatumSource
+from netdsl.data.sources.poses import PoseDatumSource
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
-from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.sources.video import VideoList, VideoSegmentSource
 from netdsl.data.sources.vocabulary import words_of
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.heatmap_transform import HeatmapTransform
 from netdsl.data.transforms.mean import Mean
-from netdsl.data.transforms.paired_transform import PairedTransform
 from netdsl.data.transforms.pose_skeleton import COCO
 from netdsl.data.transforms.pose_transform import LimbPoseTransform
-from netdsl.data.writing.annotated.convert_annotated import convert_annotated
-from netdsl.data.writing.annotated_samples import lane_samples
+from netdsl.data.transforms.transform import PairedTransform
+from netdsl.data.writing.convert_annotated import convert_annotated
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
-from netdsl.data.writing.pose_records import pose_samples
-from netdsl.data.writing.sample_files import write_images, write_list
-from netdsl.data.writing.sample_videos import write_stacks, write_video
+from netdsl.data.writing.pose_database import pose_samples
+from netdsl.data.writing.sample_files import lane_samples, write_images, write_list, write_stacks, write_video
 from netdsl.errors import DataError
-from netdsl.tables.binding import BlobColumn, arrays_of
-from netdsl.tables.class_labels import with_class_names
+from netdsl.tables.arrow import with_class_names
 from netdsl.tables.columns import RowRange
 from netdsl.tables.files import TableFiles, TableFormat
+from netdsl.tables.table import BlobColumn, arrays_of
 
 _MOST = 10_000  # items that are read of a source; only damage makes more of these files
 _NYUD = ("color", "depth", "hha", "label")

@@ -18,10 +18,9 @@ from netdsl.checking.sample_inputs import input_kinds, is_image
 from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.source import Source
 from netdsl.data.sources.vocabulary import Vocabulary
-from netdsl.data.transforms.channels import GRAY
-from netdsl.data.transforms.decode import decode
+from netdsl.data.transforms.decode import GRAY, decode
 from netdsl.data.transforms.image_settings import settings_in_tests
-from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.writing.map_items import map_items
 from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
@@ -37,7 +36,7 @@ from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
 from netdsl.weights.match import Weights
 from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Numbers, Placement
 from zoo.answers.images import (

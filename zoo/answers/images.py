@@ -14,19 +14,17 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
-from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
-from netdsl.data.sources.file_errors import file_errors
-from netdsl.data.sources.folder import is_image_file
-from netdsl.data.sources.listing import read_bytes
-from netdsl.data.sources.open_source import has_kind_prefix, open_source, with_split
-from netdsl.data.sources.source import DataSplit, NamedItems, Source
-from netdsl.data.transforms.channels import in_color
-from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.sources.files import file_errors, read_bytes
+from netdsl.data.sources.images import is_image_file
+from netdsl.data.sources.open_source import find_source, has_kind_prefix
+from netdsl.data.sources.source import NamedItems, Source
+from netdsl.data.sources.source_name import Content
+from netdsl.data.transforms.decode import Color, decode, in_color
 from netdsl.data.transforms.image_settings import crop_of, describe, resize_of
-from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
 from zoo.answers.answer import ImageSize, Numbers, Placement
 from zoo.cards import Channels
 
@@ -135,13 +133,16 @@ def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
     path = Path(name)
     if name == _STANDARD_INPUT:
         return StandardInput(stdin, blob.color)
-    if names_annotated_set(name):
-        return MarkedImages(open_annotated_set(name), blob.color)
-    if has_kind_prefix(name) or _kind_of_data_set(path) not in (None, *_FOLDERS):
-        return open_source(name, color=blob.color, blobs=[blob])
+    is_pattern = bool(_WILD.intersection(name)) and not path.exists()
+    is_image = path.is_file() and is_image_file(path)
+    source = None if is_image else find_source(name, Content.MARKED_IMAGES if is_pattern else None)
+    if source is not None and source.content is Content.MARKED_IMAGES:
+        return MarkedImages(source.open_marked(), blob.color)
+    if source is not None and (has_kind_prefix(name) or source.kind not in _FOLDERS):
+        return source.open(color=blob.color, blobs=[blob])
     if path.is_dir():
         return ImageFiles(_not_empty(_images_below(path), name, "has no images, here or in folders below"), blob.color)
-    if _WILD.intersection(name) and not path.exists():
+    if is_pattern:
         return ImageFiles(_not_empty(_files_matching(path), name, "no file has such a name"), blob.color)
     return ImageFiles([name], blob.color)
 
@@ -152,16 +153,6 @@ def image_name(source: Source, index: int, name: str) -> str:
     if isinstance(source, (ImageFiles, StandardInput)):
         return own
     return f"{name}:{own or index}"
-
-
-def _kind_of_data_set(path: Path) -> str | None:
-    """The kind of data set that a path is; None for single images and for what isn't there."""
-    if not path.exists() or (path.is_file() and is_image_file(path)):
-        return None
-    try:
-        return with_split(str(path), DataSplit.TEST).partition(":")[0]
-    except DataError:
-        return None
 
 
 def _images_below(folder: Path) -> list[str]:

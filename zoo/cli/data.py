@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,8 @@ from zoo.cli import options
 from zoo.cli.output import complain, counted, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from netdsl.data.sources.annotations.set_summary import AnnotatedSummary
-    from netdsl.data.sources.summary import SourceSummary
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
+    from netdsl.data.sources.source_name import SourceName
+    from netdsl.data.sources.summary import AnnotatedSummary, SourceSummary
     from netdsl.data.writing.convert import Conversion
 
 _SHOWN_SIZES = 3  # sizes of images
@@ -112,53 +111,53 @@ def convert_command(
     folder as LRCN has it: list.txt for HDF5Data with the tops cont_sentence, input_sentence and target_sentence,
     images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
     """
-    from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-    from netdsl.data.sources.annotations.pose_set import POSES
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
-    from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
+    from netdsl.data.sources.open_source import parse_source
+    from netdsl.data.sources.poses import POSES
+    from netdsl.data.sources.source_name import Content
     from netdsl.data.writing.convert import Conversion
-    from netdsl.data.writing.encode import ImageFormat
-    from netdsl.data.writing.text_streams import PREFIX as TEXT
+    from netdsl.data.writing.convert_annotated import is_annotated_target
+    from netdsl.data.writing.image_files import ImageFormat
+    from netdsl.errors import DataError
 
-    image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
+    name = parse_source(source)
+    content = name.content
+    order = seed if shuffle else None
+    settings = Conversion(size, ImageFormat(encoded) if encoded else None, gray, order, skip_bad)
     changes_images = size or min_dim or max_dim or encoded or gray
-    if source.startswith(CAPTIONS):
+    if content is Content.CAPTIONS:
         if changes_images:
             raise click.UsageError(
                 "images with captions stay as they are; of the other options --shuffle and --skip-bad"
             )
-        _convert_captions(source, target, order, skip_bad=skip_bad, as_json=as_json)
-    elif source.startswith(TEXT):
+        _convert_captions(name, target, order, skip_bad=skip_bad, as_json=as_json)
+    elif content is Content.TEXT:
         if changes_images or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
-        _convert_text(source, target, as_json)
-    elif names_annotated_set(source) and target.startswith(f"{POSES}:"):
+        _convert_text(name, target, as_json)
+    elif content is Content.MARKED_IMAGES and target.startswith(f"{POSES}:"):
         if changes_images:
             raise click.UsageError("images of people stay as they are; of the other options --shuffle and --skip-bad")
-        _convert_people(source, target, order, skip_bad=skip_bad, as_json=as_json)
-    elif names_annotated_set(source):
+        _convert_people(name, target, order, skip_bad=skip_bad, as_json=as_json)
+    elif content is Content.MARKED_IMAGES:
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
-        marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
-        _convert_set(source, target, marked, as_json)
+        marked = replace(settings, min_side=min_dim or 0, max_side=max_dim or 0)
+        _convert_set(name, target, marked, as_json)
     else:
         if min_dim or max_dim:
             raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
-        _convert_items(source, target, Conversion(size, image_format, gray, order, skip_bad), as_json)
+        if is_annotated_target(target):
+            raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
+        _convert_items(name, target, settings, as_json)
 
 
-def _convert_items(source: str, target: str, settings: Conversion, as_json: bool) -> None:
+def _convert_items(source: SourceName, target: str, settings: Conversion, as_json: bool) -> None:
     """Convert items such as images with a label, and print what was written."""
-    from netdsl.data.sources.open_source import open_source
     from netdsl.data.transforms.decode import Color
-    from netdsl.data.writing.annotated.convert_annotated import is_annotated_target
     from netdsl.data.writing.convert import convert
-    from netdsl.errors import DataError
 
-    if is_annotated_target(target):
-        raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
     color = Color.GRAY if settings.gray else Color.AS_STORED
-    with closing(open_source(source, color=color)) as data, progress_bar(len(data), "converting") as advance:
+    with closing(source.open(color=color)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
     for reason in report.bad:
         complain(f"skipped: {reason}")
@@ -169,11 +168,11 @@ def _convert_items(source: str, target: str, settings: Conversion, as_json: bool
         click.echo(f"{report.written:,} items written{skipped}")
 
 
-def _convert_text(source: str, target: str, as_json: bool) -> None:
+def _convert_text(source: SourceName, target: str, as_json: bool) -> None:
     """Write a text as streams in HDF5, and print what was written."""
-    from netdsl.data.writing.text_streams import TextSpec, write_text_streams
+    from netdsl.data.writing.streams import write_text_streams
 
-    report = write_text_streams(TextSpec.of(source), Path(target))
+    report = write_text_streams(source, Path(target))
     if report.left_out:
         complain(f"left out: the last {report.left_out:,}, too few for a step of all streams")
     if as_json:
@@ -183,11 +182,11 @@ def _convert_text(source: str, target: str, as_json: bool) -> None:
     click.echo(f"{report.steps:,} steps of {streams} written, {report.characters:,} characters in the alphabet")
 
 
-def _convert_captions(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+def _convert_captions(source: SourceName, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
     """Write captions as streams in HDF5 with the list of their images, and print what was written."""
-    from netdsl.data.writing.caption_streams import CaptionSpec, write_caption_streams
+    from netdsl.data.writing.streams import write_caption_streams
 
-    report = write_caption_streams(CaptionSpec.of(source), Path(target), seed, skip_bad=skip_bad)
+    report = write_caption_streams(source, Path(target), seed, skip_bad=skip_bad)
     for reason in report.missing:
         complain(f"skipped: {reason}")
     if report.repeated:
@@ -201,12 +200,11 @@ def _convert_captions(source: str, target: str, seed: int | None, *, skip_bad: b
     click.echo(f"{report.captions:,} captions written in {streams}, {report.words:,} words in the vocabulary")
 
 
-def _convert_set(source: str, target: str, settings: AnnotatedConversion, as_json: bool) -> None:
+def _convert_set(source: SourceName, target: str, settings: Conversion, as_json: bool) -> None:
     """Convert a set, and print what was written and what the target can't have."""
-    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
-    from netdsl.data.writing.annotated.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
+    from netdsl.data.writing.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
 
-    data = open_annotated_set(source, first_pixel=first_pixel_of(target))
+    data = source.open_marked(first_pixel=first_pixel_of(target))
     with progress_bar(len(data), "converting") as advance:
         report = convert_annotated(data, target, settings, done=advance)
     for reason in report.bad:
@@ -221,13 +219,12 @@ def _convert_set(source: str, target: str, settings: AnnotatedConversion, as_jso
     click.echo(f"{counted(report.written, 'image')} with {counted(report.objects, 'object')} written{skipped}")
 
 
-def _convert_people(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+def _convert_people(source: SourceName, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
     """Write the people of a set as records of poses, and print what was written."""
-    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
-    from netdsl.data.sources.annotations.pose_set import POSES
-    from netdsl.data.writing.annotated.pose_database import PeopleOfSet, write_poses
+    from netdsl.data.sources.poses import POSES
+    from netdsl.data.writing.pose_database import PeopleOfSet, write_poses
 
-    data, path = open_annotated_set(source), Path(target.removeprefix(f"{POSES}:"))
+    data, path = source.open_marked(), Path(target.removeprefix(f"{POSES}:"))
     with progress_bar(len(data), "reading") as advance:
         people = PeopleOfSet(data, skip_bad=skip_bad, done=advance)
     with progress_bar(len(people), "converting") as advance:
@@ -285,16 +282,16 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
     """Show how many items a data set has, the names of its classes, and the shapes, types and labels of some items,
     of every class about as many. Of images with objects, show all sizes, and how many boxes each class has.
     """
-    from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-
-    if names_annotated_set(source):
-        _show_set(source, output, count, as_json)
-        return
     from caffe_proto.storage import write_pieces
-    from netdsl.data.sources.open_source import open_source
+    from netdsl.data.sources.open_source import parse_source
+    from netdsl.data.sources.source_name import Content
     from netdsl.data.sources.summary import example_items, summarise
 
-    with progress_bar(doing="reading"), closing(open_source(source)) as data:
+    name = parse_source(source)
+    if name.content is Content.MARKED_IMAGES:
+        _show_set(name, source, output, count, as_json)
+        return
+    with progress_bar(doing="reading"), closing(name.open()) as data:
         items = example_items(data, count)
         summary = summarise(data, items)
     if output:
@@ -323,23 +320,22 @@ def _print_summary(source: str, summary: SourceSummary, sheet: str | None) -> No
         click.echo(f"wrote {sheet}")
 
 
-def _show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -> None:
+def _show_set(source: SourceName, shown_as: str, sheet: str | None, count: int | None, as_json: bool) -> None:
     """Print the summary of a set, and draw a contact sheet of some images."""
     from caffe_proto.storage import write_pieces
-    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
-    from netdsl.data.sources.annotations.set_summary import summarise_set
+    from netdsl.data.sources.summary import summarise_set
 
-    data = open_annotated_set(source)
+    data = source.open_marked()
     with progress_bar(len(data), "reading") as advance:
         summary = summarise_set(data, done=advance)
     if sheet:
-        from netdsl.data.writing.annotated.annotated_sheet import annotated_sheet
+        from netdsl.data.writing.contact_sheet import annotated_sheet
 
         write_pieces(sheet, [annotated_sheet(data, count or _ON_SHEET)])
     if as_json:
-        print_json({"source": source, **asdict(summary)})
+        print_json({"source": shown_as, **asdict(summary)})
         return
-    _print_annotated(source, summary)
+    _print_annotated(shown_as, summary)
     if sheet:
         click.echo(f"wrote {sheet}")
 

@@ -152,7 +152,7 @@ def import_command(
 
 
 def _write_model_files(model: str, output: str | None, classes: str | None, *, as_json: bool) -> None:
-    from netdsl.data.sources.annotations.open_annotated import class_names_of
+    from netdsl.data.sources.open_source import class_names_of
     from zoo.catalogue.writing import write_model
 
     files = write_model(model, Path(output or model), () if classes is None else class_names_of(classes))

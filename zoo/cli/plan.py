@@ -197,7 +197,7 @@ def _plan_request(
     deadline: float | None,
     budget: float | None,
 ) -> PlanRequest:
-    from netdsl.data.sources.open_source import open_source, train_and_test
+    from netdsl.data.sources.open_source import parse_source
     from netdsl.distributed.strategies.settings import parse
     from netdsl.net.compute_precision import ComputePrecision
     from netdsl.planner.device import DeviceCluster, read_device
@@ -206,7 +206,7 @@ def _plan_request(
 
     cluster = DeviceCluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
     if items is None and data is not None:
-        with closing(open_source(train_and_test(data)[0])) as source:
+        with closing(parse_source(data).train_and_test()[0].open()) as source:
             items = len(source)
     return PlanRequest(
         inline_nets(param, folder),

@@ -58,7 +58,7 @@ def command(
     A Fast R-CNN learns from them: `zoo train --data 'voc:FOLDER?set=NAME&proposals=FILE.npz'`.
     """
     on_device = devices_of(device)[0]
-    from netdsl.data.transforms.short_side import ShortSide
+    from netdsl.data.transforms.resizing import ShortSide
     from zoo.proposing import ProposeRequest, propose
 
     def listen(event: Event) -> None:

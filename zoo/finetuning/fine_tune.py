@@ -14,6 +14,8 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.storage import write_pieces
+from netdsl.data.sources.open_source import parse_source
+from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.image_settings import describe
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, read_moments
@@ -205,8 +207,8 @@ def _changed_net(prepared: PreparedModel, request: FineTuneRequest, data: Labell
 
 def _short_name_of_data(data: str) -> str:
     """A short name for data, for the names of layers that learn from them."""
-    path = data.partition("?")[0].rstrip("/")
-    name = Path(path.rpartition(":")[2] or path.partition(":")[0]).stem
+    source = parse_source(data, Content.ITEMS)
+    name = source.split.value if source.split else Path(source.path).stem or source.kind
     return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "new"
 
 

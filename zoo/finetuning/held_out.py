@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.open_source import open_source, with_items, with_split
+from netdsl.data.sources.open_source import open_source, parse_source
 from netdsl.data.sources.source import DataSplit, LabelledSource, Source
+from netdsl.data.sources.source_name import Content
 from netdsl.data.sources.view import write_items
 from netdsl.errors import DataError
 
@@ -41,10 +42,12 @@ def hold_out(
     progress: Callable[[int], object] = lambda done: None,
 ) -> LabelledData:
     """Divide a source, unless it has a part for tests or `tests` names one. The folder gets the items' numbers."""
-    train, own_tests = (with_split(data, split) for split in DataSplit)
+    name = parse_source(data, Content.ITEMS)
+    train, own_tests = map(name.with_split, DataSplit)
     if tests is not None or train != own_tests:
-        return _data_of_two_sources(train, own_tests if tests is None else with_split(tests, DataSplit.TEST), progress)
-    with closing(open_source(data)) as source:
+        others = own_tests if tests is None else parse_source(tests, Content.ITEMS).with_split(DataSplit.TEST)
+        return _data_of_two_sources(str(train), str(others), progress)
+    with closing(name.open()) as source:
         labels = labels_of(source, data, progress)
         classes = classes_of(source) or _class_numbers(labels)
     train_items, test_items = draw(labels, share, seed)
@@ -55,7 +58,7 @@ def hold_out(
     paths = [(folder / name).resolve() for name in (TRAIN_ITEMS, TEST_ITEMS)]
     for path, items in zip(paths, (train_items, test_items), strict=True):
         write_items(items.tolist(), path)
-    names = [with_items(data, path) for path in paths]
+    names = [str(name.with_items(path)) for path in paths]
     return LabelledData(names[0], names[1], classes, len(train_items), len(test_items))
 
 

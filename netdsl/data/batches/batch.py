@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from threading import Lock
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from netdsl.data.batches.byte_tops import sends_bytes
 from netdsl.data.batches.reading import Collate
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.transform import ImageTransform, ItemTransform
+from netdsl.data.transforms.transform import ImageTransform, ItemTransform, Transform
 from netdsl.data.types import Array, Random, Shape
 from netdsl.errors import DataError, ShapeError
+
+
+def sends_bytes(transform: ImageTransform | None, array: Array) -> bool:
+    """Whether a batch can have the bytes of such images.
+
+    They are resized, cut and mirrored before; then the mean must be the same everywhere, which that of a file isn't.
+    """
+    return array.dtype == np.uint8 and isinstance(transform, Transform) and transform.mean_is_even
+
+
+def finished(transforms: Sequence[ImageTransform | None], tops: Sequence[Tensor]) -> list[Tensor]:
+    """The tops of a batch in float32, wherever they are: of bytes the mean is subtracted, and they are scaled.
+
+    The values have the bits that they have where all of that is done image by image. Nothing is waited for, since
+    numbers come from Python.
+    """
+    return [
+        _arithmetic(transform, top) if isinstance(transform, Transform) and top.dtype is torch.uint8 else top
+        for transform, top in zip_longest(transforms[: len(tops)], tops)
+    ]
+
+
+def _arithmetic(transform: Transform, pixels: Tensor) -> Tensor:
+    values = pixels.float()
+    means = transform.even_mean(values.shape[-3])
+    if len(set(means)) > 1:
+        for channel, mean in zip(values.unbind(-3), means, strict=True):
+            channel.sub_(mean)
+    elif means and means[0]:
+        values.sub_(means[0])
+    return values.mul_(transform.scale) if transform.scale != 1 else values
 
 
 class Batch:
@@ -112,7 +143,7 @@ class Batch:
                     for shape, short in zip(top_shapes, in_bytes, strict=True)
                 )
                 self._arrays = [top.numpy() for top in self.tops]
-        self._check(top_shapes)
+        self._check_shapes(top_shapes)
         return transforms
 
     def _empty(self, shape: Shape, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -121,11 +152,11 @@ class Batch:
             return torch.empty(shape, dtype=dtype, pin_memory=True)
         return torch.from_numpy(np.empty(shape, np.float32))
 
-    def _check(self, shapes: list[Shape]) -> None:
+    def _check_shapes(self, shapes: list[Shape]) -> None:
         first_shapes = [array.shape[1:] for array in self._arrays]
         if shapes != first_shapes:
             raise ShapeError(
-                f"items of different shapes in one batch: {_text(shapes)} and {_text(first_shapes)}; "
+                f"items of different shapes in one batch: {_in_words(shapes)} and {_in_words(first_shapes)}; "
                 "bring images to one size with new_height and new_width, or crop_size, or use a batch_size of 1"
             )
 
@@ -136,5 +167,5 @@ def _image(shape: Shape) -> tuple[int, int, int]:
     return shape[0], shape[1], shape[2]
 
 
-def _text(shapes: list[Shape]) -> str:
+def _in_words(shapes: list[Shape]) -> str:
     return ", ".join("x".join(map(str, shape)) or "a number" for shape in shapes)

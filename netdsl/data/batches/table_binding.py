@@ -8,24 +8,24 @@ from typing import Any
 
 from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.open_source import chooses_columns, open_source
+from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import Indices, Item, Source, WholeSource
+from netdsl.data.sources.source_name import Content, SourceName
 from netdsl.data.transforms.decode import Color
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.binding import BlobColumn
-from netdsl.tables.column_readers import Shape
-from netdsl.tables.columns import fit_shape
-from netdsl.tables.table import Table
+from netdsl.tables.columns import Shape, fit_shape
+from netdsl.tables.table import BlobColumn, Table
 
 
 def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
     """The reading of all tops of some layers from one table, so that the values of a row stay together."""
-    _check(table, intakes)
+    name = parse_source(table.source, Content.ITEMS)
+    _check_binding(table, name, intakes)
     blobs = [blob for intake in intakes for blob in blob_columns(intake, table.columns)]
     color = Color.GRAY if any(intake.gray for intake in intakes) else Color.AS_STORED
-    source = open_source(table.source, color=color, blobs=blobs)
+    source = name.open(color=color, blobs=blobs)
     transforms = tuple(transform for intake in intakes for transform in _transforms(intake))
     targets = [_Target(blob, transform) for blob, transform in zip(blobs, transforms, strict=True)]
     rows = (
@@ -47,14 +47,14 @@ def _transforms(intake: Intake) -> list[ImageTransform | None]:
     return [intake.transform, *[None] * (len(intake.tops) - 1)]
 
 
-def _check(table: Table, intakes: Sequence[Intake]) -> None:
+def _check_binding(table: Table, name: SourceName, intakes: Sequence[Intake]) -> None:
     tops = [top for intake in intakes for top in intake.tops]
     if not intakes:
         raise DataError(f"{table.source}: none of the net's blobs come from outside; it needs an Input layer")
     unknown = [blob for blob in table.columns if blob not in tops]
     if unknown:
         raise DataError(f"{table.source}: no blob '{unknown[0]}' comes from outside; there are {', '.join(tops)}")
-    if table.columns and not chooses_columns(table.source):
+    if table.columns and not name.chooses_columns:
         raise DataError(f"{table.source}: its arrays are taken in their order, as {', '.join(tops)}; name no columns")
     first = intakes[0]
     for intake in intakes:

@@ -28,18 +28,18 @@ class Alphabet:
     @classmethod
     def of(cls, text: str) -> Alphabet:
         """All characters of a text, in their usual order."""
-        return cls([_name(character) for character in sorted(set(text))])
+        return cls([_name_of_character(character) for character in sorted(set(text))])
 
     def numbers(self, text: str, where: str) -> list[int]:
         """The numbers of a text's characters."""
         unknown = sorted(set(text) - self.characters.keys())
         if unknown:
-            known = "".join(_name(character) for character in self.characters)
+            known = "".join(_name_of_character(character) for character in self.characters)
             raise DataError(f"{where}: the character {unknown[0]!r} isn't in the alphabet; it has {known}")
         return [self.characters[character] for character in text]
 
 
-def _name(character: str) -> str:
+def _name_of_character(character: str) -> str:
     if character in _HIDDEN:
         return _HIDDEN[character]
     return character if character.isprintable() else f"\\x{ord(character):x};"

@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netdsl.data.sources.gather import gather_rows
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.types import Array
+
+PartArrays = Callable[[int], Sequence[Array] | None]  # the arrays of a part; None if its rows must be read one by one
+
+
+def gather_rows(indices: Indices, ends: Indices, arrays: PartArrays) -> Item | None:
+    """The rows at these indices, for each of the arrays that every part has; `ends` says where the parts end.
+
+    None if a part has no arrays, or rows of another shape or type. The arrays of each part are asked for once: those of
+    the first row's part, then those of the parts after it, and then those from the beginning on.
+    """
+    parts = np.searchsorted(ends, indices, side="right")
+    rows = indices - np.where(parts, ends[parts - 1], 0)
+    if (parts == parts[0]).all():
+        part_arrays = arrays(int(parts[0]))
+        return None if part_arrays is None else tuple([array[as_slice(rows)] for array in part_arrays])
+    order = np.argsort((parts - parts[0]) % len(ends), kind="stable")
+    pieces = _pieces(parts[order], rows[order], arrays)
+    return None if pieces is None else _joined(pieces, np.argsort(order))
+
+
+def as_slice(rows: Indices) -> Indices | slice:
+    """A slice, which copies nothing, if the rows are evenly spaced; else the rows themselves."""
+    first, last = int(rows[0]), int(rows[-1])
+    step = int(rows[1]) - first if len(rows) > 1 else 1
+    return slice(first, last + 1, step) if step > 0 and (np.diff(rows) == step).all() else rows
+
+
+def _pieces(sorted_parts: Indices, rows: Indices, arrays: PartArrays) -> list[list[Array]] | None:
+    """The rows of each part, for each of its arrays."""
+    starts = [0, *(np.flatnonzero(np.diff(sorted_parts)) + 1).tolist()]
+    ends, parts, firsts = [*starts[1:], len(rows)], sorted_parts[starts].tolist(), rows[starts].tolist()
+    pieces: list[list[Array]] = []
+    for part, first, start, end in zip(parts, firsts, starts, ends, strict=True):
+        part_arrays = arrays(part)
+        if part_arrays is None:
+            return None
+        selection = slice(first, first + 1) if end - start == 1 else rows[start:end]  # a slice is quicker for one
+        pieces.append([array[selection] for array in part_arrays])
+    return pieces
+
+
+def _joined(pieces: list[list[Array]], order: Indices) -> Item | None:
+    try:
+        columns = [np.concatenate(column, casting="no") for column in zip(*pieces, strict=True)]
+    except (TypeError, ValueError):  # of different types, or of different shapes
+        return None
+    return tuple(column[order] for column in columns)
 
 
 class ArraySource:

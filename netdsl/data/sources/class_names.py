@@ -1,16 +1,17 @@
-"""Names of classes: those of a source's labels, and the files that keep them beside data and models."""
+"""Names of classes: files that have them, and the numbers of those that marked objects are of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import few
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import from_text
-from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
 from netdsl.errors import DataError
 
 LABELS = "labels.txt"  # a name on each line, of class 0 first
@@ -18,6 +19,10 @@ LABEL_MAP = "labelmap.prototxt"  # SSD's, which has the number of each class
 _MOST_GROUPS = 256  # of classes in maps, whose pixels are bytes
 _MOST_CLASSES = 1 << 20  # that a label map numbers
 _MODEL_LABELS = "_labels.txt"  # behind the prefix of a model's snapshots
+BACKGROUND = "background"
+_BACKGROUNDS = {BACKGROUND, "_background_", "__background__", "none_of_the_above"}  # as tools call it
+_IGNORED = "__ignore__"  # the first line of labelme's own files
+_SHOWN = 10  # classes that a message names
 
 
 @runtime_checkable
@@ -114,3 +119,49 @@ def _printable(name: str) -> str:
     """A name in one line of UTF-8, which names of folders needn't be."""
     text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """The names of classes, of which the first is the background, and the labels by all the names that a class has."""
+
+    names: tuple[str, ...]
+    labels: Mapping[str, int]
+
+    @classmethod
+    def of(cls, names: Iterable[str], where: str) -> ClassList:
+        """The list of these names, before which the background stands, whatever it is called among them."""
+        without = tuple(name for name in names if name not in _BACKGROUNDS and name != _IGNORED)
+        twice = next((name for place, name in enumerate(without) if name in without[:place]), None)
+        if twice is not None:
+            raise DataError(f"{where}: two classes have the name '{twice[:40]}'; rename one")
+        return cls((BACKGROUND, *without), {name: label for label, name in enumerate(without, 1)})
+
+    def label(self, name: str, where: str) -> int:
+        """The label of a name."""
+        label = self.labels.get(name, 0)
+        if not label:
+            raise DataError(
+                f"{where}: there is no class '{name[:40]}' among {few(self.names[1:], _SHOWN)}; correct it, or name "
+                "the classes by a file, ?classes=FILE"
+            )
+        return label
+
+
+def read_class_list(path: Path) -> ClassList:
+    """The classes of a text file with a name on each line, or of a label map of SSD's."""
+    if path.suffix != ".prototxt":
+        return ClassList.of(read_class_names(path), str(path))
+    names, items = read_class_names(path), label_map_items(path)
+    labels = {item.display_name: item.label for item in items} | {item.name: item.label for item in items}
+    if names[:1] != (BACKGROUND,):
+        raise DataError(
+            f"{path}: label 0 must be the background, display_name: '{BACKGROUND}', as SSD's label maps have"
+        )
+    return ClassList(names, labels)
+
+
+def class_list(file: str | Path | None, folder: Path) -> ClassList | None:
+    """The classes of a file, or of the one that a data set's folder has; None without one."""
+    path = class_file_in(folder) if file is None else Path(file)
+    return None if path is None else read_class_list(path)

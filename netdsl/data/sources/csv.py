@@ -11,8 +11,7 @@ import numpy as np
 
 from caffe_proto.errors import few
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.listing import short_lines
+from netdsl.data.sources.files import file_errors, regular_file, short_lines
 from netdsl.errors import DataError
 
 _LABEL = "label"
@@ -33,7 +32,7 @@ class CsvSource(ArraySource):
             names = [name.strip() for name in next(lines, [])]
             selected = [*(columns or [name for name in names if name != label]), label]
             indices = [_index(path, names, name) for name in selected]
-            table = np.array(_values(path, lines, names, indices)).reshape(-1, len(indices))
+            table = np.array(_column_values(path, lines, names, indices)).reshape(-1, len(indices))
         if not len(table):
             raise DataError(f"{path}: has no lines after the names of its columns")
         super().__init__([(table[:, :-1], table[:, -1])])
@@ -47,7 +46,7 @@ def _index(path: Path, names: list[str], name: str) -> int:
     return names.index(name)
 
 
-def _values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:
+def _column_values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:
     """The values of all lines; an array of numbers needs far less memory than a list."""
     values = array("f")
     for number, line in enumerate(lines, 2):

@@ -11,10 +11,9 @@ import numpy as np
 
 from caffe_proto.errors import BinaryError
 from caffe_proto.hdf5 import check_stored, import_h5py, member
+from netdsl.data.sources.arrays import gather_rows
 from netdsl.data.sources.class_names import class_names_in
-from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.gather import gather_rows
-from netdsl.data.sources.listing import listed_lines
+from netdsl.data.sources.files import file_errors, listed_lines, regular_file
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.types import Array, Shape
 from netdsl.errors import DataError

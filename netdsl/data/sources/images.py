@@ -1,19 +1,26 @@
-"""Image files with labels, which a list names."""
+"""Image files with labels: those of a list, or of a folder with a folder for each class."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from netdsl.data.sources.class_names import class_names_in
-from netdsl.data.sources.listing import listed_lines, read_bytes
+from caffe_proto.errors import few
+from netdsl.data.sources.class_names import LABELS, class_names_in
+from netdsl.data.sources.files import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode, resize
 from netdsl.data.types import Array
-from netdsl.errors import DataError
+from netdsl.errors import DataError, DataWarning
+
+_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
+_TRAIN, _TEST = ("train", "training"), ("val", "valid", "validation", "test", "testing")  # usual names of parts
+_SHOWN = 5  # classes that a message names
 
 
 class ImageFile(NamedTuple):
@@ -39,7 +46,7 @@ class ImageSource:
         self._size = (new_height, new_width)
         self._color = Color.COLOR if color else Color.GRAY
         self._folder, self._root_folder = Path(path).parent, root_folder
-        self._lines = [_split(path, number, line) for number, line in listed_lines(path)]
+        self._lines = [_path_and_label(path, number, line) for number, line in listed_lines(path)]
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -74,9 +81,112 @@ class ImageSource:
         """Do nothing, since no file stays open."""
 
 
-def _split(path: str | Path, number: int, line: str) -> tuple[str, int]:
+def _path_and_label(path: str | Path, number: int, line: str) -> tuple[str, int]:
     name, _, label = line.rpartition(" ")
     try:
         return name, int(label)
     except ValueError:
         raise DataError(f"{path}:{number}: '{label[:40]}' is not a label; a line is 'path label'") from None
+
+
+class FolderSource:
+    """The images below the folders of a folder, class by class.
+
+    A class is numbered by its place among the sorted names of all classes, or by its line, from 0, in `labels.txt` if
+    the folder has such a file. Images may lie deeper than in their class's own folder; but where no class has one in
+    its own folder, the folders are more likely the parts of a data set, which is an error unless `labels.txt` names
+    them.
+    """
+
+    def __init__(self, path: str | Path, color: Color = Color.COLOR) -> None:
+        self._path, self._color = Path(path), color
+        self.classes = _classes(self._path)
+        folders = set(class_folders(self._path))  # a class may have none, and its name may be anything
+        labels = [(label, name) for label, name in enumerate(self.classes) if name in folders]
+        self._names = [(name, label) for label, folder in labels for name in _images(self._path, folder)]
+        if not self._names:
+            raise DataError(f"{path}: has no images in folders named after their classes")
+        if not (self._path / LABELS).exists():
+            _check_depth(self._path, self.classes)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def name(self, index: int) -> str:
+        """The path of an image within the folder."""
+        return self._names[index][0]
+
+    def labels(self) -> Array:
+        """The labels of all images."""
+        return np.array([label for _, label in self._names])
+
+    def fetch(self, index: int) -> ImageFile:
+        """The bytes of one file."""
+        name, label = self._names[index]
+        path = str(self._path / name)
+        return ImageFile(path, label, read_bytes(path))
+
+    def item(self, fetched: ImageFile) -> Item:
+        """The image and its label."""
+        return decode(fetched.data, self._color, fetched.path), np.array(fetched.label, np.float32)
+
+    def close(self) -> None:
+        """Do nothing, since no file stays open."""
+
+
+def class_folders(path: Path) -> list[str]:
+    """The sorted names of the folders in a folder, without hidden ones."""
+    return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _classes(path: Path) -> list[str]:
+    if not path.is_dir():
+        raise DataError(f"{path}: there is no such folder; name one that has a folder of images for each class")
+    folders, file = class_folders(path), path / LABELS
+    if not file.exists():
+        return folders
+    classes = [line.strip() for _, line in numbered_lines(file)]
+    for name in folders:
+        if classes.count(name) != 1:
+            raise DataError(f"{file}: has {classes.count(name)} lines '{name}', and there must be one for each folder")
+    return classes
+
+
+def _images(path: Path, name: str) -> list[str]:
+    """The images of one class, also those in nested folders."""
+    files = [Path(folder, file) for folder, _, names in os.walk(path / name) for file in names]
+    return sorted(file.relative_to(path).as_posix() for file in files if is_image_file(file))
+
+
+def is_image_file(file: Path) -> bool:
+    """Whether a file has the ending of an image."""
+    return file.suffix.lower() in _ENDINGS
+
+
+def _check_depth(path: Path, classes: list[str]) -> None:
+    """Raise a DataError if all classes have folders in place of images, and warn if some have."""
+    deeper = [name for name in classes if _has_only_folders(path / name)]
+    if not deeper:
+        return
+    if deeper != classes:
+        warnings.warn(
+            f"{path}: the classes {few(deeper, _SHOWN)} have folders and no images in theirs; the images in those "
+            "count for the class",
+            DataWarning,
+            stacklevel=3,
+        )
+        return
+    train, tests = (next((name for name in classes if name.lower() in names), None) for names in (_TRAIN, _TEST))
+    train = train or classes[0]
+    more = f", and to test on --test-data folder:{path / tests}" if tests else ""
+    raise DataError(
+        f"{path}: its folders {few(classes, _SHOWN)} have folders and no images, so they would be the classes; name "
+        f"the one whose folders are the classes, folder:{path / train}{more}; or, if they are classes, write their "
+        f"names into {path / LABELS}"
+    )
+
+
+def _has_only_folders(path: Path) -> bool:
+    """Whether a folder has folders, and no image beside them."""
+    entries = list(path.iterdir())
+    return bool(class_folders(path)) and not any(is_image_file(entry) for entry in entries)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import listed_lines, numbered_lines, read_bytes
+from netdsl.data.sources.files import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.transforms.mean import Pixels
@@ -47,7 +47,7 @@ class JointListSource:
     def __init__(self, p: pb.HeatmapDataParameter) -> None:
         self._folder, self._masked, self._least_height = p.root_img_dir, p.segmentation, p.cropsize
         chosen = _numbers(p.labelinds, "labelinds")
-        self._lines = [_split(p.source, number, line, chosen) for number, line in listed_lines(p.source)]
+        self._lines = [_split_line(p.source, number, line, chosen) for number, line in listed_lines(p.source)]
         if len({len(line.joints) for line in self._lines}) > 1:
             raise DataError(f"{p.source}: its lines have different numbers of joints")
         self.joints = len(self._lines[0].joints)
@@ -115,10 +115,10 @@ def listed_joints(path: str) -> int:
     """How many joints the first line of a list has; 0 if there is no such list."""
     if not Path(path).is_file():
         return 0
-    return next((len(_split(path, *line, []).joints) for line in numbered_lines(path)), 0)
+    return next((len(_split_line(path, *line, []).joints) for line in numbered_lines(path)), 0)
 
 
-def _split(path: str | Path, number: int, line: str, chosen: list[float]) -> JointLine:
+def _split_line(path: str | Path, number: int, line: str, chosen: list[float]) -> JointLine:
     parts, where = line.split(), f"{path}:{number}"
     if len(parts) != 4 or not parts[3].isdecimal():
         raise DataError(f"{where}: must be 'path x,y,x,y,... crop cluster', the last one a number from 0 on")

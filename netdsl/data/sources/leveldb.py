@@ -10,7 +10,7 @@ from weakref import finalize
 
 from caffe_proto.errors import import_extra
 from netdsl.data.sources.datum import DatumRecord, DatumSource, check_folder
-from netdsl.data.sources.file_errors import regular_file
+from netdsl.data.sources.files import regular_file
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 

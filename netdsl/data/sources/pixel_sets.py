@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from netdsl.data.sources.listing import listed_lines, numbered_lines, read_bytes
+from netdsl.data.sources.files import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.matlab import matlab_array
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode, decode_depth, decode_indices

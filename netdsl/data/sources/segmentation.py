@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import listed_lines, read_bytes
+from netdsl.data.sources.files import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.crop_choice import refuse_for
+from netdsl.data.transforms.crops import Region, refuse_for
 from netdsl.data.transforms.decode import Color, Interpolation, decode, image_limit, resize
 from netdsl.data.transforms.mean import Pixels
-from netdsl.data.transforms.paired_transform import PairedTransform
-from netdsl.data.transforms.region import Region
-from netdsl.data.transforms.transform import Transform
+from netdsl.data.transforms.transform import PairedTransform, Transform
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -86,7 +84,7 @@ class SegmentationSource:
         if bool(files.size[0]) != bool(files.size[1]):
             raise DataError("new_height and new_width go together: give both or neither")
         self._files, self._transform, self._sizes = files, transform, sizes
-        self._lines = [_split(files, number, line) for number, line in listed_lines(files.path)]
+        self._lines = [_split_line(files, number, line) for number, line in listed_lines(files.path)]
         self._order = Order((len(self._lines),), shuffle, seed)
 
     def __len__(self) -> int:
@@ -135,7 +133,7 @@ class SegmentationSource:
         """Do nothing, since no file stays open."""
 
 
-def _split(files: SegmentationList, number: int, line: str) -> SegmentationLine:
+def _split_line(files: SegmentationList, number: int, line: str) -> SegmentationLine:
     name, *rest = line.split()
     count = _CORNERS if files.windows else 0
     labels = rest[: len(rest) - count] if count else rest
@@ -194,7 +192,12 @@ def image_seg_source(
     if transform.mean_file:
         raise DataError("images with maps have no mean_file: give mean_value")
     paired_transform = PairedTransform(
-        _values(transform), _crop(transform), train, transform.mirror, p.ignore_label, (*transform.scale_factors,)
+        _values_of(transform),
+        _crop(transform),
+        train,
+        transform.mirror,
+        p.ignore_label,
+        (*transform.scale_factors,),
     )
     size = (p.new_height, p.new_width)
     files = SegmentationList(p.source, p.root_folder, size, p.is_color, p.label_type, p.ignore_label, windows=windows)
@@ -211,7 +214,7 @@ def dense_image_source(
         raise DataError("crop_height and crop_width go together: give both or neither")
     crop = (p.crop_height, p.crop_width) if p.crop_height else None
     files = SegmentationList(p.source, p.root_folder, (p.new_height, p.new_width), p.is_color)
-    paired_transform = PairedTransform(_values(transform), crop, True, p.mirror)
+    paired_transform = PairedTransform(_values_of(transform), crop, True, p.mirror)
     return SegmentationSource(files, paired_transform, shuffle=p.shuffle, seed=seed)
 
 
@@ -220,7 +223,7 @@ def image_labelmap_source(
 ) -> SegmentationSource:
     """The source of HED's ImageLabelmapData, which crops at random in any phase."""
     files = SegmentationList(p.source, p.root_folder, (p.new_height, p.new_width), p.is_color, edges=True)
-    paired_transform = PairedTransform(_values(transform), _crop(transform), True, transform.mirror)
+    paired_transform = PairedTransform(_values_of(transform), _crop(transform), True, transform.mirror)
     return SegmentationSource(files, paired_transform, shuffle=p.shuffle, seed=seed)
 
 
@@ -233,7 +236,7 @@ def _crop(transform: pb.TransformationParameter) -> tuple[int, int] | None:
     return sizes[0] if sizes else None
 
 
-def _values(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
+def _values_of(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
     """The part of a transform that doesn't move pixels: it subtracts the mean and scales."""
     refuse_for("images with maps", transform)
     settings = pb.TransformationParameter()

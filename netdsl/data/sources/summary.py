@@ -1,19 +1,22 @@
-"""Summary of a source: how many items it has, and what examples of all classes are like."""
+"""What there is in data, at a glance: items and their labels, or images and their objects."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.source import Item, LabelledSource, Source
 from netdsl.data.types import Array
+from netdsl.errors import DataError
 
 _EXAMPLES = 64  # items that are looked at, unless somebody says how many
 _SAMPLED = 1000  # items whose labels are looked at where a source knows them only by reading its items
+_SMALL, _MEDIUM = 32**2, 96**2  # pixels of the largest boxes that COCO calls so
 
 
 @dataclass(frozen=True)
@@ -77,3 +80,91 @@ def summarise(source: Source, items: Sequence[Item]) -> SourceSummary:
 def _summarise_top(column: Sequence[Array]) -> TopSummary:
     types, shapes = Counter(str(array.dtype) for array in column), Counter(array.shape for array in column)
     return TopSummary([name for name, _ in types.most_common()], [shape for shape, _ in shapes.most_common()])
+
+
+@dataclass(frozen=True)
+class ImageSizeCount:
+    """How many images have a size."""
+
+    height: int
+    width: int
+    images: int
+
+
+@dataclass
+class ClassCounts:
+    """How many boxes a class has, and in how many images."""
+
+    name: str
+    boxes: int = 0
+    images: int = 0
+
+
+@dataclass
+class AnnotatedSummary:
+    """Counts of images and objects. `sizes` are those of images, most common first; `bad` says what can't be read.
+
+    Boxes are small, medium or large by their area, as COCO counts them. Those that go on outside of their image, or
+    have no area, may be mistakes. `class_maps` are images in which the classes of pixels are known.
+    """
+
+    images: int = 0
+    without_objects: int = 0
+    sizes: list[ImageSizeCount] = field(default_factory=list)
+    classes: list[ClassCounts] = field(default_factory=list)
+    objects: int = 0
+    small: int = 0
+    medium: int = 0
+    large: int = 0
+    difficult: int = 0
+    truncated: int = 0
+    crowds: int = 0
+    with_masks: int = 0
+    with_joints: int = 0
+    class_maps: int = 0
+    outside: int = 0
+    without_area: int = 0
+    bad: list[str] = field(default_factory=list)
+
+
+def summarise_set(annotated: AnnotatedSet, *, done: Callable[[], object] = lambda: None) -> AnnotatedSummary:
+    """Summarise a set by all of its images. `done` is called for each."""
+    summary = AnnotatedSummary(len(annotated), classes=[ClassCounts(name) for name in classes_of(annotated)[1:]])
+    sizes: Counter[tuple[int, int]] = Counter()
+    for index in range(len(annotated)):
+        done()
+        try:
+            image = annotated.image(index)
+        except DataError as problem:
+            summary.bad.append(str(problem))
+            continue
+        sizes[image.height, image.width] += 1
+        _count(image, summary)
+    summary.sizes = [ImageSizeCount(*size, count) for size, count in sizes.most_common()]
+    return summary
+
+
+def _count(image: AnnotatedImage, summary: AnnotatedSummary) -> None:
+    summary.without_objects += not image.objects
+    summary.objects += len(image.objects)
+    summary.class_maps += image.class_map is not None
+    for label in {marked.label for marked in image.objects}:
+        summary.classes[label - 1].images += 1
+    for marked in image.objects:
+        summary.classes[marked.label - 1].boxes += 1
+        summary.difficult += marked.difficult and not marked.crowd
+        summary.truncated += marked.truncated
+        summary.crowds += marked.crowd
+        summary.with_masks += bool(marked.outlines or marked.runs or image.object_map)
+        summary.with_joints += marked.has_joints
+        _count_box(marked, image, summary)
+
+
+def _count_box(marked: MarkedObject, image: AnnotatedImage, summary: AnnotatedSummary) -> None:
+    left, top, right, bottom = marked.edges
+    area = (right - left) * (bottom - top)
+    summary.small += area <= _SMALL
+    summary.medium += _SMALL < area <= _MEDIUM
+    summary.large += area > _MEDIUM
+    summary.without_area += area == 0
+    summary.outside += left < 0 or top < 0 or right > image.width or bottom > image.height

@@ -1,22 +1,29 @@
-"""Videos: the frames of a file, and those that a camera shows."""
+"""Videos: the frames of a file, and clips of the files that a list names."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, listed_lines, read_bytes, regular_file
+from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.decode import image_limit, opencv, planes
+from netdsl.data.transforms.decode import Color, decode, image_limit, opencv, planes, resize
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 VIDEO_ENDINGS = (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm")
+_IMAGES, _FLOW = "image_%04d.jpg", "flow_%c_%04d.jpg"  # TSN's names of frames
+_TEXT, _NUMBER = r"(?:[^%]|%%)*", r"%0?\d?\d?[diu]"  # parts of a name in printf's form
+_ACROSS_AND_DOWN = ("x", "y")
+_OFFSETS = 1  # tells the chance in offsets from all else that is drawn for an item
 
 
 class VideoFrame(NamedTuple):
@@ -152,3 +159,124 @@ def _quiet_opencv() -> Iterator[Any]:
         yield cv2
     finally:
         cv2.utils.logging.setLogLevel(level)
+
+
+class VideoFolder(NamedTuple):
+    """A line of a list: the folder of a video's frames, how many there are, and the video's label."""
+
+    path: str
+    frames: int
+    label: int
+
+
+class EncodedFrames(NamedTuple):
+    """The files of an item's frames, by their paths, and its label."""
+
+    files: list[tuple[str, bytes]]
+    label: int
+
+
+@dataclass(frozen=True)
+class VideoList:
+    """A list whose lines name a folder, the number of its frames and a label.
+
+    An item has `length` frames in a row from each of so many `segments` of a video. A frame is an image, or two gray
+    ones if it is `flow`: how far things move across, and down. `pattern` is the form of the files' names. Frames are
+    resized to `size` unless it is (0, 0).
+    """
+
+    path: str | Path
+    segments: int = 1
+    length: int = 1
+    flow: bool = False
+    color: bool = True
+    pattern: str = ""
+    size: tuple[int, int] = (0, 0)
+
+
+class VideoSegmentSource:
+    """An endless sequence of items of videos; an item is a stack of frames, channel by channel, and a label.
+
+    In training the frames of a segment begin anywhere in it, else in its middle. If a segment is shorter than what is
+    taken of it, all begin with the video's first frame. What is drawn follows from the seed and an item's place alone,
+    so this source shuffles itself.
+    """
+
+    def __init__(self, videos: VideoList, *, train: bool, shuffle: bool = False, seed: int = 0) -> None:
+        if videos.segments < 1 or videos.length < 1:
+            raise DataError(f"num_segments is {videos.segments} and new_length {videos.length}; both must be 1 or more")
+        self._videos, self._train, self._seed = videos, train, seed
+        self._pattern = _pattern(videos)
+        self._lines = [_video_folder(videos.path, number, line) for number, line in listed_lines(videos.path)]
+        self._order = Order((len(self._lines),), shuffle, seed)
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+    @property
+    def image_count(self) -> int:
+        """How many videos there are."""
+        return len(self._lines)
+
+    def fetch(self, index: int) -> EncodedFrames:
+        """The bytes of an item's frames."""
+        video = self._lines[self._order.index(index)]
+        frames = [
+            first + number + 1  # files count from 1
+            for first in self._firsts(video.frames, index)
+            for number in range(self._videos.length)
+        ]
+        kinds = _ACROSS_AND_DOWN if self._videos.flow else ("",)
+        names = [self._pattern % ((kind, frame) if kind else frame) for frame in frames for kind in kinds]
+        paths = [f"{video.path}/{name}" for name in names]
+        return EncodedFrames([(path, read_bytes(path)) for path in paths], video.label)
+
+    def _firsts(self, frames: int, place: int) -> list[int]:
+        """The first frame that is taken of each segment, from 0 on."""
+        each, length = frames // self._videos.segments, self._videos.length
+        if each < length:
+            return [0] * self._videos.segments
+        starts = np.arange(self._videos.segments) * each
+        if not self._train:
+            return list((starts + (each - length + 1) // 2).tolist())
+        random = np.random.default_rng((self._seed, place, _OFFSETS))
+        return list((starts + random.integers(each - length + 1, size=len(starts))).tolist())
+
+    def item(self, fetched: EncodedFrames) -> Item:
+        """The stack of frames, and the label."""
+        color = Color.COLOR if self._videos.color and not self._videos.flow else Color.GRAY
+        frames = [self._resized(decode(data, color, path)) for path, data in fetched.files]
+        for (path, _), frame in zip(fetched.files, frames, strict=True):
+            if frame.shape != frames[0].shape:
+                raise DataError(
+                    f"{path}: is {frame.shape[1:]} and the first frame is {frames[0].shape[1:]}; set new_height and "
+                    "new_width"
+                )
+        return np.concatenate(frames), np.array(fetched.label, np.float32)
+
+    def _resized(self, image: Array) -> Array:
+        return resize(image, *self._videos.size) if any(self._videos.size) else image
+
+    def close(self) -> None:
+        """Do nothing, since no file stays open."""
+
+
+def _video_folder(path: str | Path, number: int, line: str) -> VideoFolder:
+    try:
+        folder, frames, label = line.rsplit(maxsplit=2)
+        video = VideoFolder(folder, int(frames), int(label))
+    except ValueError:
+        raise DataError(f"{path}:{number}: '{line[:40]}' is not 'folder frames label'") from None
+    if video.frames < 1:
+        raise DataError(f"{path}:{number}: a video has 1 frame or more, not {video.frames}")
+    return video
+
+
+def _pattern(videos: VideoList) -> str:
+    """The form of the names of frames, as printf has it, which must have room for what changes and no more."""
+    parts = ("%c", _NUMBER) if videos.flow else (_NUMBER,)
+    pattern = videos.pattern or (_FLOW if videos.flow else _IMAGES)
+    if not re.fullmatch(_TEXT + "".join(part + _TEXT for part in parts), pattern):
+        example = _FLOW if videos.flow else _IMAGES
+        raise DataError(f"name_pattern '{pattern[:40]}' is not of the form '{example}', which names frames")
+    return pattern

@@ -1,4 +1,4 @@
-"""Views of sources: some of their items, or other names of their classes."""
+"""Views of sources: some of their items, other names of their classes, or other channels of their images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from caffe_proto.storage import write_pieces
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.files import numbered_lines
 from netdsl.data.sources.source import (
     DataSplit,
     Indices,
@@ -19,12 +19,14 @@ from netdsl.data.sources.source import (
     NamedArrays,
     NamedItems,
     Source,
+    StoredColors,
     WholeSource,
 )
+from netdsl.data.transforms.decode import Color, in_color
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-TEST_EVERY = 10  # one in so many items is for testing
+_TEST_EVERY = 10  # one in so many items is for testing
 
 
 class SourceView:
@@ -76,11 +78,31 @@ class _WholeSourceView(SourceView):
         return self._take(self._indices[indices])
 
 
+class ColorView(SourceView):
+    """All items of a source, whose first array has the channels of a colour if it is an image."""
+
+    def __init__(self, source: Source, color: Color) -> None:
+        super().__init__(source, np.arange(len(source)), classes_of(source))
+        self._color = color
+        self._rgb = isinstance(source, StoredColors) and source.stored_rgb
+
+    def item(self, fetched: Any) -> Item:
+        """The arrays of an item that was fetched."""
+        image, *others = super().item(fetched)
+        return in_color(image, self._color, rgb=self._rgb) if image.ndim == 3 else image, *others
+
+
 def array_names_of(source: Source, count: int) -> tuple[str, ...]:
     """The names of so many arrays of an item: the source's own, or else `data`, `label` and numbers."""
     names = tuple(source.array_names) if isinstance(source, NamedArrays) else ()
     names = names or ("data", "label", *map(str, range(2, count)))
     return names[:count]
+
+
+def chosen_items(count: int, items: Indices | None, part: DataSplit | None) -> Indices:
+    """The numbers of those that count, of all or of these: for testing every tenth of all, for training the others."""
+    indices = np.arange(count) if items is None else items
+    return indices if part is None else indices[(indices % _TEST_EVERY == 0) == (part is DataSplit.TEST)]
 
 
 def view_of(
@@ -91,9 +113,7 @@ def view_of(
     So the parts are the same for every worker and whenever they are opened. `items` are the numbers of those that
     count, and `classes` names that take the place of the source's own.
     """
-    indices = np.arange(len(source)) if items is None else items
-    if part is not None:
-        indices = indices[(indices % TEST_EVERY == 0) == (part is DataSplit.TEST)]
+    indices = chosen_items(len(source), items, part)
     classes = classes or classes_of(source)
     if isinstance(source, WholeSource):
         return _WholeSourceView(source, indices, classes)

@@ -7,22 +7,60 @@ from collections.abc import Sequence
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.box_emission import Emission
-from netdsl.data.transforms.box_expansion import Canvas, Expansion, PixelWindow
-from netdsl.data.transforms.box_sampling import WindowDraw
-from netdsl.data.transforms.box_tops import COLUMNS, EDGES
-from netdsl.data.transforms.boxes import WHOLE, Box, Boxes, project
-from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.boxes import (
+    COLUMNS,
+    EDGES,
+    WHOLE,
+    Box,
+    Boxes,
+    Canvas,
+    Emission,
+    Expansion,
+    PixelWindow,
+    WindowDraw,
+    project,
+)
 from netdsl.data.transforms.color_distortion import ColorDistortion
-from netdsl.data.transforms.crop_choice import refuse_for
+from netdsl.data.transforms.crops import refuse_for
+from netdsl.data.transforms.decode import opencv, resize
 from netdsl.data.transforms.image_settings import copy_of, crop_of
+from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.resizing import ImageResizing, as_bytes
 from netdsl.data.transforms.transform import FOR_BOXES, CropPlacement, Transform
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
+_FOREGROUND = 100  # Caffe's rule: a place of a map of one class counts from here on
+_ALL = 255
 _BATCHES_OF_ONE_SIZE = 10  # Caffe's rule, of MobileNet-YOLO: after so many batches another size is drawn
 _SUM_OF_SHARES = 0.01  # how far it may be from 1
+
+
+class ClassMaps:
+    """A map as the net gets it, made of one that has a value for each pixel, which is brought to a size.
+
+    `channels` has the values that each channel stands for; without it there is one channel, and a value above 100 is
+    foreground. The size is `size`, or that of the image divided by `divisor`.
+    """
+
+    def __init__(
+        self, channels: Sequence[Sequence[int]] | None, *, divisor: int = 1, size: tuple[int, int] | None = None
+    ) -> None:
+        self._channels, self._divisor, self._size = channels, divisor, size
+
+    def __call__(self, values: Array, height: int, width: int) -> Pixels:
+        """The map for an image that has become so large; `values` are those of what is shown, with one channel."""
+        size = self._size or (max(1, height // self._divisor), max(1, width // self._divisor))
+        if self._channels is None:
+            shares: Pixels = resize(values, *size)
+            return np.where(shares > _FOREGROUND, np.float32(1), np.float32(0))
+        return np.concatenate([resize(_chosen(values, wanted), *size) for wanted in self._channels]) / np.float32(_ALL)
+
+
+def _chosen(values: Array, wanted: Sequence[int]) -> Array:
+    table = np.zeros(_ALL + 1, np.uint8)
+    table[list(wanted)] = _ALL
+    return np.asarray(opencv().LUT(values[0], table))[None]
 
 
 class AnnotatedTransform:
@@ -57,7 +95,9 @@ class AnnotatedTransform:
         """The arrays of an item for a batch of this number. All random numbers but for its size are from `random`."""
         image, annotation, *maps = item
         if any(values.shape[1:] != image.shape[1:] for values in maps):
-            raise DataError(f"an image of {_text(image)} has a map of classes of {_text(maps[0])}; they must agree")
+            raise DataError(
+                f"an image of {_in_words(image)} has a map of classes of {_in_words(maps[0])}; they must agree"
+            )
         rows: Boxes = annotation if annotation.ndim else np.empty((0, COLUMNS), np.float32)
         canvas, area, rows = self._drawn(rows, image.shape[1], image.shape[2], random)
         shown = self._shown(as_bytes(image), canvas, area, random)
@@ -150,5 +190,5 @@ def _of_images_alone(p: pb.TransformationParameter) -> pb.TransformationParamete
     return rest
 
 
-def _text(image: Array) -> str:
+def _in_words(image: Array) -> str:
     return f"{image.shape[1]} x {image.shape[2]}"

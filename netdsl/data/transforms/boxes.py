@@ -1,16 +1,30 @@
-"""Arithmetic of boxes whose edges are parts of an image, in float32 as Caffe's."""
+"""Boxes of objects, what becomes of them where SSD's settings expand and sample images, and the forms that nets get."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.mean import Pixels
+from netdsl.data.types import Array, Random
+from netdsl.errors import DataError, ShapeError
 
 Boxes = NDArray[Any]  # rows of a left, an upper, a right and a lower edge
 Box = Boxes  # one such row
 
 WHOLE: Box = np.array([0, 0, 1, 1], np.float32)
+_MOST_PIXELS = 1 << 28  # of what is cut out of a canvas
+_ALMOST_ONE = 1.01  # Caffe's rule: a ratio up to here expands nothing
+_MOST_TRIALS = 100_000  # for an image
+_JITTER_SHARES = (0.2, 0.4)  # of images that stay whole, and of these and those with half of the jitter
+Columns = NDArray[Any]  # a number for each trial
+COLUMNS = 7  # of an object's row: its class, its number, four edges, and whether it is difficult
+EDGES, DIFFICULT = slice(2, 6), 6
+_MOST_OBJECTS = 300  # of an image for YOLO
 
 
 def areas(boxes: Boxes) -> Boxes:
@@ -49,3 +63,274 @@ def project(boxes: Boxes, window: Box) -> tuple[Boxes, NDArray[Any]]:
 def _ratio(part: Boxes, whole: Boxes) -> Boxes:
     """Parts of wholes, which are 0 of what has no area."""
     return np.divide(part, whole, out=np.zeros_like(part), where=part > 0)
+
+
+class PixelWindow(NamedTuple):
+    """A window of a canvas in pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+class Canvas(NamedTuple):
+    """A size, and the place in it of an image of its own size, in pixels. It is never filled as a whole."""
+
+    height: int
+    width: int
+    top: int = 0
+    left: int = 0
+
+    def edges(self, height: int, width: int) -> Box:
+        """The canvas' edges as parts of an image of this size."""
+        corners = [-self.left, -self.top, self.width - self.left, self.height - self.top]
+        return np.array(corners, np.float32) / np.array([width, height] * 2, np.float32)
+
+    def pixels(self, window: Box) -> PixelWindow:
+        """The pixels of a window, whose edges are parts of the canvas: as in Caffe whole ones, but one at least."""
+        left, top, right, bottom = window * np.array([self.width, self.height] * 2, np.float32)
+        height, width = max(1, int(bottom - top)), max(1, int(right - left))
+        if height * width > _MOST_PIXELS:
+            raise DataError(
+                f"expand_param makes an image of {height} x {width}, which is too large; use smaller images"
+            )
+        return PixelWindow(min(int(top), self.height - height), min(int(left), self.width - width), height, width)
+
+    def part(self, image: Array, window: PixelWindow) -> Array:
+        """The part of an image of height, width, channels that lies in a window."""
+        top, left = window.top - self.top, window.left - self.left
+        return image[max(0, top) : max(0, top + window.height), max(0, left) : max(0, left + window.width)]
+
+    def filled(self, part: Array, window: PixelWindow, fill: Array) -> Array:
+        """A whole window, with that part of the image at its place and `fill` around it."""
+        if part.shape[:2] == (window.height, window.width):
+            return part
+        channels = part.shape[2]
+        pixels = np.empty((window.height, window.width, channels), part.dtype)
+        pixels.reshape(window.height, -1)[...] = np.tile(np.broadcast_to(fill, channels), window.width)  # by rows: fast
+        top, left = max(0, self.top - window.top), max(0, self.left - window.left)
+        pixels[top : top + part.shape[0], left : left + part.shape[1]] = part
+        return pixels
+
+
+class Expansion:
+    """The draw of canvases. What an image leaves of its canvas is filled with the mean, or black without one."""
+
+    def __init__(self, p: pb.TransformationParameter) -> None:
+        self._param = p.expand_param if p.HasField("expand_param") else None
+        if self._param is not None and not self._param.max_expand_ratio > 1:
+            raise DataError(f"expand_param's max_expand_ratio is {self._param.max_expand_ratio:g}; it must be above 1")
+        if self._param is not None and p.mean_file:
+            raise DataError("expand_param makes images of many sizes, for which mean_file has no mean; give mean_value")
+        self._mean = np.rint(np.array(p.mean_value, np.float32)).clip(0, 255).astype(np.uint8)
+
+    def __call__(self, height: int, width: int, random: Random) -> Canvas:
+        """A canvas for an image of this size: its own, or a larger one of the same proportions."""
+        param = self._param
+        if param is None or random.random() >= param.prob or param.max_expand_ratio < _ALMOST_ONE:
+            return Canvas(height, width)
+        ratio = np.float32(random.uniform(1, param.max_expand_ratio))
+        high, wide = int(np.float32(height) * ratio), int(np.float32(width) * ratio)
+        top, left = (int(random.uniform(0, free)) for free in (high - height, wide - width))
+        return Canvas(high, wide, top, left)
+
+    def fill(self, channels: int) -> Array:
+        """The values around an image of so many channels."""
+        if len(self._mean) not in (0, 1, channels):
+            raise DataError(
+                f"transform_param has {len(self._mean)} mean_values for {channels} channels: give one for each"
+            )
+        return self._mean if len(self._mean) else np.zeros(1, np.uint8)
+
+
+class WindowDraw(Protocol):
+    """A way to draw a window, whose edges are parts of the image, from an image with objects."""
+
+    def __call__(self, objects: Boxes, random: Random) -> Box | None:
+        """A window; None for the whole image."""
+        ...
+
+
+class BatchSamplers:
+    """SSD's samplers: each makes windows until enough of them meet its constraint, and one of all these is drawn.
+
+    All trials of all samplers are made at once.
+    """
+
+    def __init__(self, samplers: Sequence[pb.BatchSampler]) -> None:
+        samplers = [each for each in samplers if each.use_original_image]
+        for each in samplers:
+            _check_sampler(each.sampler)
+        counts = [each.max_trials for each in samplers]
+        if sum(counts) > _MOST_TRIALS:
+            raise DataError(f"the batch_samplers' max_trials are {sum(counts):,}, more than {_MOST_TRIALS:,}")
+        self._ends = np.cumsum(counts).tolist()
+        self._wanted = [each.max_sample if each.HasField("max_sample") else each.max_trials for each in samplers]
+        self._constraints = [_Constraint(each.sample_constraint) for each in samplers]
+        limits = [
+            (s.min_scale, s.max_scale, s.min_aspect_ratio, s.max_aspect_ratio) for s in (e.sampler for e in samplers)
+        ]
+        self._limits = np.repeat(np.array(limits, np.float32).reshape(-1, 4), counts, axis=0)
+
+    def __call__(self, objects: Boxes, random: Random) -> Box | None:
+        """A window; None if no trial was a success."""
+        windows = self.windows(objects, random)
+        return windows[random.integers(len(windows))] if len(windows) else None
+
+    def windows(self, objects: Boxes, random: Random) -> Boxes:
+        """The windows that meet the samplers' constraints, no more than each of them wants."""
+        trials = self._trials(random)
+        overlaps = _Overlaps(trials, objects)
+        chosen, start = list[int](), 0
+        for end, wanted, constraint in zip(self._ends, self._wanted, self._constraints, strict=True):
+            successes = np.flatnonzero(constraint.met(overlaps, slice(start, end)))[:wanted]
+            chosen += (start + successes).tolist()
+            start = end
+        return trials[chosen]
+
+    def _trials(self, random: Random) -> Boxes:
+        """A window for each trial. Caffe's rule: one that would be longer than the image is made less oblong."""
+        draws = random.random((len(self._limits), 4), np.float32)
+        least_scale, most_scale, least_aspect, most_aspect = self._limits.T
+        scale = least_scale + draws[:, 0] * (most_scale - least_scale)
+        aspect = least_aspect + draws[:, 1] * (most_aspect - least_aspect)
+        aspect = aspect.clip(scale**2, 1 / scale**2)
+        sides = np.stack([scale * np.sqrt(aspect), scale / np.sqrt(aspect)], axis=1)
+        corners = draws[:, 2:] * (1 - sides).clip(0)
+        return np.concatenate([corners, corners + sides], axis=1)
+
+
+class Jitter:
+    """MobileNet-YOLO's windows, which lack a part of each side, up to `most`.
+
+    A fifth of the images stay whole, and another fifth lacks half as much. Where proportions are kept, both sides lack
+    the same part.
+    """
+
+    def __init__(self, most: float, *, keeps_proportions: bool) -> None:
+        if not 0 <= most < 1:
+            raise DataError(f"yolo_data_jitter {most:g} must be from 0 to below 1")
+        self._most, self._keeps_proportions = most, keeps_proportions
+
+    def __call__(self, objects: Boxes, random: Random) -> Box | None:
+        """A window; None for the whole image."""
+        share, whole_share = random.random(), _JITTER_SHARES
+        if share < whole_share[0]:
+            return None
+        jitter = self._most / 2 if share < whole_share[1] else self._most
+        width, height = random.uniform(1 - jitter, 1, 2)
+        sides = np.array([width, width if self._keeps_proportions else height])
+        corner = random.random(2) * (1 - sides)
+        return np.concatenate([corner, corner + sides]).astype(np.float32)
+
+
+class _Overlaps:
+    """How windows and objects overlap, each kind computed when a constraint first asks for it."""
+
+    def __init__(self, windows: Boxes, objects: Boxes) -> None:
+        self._windows, self._objects = windows, objects
+        self._known: dict[str, Boxes] = {}
+
+    def of(self, kind: str) -> Boxes:
+        """A number for each window and each object."""
+        if kind not in self._known:
+            self._known[kind] = self._computed(kind)
+        return self._known[kind]
+
+    def _computed(self, kind: str) -> Boxes:
+        if kind == "jaccard_overlap":
+            return jaccard_overlaps(self._windows, self._objects)
+        if kind == "sample_coverage":
+            return coverages(self._windows, self._objects)
+        return coverages(self._objects, self._windows).T
+
+
+class _Constraint:
+    """What a window must have in common with some object: a number from a least to a most.
+
+    Caffe's rule, which it doesn't document: of several kinds of number only the first counts, since an object that
+    passes it makes the window a success whether it passes the others or not.
+    """
+
+    def __init__(self, p: pb.SampleConstraint) -> None:
+        kinds = ("jaccard_overlap", "sample_coverage", "object_coverage")
+        self._kind = next((kind for kind in kinds if p.HasField(f"min_{kind}") or p.HasField(f"max_{kind}")), None)
+        if self._kind is not None:
+            self._least = _limit(p, f"min_{self._kind}", -np.inf)
+            self._most = _limit(p, f"max_{self._kind}", np.inf)
+
+    def met(self, overlaps: _Overlaps, trials: slice) -> Columns:
+        """Which of some trials meet it."""
+        if self._kind is None:
+            return np.ones(trials.stop - trials.start, np.bool_)
+        numbers = overlaps.of(self._kind)[trials]
+        met: Columns = np.logical_or.reduce((numbers >= self._least) & (numbers <= self._most), axis=1)
+        return met
+
+
+def _limit(p: pb.SampleConstraint, name: str, default: float) -> np.float32:
+    return np.float32(getattr(p, name) if p.HasField(name) else default)
+
+
+def _check_sampler(sampler: pb.Sampler) -> None:
+    if not 0 < sampler.min_scale <= sampler.max_scale <= 1:
+        raise DataError(
+            f"a sampler's scales are from {sampler.min_scale:g} to {sampler.max_scale:g}; they must rise, above 0 and "
+            "up to 1"
+        )
+    if not 0 < sampler.min_aspect_ratio <= sampler.max_aspect_ratio < np.inf:
+        raise DataError(
+            f"a sampler's aspect ratios are from {sampler.min_aspect_ratio:g} to {sampler.max_aspect_ratio:g}; they "
+            "must rise, above 0"
+        )
+
+
+class Emission:
+    """The rule by which objects stay when a window is cut out of their image.
+
+    It is that their centre lies in the window, or that a part of them larger than `emit_overlap` does. Without a rule
+    all stay.
+    """
+
+    def __init__(self, p: pb.TransformationParameter) -> None:
+        self._rule = p.emit_constraint if p.HasField("emit_constraint") else None
+
+    def __call__(self, boxes: Boxes, window: Box) -> NDArray[Any]:
+        """Which boxes stay."""
+        if self._rule is None:
+            return np.ones(len(boxes), np.bool_)
+        if self._rule.emit_type == pb.EmitConstraint.MIN_OVERLAP:
+            return coverages(boxes, window[None])[:, 0] > np.float32(self._rule.emit_overlap)
+        centres = (boxes[:, :2] + boxes[:, 2:]) / 2
+        inside = (centres >= window[:2]) & (centres <= window[2:])
+        return inside[:, 0] & inside[:, 1]
+
+
+def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """The tops of a batch of images with rows: behind each other with the image's number in front, or a row of -1."""
+    arrays = list(zip(*items, strict=True))
+    rows = [np.insert(rows, 0, number, axis=1) for number, rows in enumerate(arrays[1])]
+    top = np.concatenate(rows) if any(map(len, rows)) else np.full((1, rows[0].shape[1]), -1, np.float32)
+    return _stacked(arrays[0]), top[None, None], *map(_stacked, arrays[2:])
+
+
+def centred_rows(rows: Array, *, difficult: bool) -> Pixels:
+    """MobileNet-YOLO's rows: a class that counts from 0, a centre, a width and a height; zeros where there is none.
+
+    Difficult objects are left out unless they are wanted, and so are those after the first 300.
+    """
+    boxes = rows[(rows[:, DIFFICULT] == 0) | difficult][:_MOST_OBJECTS]
+    first, last = boxes[:, 2:4], boxes[:, 4:6]
+    top = np.zeros((1, _MOST_OBJECTS, 5), np.float32)
+    top[0, : len(boxes)] = np.concatenate([boxes[:, :1] - 1, (first + last) / 2, last - first], axis=1)
+    return top
+
+
+def _stacked(images: Sequence[Array]) -> Array:
+    try:
+        return np.stack(images)
+    except ValueError:
+        raise ShapeError(
+            "images of different sizes in one batch; bring them to one with resize_param, or use a batch_size of 1"
+        ) from None

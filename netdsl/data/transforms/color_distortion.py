@@ -25,7 +25,7 @@ class ColorDistortion:
     """
 
     def __init__(self, p: pb.DistortionParameter) -> None:
-        _check(p)
+        _check_probabilities(p)
         self._p = p
 
     def __call__(self, pixels: Array, random: Random) -> Array:
@@ -93,7 +93,7 @@ def _check_colors(pixels: Array) -> None:
         )
 
 
-def _check(p: pb.DistortionParameter) -> None:
+def _check_probabilities(p: pb.DistortionParameter) -> None:
     for name in ("brightness_delta", "hue_delta"):
         if not getattr(p, name) >= 0:
             raise DataError(f"distort_param's {name} is {getattr(p, name):g}; it must be 0 or more")

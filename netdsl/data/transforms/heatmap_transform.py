@@ -23,7 +23,7 @@ class HeatmapTransform:
     """
 
     def __init__(self, p: pb.HeatmapDataParameter) -> None:
-        _check(p)
+        _check_settings(p)
         self._p = p
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
@@ -71,7 +71,7 @@ class HeatmapTransform:
         return maps.astype(np.float32)
 
 
-def _check(p: pb.HeatmapDataParameter) -> None:
+def _check_settings(p: pb.HeatmapDataParameter) -> None:
     if not (p.cropsize and p.outsize):
         raise DataError("needs a cropsize and an outsize above 0")
     if p.label_width != p.label_height:

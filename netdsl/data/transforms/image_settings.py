@@ -1,15 +1,23 @@
-"""Settings of a transform by which an image of any size becomes the input of a net."""
+"""Settings of transforms: what they say, in words too, and the part that is done before images are in a database."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.channels import COLORS, GRAY
+from netdsl.data.transforms.crops import refuse_for
+from netdsl.data.transforms.decode import COLORS, GRAY
 from netdsl.data.transforms.mean import Mean
-from netdsl.errors import NetError
+from netdsl.data.transforms.resizing import ImageResizing
+from netdsl.data.types import Array
+from netdsl.errors import DataError, NetError
 
 Size = tuple[int, int]  # height and width
+_OF_FORKS = ("resize_param", "crop_h", "crop_w", "use_gpu_transform")  # and known to `Transform`
+_OF_ENCODED_IMAGES = ("force_color", "force_gray")  # which Caffe applies to no others
 
 
 def settings_in_tests(
@@ -61,8 +69,10 @@ def copy_of(param: pb.TransformationParameter) -> pb.TransformationParameter:
 def describe(param: pb.TransformationParameter) -> str:
     """What is done to images, in words."""
     resized, crop = resize_of(param), crop_of(param)
-    parts = [f"resized to {_text(resized)}"] if resized else []
-    parts += [f"cropped to {_text(crop)}{'' if resized else ' in their own size'}"] if crop and crop != resized else []
+    parts = [f"resized to {_in_words(resized)}"] if resized else []
+    parts += (
+        [f"cropped to {_in_words(crop)}{'' if resized else ' in their own size'}"] if crop and crop != resized else []
+    )
     parts += ["mirrored in half of the cases"] if param.mirror else []
     parts += [f"minus {','.join(f'{value:g}' for value in param.mean_value)}"] if param.mean_value else []
     parts += [f"minus {Path(param.mean_file).name}"] if param.mean_file else []
@@ -75,5 +85,46 @@ def _mean_size(param: pb.TransformationParameter) -> Size | None:
     return None if mean is None else (mean.shape[1], mean.shape[2])
 
 
-def _text(size: Size) -> str:
+def _in_words(size: Size) -> str:
     return f"{size[0]}x{size[1]}"
+
+
+@dataclass(frozen=True)
+class Beforehand:
+    """The part of a transform that Caffe lacks, for images as they are stored, and `rest`, the settings that it has."""
+
+    rest: pb.TransformationParameter
+    resizing: ImageResizing | None = None
+    crop: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, param: pb.TransformationParameter, *, train: bool) -> Beforehand:
+        """The parts of a layer's settings; a DataError if they draw a crop that isn't a square, as Caffe can't."""
+        if param.HasField("random_aspect_ratio_param"):
+            raise DataError("Caffe draws no parts of images that it resizes; remove random_aspect_ratio_param")
+        refuse_for("BVLC's Caffe", param)
+        rest, crop = copy_of(param), crop_of(param)
+        for field in (*_OF_FORKS, *_OF_ENCODED_IMAGES):
+            rest.ClearField(field)
+        resizing = ImageResizing(param.resize_param[0]) if param.resize_param else None
+        if crop is None or crop[0] == crop[1]:
+            if crop is not None:
+                rest.crop_size = crop[0]
+            return cls(rest, resizing)
+        if train and (resizing is None or resizing.fixed_size != crop):
+            raise DataError(f"Caffe draws squares only, and no crops of {crop[0]} x {crop[1]}; take another crop")
+        return cls(rest, resizing, crop)
+
+    def __call__(self, image: Array) -> Array:
+        """An image in its new size. Where its interpolation is drawn, one is for good."""
+        return self.cropped(self.resizing(image, np.random.default_rng(0)) if self.resizing else image)
+
+    def cropped(self, image: Array) -> Array:
+        """The middle of an image, or of a mean image, that a transform would take."""
+        if self.crop is None:
+            return image
+        (height, width), (high, wide) = image.shape[1:], self.crop
+        if high > height or wide > width:
+            raise DataError(f"a crop of {high} x {wide} is larger than the image, {height} x {width}")
+        top, left = (height - high) // 2, (width - wide) // 2
+        return image[:, top : top + high, left : left + wide]

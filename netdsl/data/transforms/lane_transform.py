@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.box_expansion import Canvas
-from netdsl.data.transforms.box_sampling import WindowDraw
-from netdsl.data.transforms.boxes import WHOLE, Box
+from netdsl.data.transforms.boxes import WHOLE, Box, Canvas, WindowDraw
 from netdsl.data.transforms.color_distortion import ColorDistortion
-from netdsl.data.transforms.crop_choice import refuse_for
+from netdsl.data.transforms.crops import refuse_for
 from netdsl.data.transforms.decode import opencv
 from netdsl.data.transforms.image_settings import copy_of, crop_of
 from netdsl.data.transforms.mean import Pixels
@@ -39,7 +37,7 @@ class LaneTransform:
         map_size: tuple[int, int] | None,
         train: bool,
     ) -> None:
-        _check(p)
+        _check_settings(p)
         self._draw_window, self._divisor, self._map_size = draw_window, divisor, map_size
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
         self._resizing = ImageResizing(p.resize_param[0]) if p.resize_param else None
@@ -62,10 +60,10 @@ class LaneTransform:
         place = self._transform.place(resized.shape[1], resized.shape[2], random)
         size = self._map_size or (resized.shape[1] // self._divisor, resized.shape[2] // self._divisor)
         lanes = _seen(points, window, mirrored=place.mirrored)
-        return self._transform.taken(resized, place), _rows(lanes), _map(lanes, size)
+        return self._transform.taken(resized, place), _lane_rows(lanes), _map(lanes, size)
 
 
-def _check(p: pb.TransformationParameter) -> None:
+def _check_settings(p: pb.TransformationParameter) -> None:
     """Refuse what would move pixels and not lanes."""
     refuse_for("images with lanes", p)
     if len(p.resize_param) > 1 or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param):
@@ -86,7 +84,7 @@ def _seen(points: Array, window: Box, *, mirrored: bool) -> Pixels:
     return seen
 
 
-def _rows(lanes: Pixels) -> Pixels:
+def _lane_rows(lanes: Pixels) -> Pixels:
     numbers = np.broadcast_to(np.arange(len(lanes), dtype=np.float32)[:, None, None], (*lanes.shape[:2], 1))
     missing = np.isnan(lanes[..., :1])
     rows: Pixels = np.concatenate([np.where(missing, 0, lanes), np.where(missing, _NO_LANE, numbers)], axis=-1)

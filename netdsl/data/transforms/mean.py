@@ -21,7 +21,7 @@ class Mean:
         if p.mean_file and p.mean_value:
             raise DataError("transform_param has both mean_file and mean_value: remove one")
         self.file = p.mean_file
-        self.image = _read(p.mean_file) if p.mean_file else None
+        self.image = _mean_in_file(p.mean_file) if p.mean_file else None
         self._values = np.array(p.mean_value, np.float32)[:, None, None]
 
     def of(self, shape: tuple[int, ...]) -> Pixels | None:
@@ -30,7 +30,7 @@ class Mean:
             return self.of_channels(*shape)
         if self.image.shape != shape:
             raise DataError(
-                f"mean_file {self.file} is {_text(self.image.shape)}, the image {_text(shape)}; they must agree"
+                f"mean_file {self.file} is {_in_words(self.image.shape)}, the image {_in_words(shape)}; they must agree"
             )
         return self.image
 
@@ -49,7 +49,7 @@ class Mean:
         return np.broadcast_to(np.tile(self._values, (channels // count, 1, 1)), (channels, height, width))
 
 
-def _read(path: str) -> Pixels:
+def _mean_in_file(path: str) -> Pixels:
     file = read(path, pb.BlobProto)
     assert isinstance(file.message, pb.BlobProto)
     values = file.blobs.array(file.message)
@@ -60,5 +60,5 @@ def _read(path: str) -> Pixels:
     return np.array(values[0], np.float32)
 
 
-def _text(shape: tuple[int, ...]) -> str:
+def _in_words(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape))

@@ -2,26 +2,166 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.decode import opencv
+from netdsl.data.transforms.boxes import Canvas, PixelWindow
+from netdsl.data.transforms.decode import image_limit, opencv
 from netdsl.data.transforms.mean import Pixels
-from netdsl.data.transforms.pose_maps import Grid, joint_map, limb_map, with_background
 from netdsl.data.transforms.pose_skeleton import Skeleton, Visibility
-from netdsl.data.transforms.pose_views import PoseSettings, PoseView, PoseViews
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
+_LARGEST_EXPONENT = 4.6052  # Caffe's rule: a gaussian ends where it is down to one in a hundred
+_LIMB_STRIDE = 8  # Caffe's rule: limbs are drawn for this stride, whatever the net's is
+_LIMB_WIDTH = 1  # to either side, in places of a map
+
+Grid = tuple[int, int]  # the height and width of a map
+PoseSettings = pb.CPMTransformationParameter | pb.TransformationParameter
+FILLS = (128, 255)  # what lies around an image, and around its mask
 _MIDDLE, _RANGE = 128, 256  # of a byte
 _LIMB_CHANNELS = 6  # of an input, of which three are the image
+
+
+def joint_map(points: Pixels, grid: Grid, stride: int, sigma: float) -> Pixels:
+    """A gaussian around every point (x, y), which together are 1 at most. The points are in pixels of the image."""
+    rows, columns = ((stride - 1) / 2 + stride * np.arange(length, dtype=np.float32) for length in grid)
+    total = np.zeros(grid, np.float32)
+    for x, y in points:
+        exponent = ((columns - x) ** 2 + (rows[:, None] - y) ** 2) / (2 * sigma * sigma)
+        total += np.where(exponent > _LARGEST_EXPONENT, 0, np.exp(-exponent)).astype(np.float32)
+    return np.minimum(total, 1)
+
+
+def limb_map(limbs: Iterable[tuple[Pixels, Pixels]], grid: Grid) -> Pixels:
+    """The direction of a limb along it: its x and its y.
+
+    Where limbs of several people cross it is the last one's. The fork means to average them, and counts them wrongly.
+    """
+    field = np.zeros((2, *grid), np.float32)
+    for begin, end in limbs:
+        _draw_limb(field, begin / _LIMB_STRIDE, end / _LIMB_STRIDE)
+    return field
+
+
+def _draw_limb(field: Pixels, begin: Pixels, end: Pixels) -> None:
+    x, y = end - begin
+    length = np.sqrt(x * x + y * y)
+    if not length:
+        return
+    direction = (end - begin) / length
+    left, top = _places(np.minimum(begin, end) - _LIMB_WIDTH, field)
+    right, bottom = _places(np.maximum(begin, end) + _LIMB_WIDTH, field)
+    columns, rows = np.arange(left, right, dtype=np.float32), np.arange(top, bottom, dtype=np.float32)[:, None]
+    distance = np.abs((columns - begin[0]) * direction[1] - (rows - begin[1]) * direction[0])
+    part = field[:, top:bottom, left:right]
+    part[...] = np.where(distance <= _LIMB_WIDTH, direction[:, None, None], part)
+
+
+def _places(point: Pixels, field: Pixels) -> list[int]:
+    """The column and row of a point, or the nearest ones; halves go up, as C has it."""
+    _, height, width = field.shape
+    nearest: list[int] = np.clip(np.floor(point + 0.5), 0, (width, height)).astype(int).tolist()
+    return nearest
+
+
+def with_background(maps: Pixels) -> Pixels:
+    """Maps of joints, and one that is 1 where none of them is."""
+    background = np.maximum(1 - maps.max(0, initial=0), 0)
+    result: Pixels = np.concatenate([maps, background[None]])
+    return result
+
+
+@dataclass(frozen=True)
+class PoseView:
+    """An image, and maybe a mask, of height, width, channels, with people.
+
+    A person is rows of three numbers: x, y and scale of the whole, and then x, y and visibility of each joint.
+    """
+
+    planes: tuple[Array, ...]
+    people: Pixels
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The height and width."""
+        height, width = self.planes[0].shape[:2]
+        return height, width
+
+    def moved(self, planes: Sequence[Array], factors: Pixels, offset: Pixels) -> PoseView:
+        """Other planes, where a point (x, y) is at factors * (x, y) + offset."""
+        people = self.people.copy()
+        people[..., :2] = people[..., :2] @ factors.T + offset
+        return PoseView(tuple(plane.reshape(*plane.shape[:2], -1) for plane in planes), people)
+
+
+class PoseViews:
+    """The draw of views. Caffe's order of random numbers: scale, rotation, place, mirror."""
+
+    def __init__(self, p: PoseSettings, skeleton: Skeleton) -> None:
+        self._p = p
+        self._mirrored = [0, *(1 + joint for joint in skeleton.mirrored)]
+
+    def __call__(self, view: PoseView, random: Random) -> PoseView:
+        """A view of the first person, of the size of the crop."""
+        return self._mirror(self._crop(self._rotate(self._scale(view, random), random), random), random)
+
+    def _scale(self, view: PoseView, random: Random) -> PoseView:
+        p, factor = self._p, 1.0
+        if random.random() < p.scale_prob:
+            factor = (p.scale_max - p.scale_min) * random.random() + p.scale_min
+        scale = float(np.float32(p.target_dist / view.people[0, 0, 2]) * np.float32(factor))
+        height, width = (side * scale for side in view.size)
+        if not (min(height, width) >= 1 and height * width <= image_limit().pixels):
+            raise DataError(f"a person of scale {view.people[0, 0, 2]:g} makes an image of {height:g} x {width:g}")
+        cv2 = opencv()
+        planes = [cv2.resize(plane, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for plane in view.planes]
+        return view.moved(planes, np.eye(2, dtype=np.float32) * np.float32(scale), np.zeros(2, np.float32))
+
+    def _rotate(self, view: PoseView, random: Random) -> PoseView:
+        """All of an image, turned. Caffe's rule: its frame is a pixel wider and higher than it need be."""
+        cv2, (height, width) = opencv(), view.size
+        degrees = (random.random() - 0.5) * 2 * self._p.max_rotate_degree
+        centre = width / 2, height / 2
+        matrix = cv2.getRotationMatrix2D(centre, degrees, 1)
+        corners = cv2.boxPoints((centre, (width, height), degrees))
+        frame = (np.ceil(corners.max(0)) - np.floor(corners.min(0))).astype(int) + 1
+        matrix[:, 2] += frame / 2 - centre
+        planes = [
+            cv2.warpAffine(plane, matrix, frame.tolist(), flags=cv2.INTER_CUBIC, borderValue=(fill,) * 3)
+            for plane, fill in zip(view.planes, FILLS, strict=False)
+        ]
+        return view.moved(planes, matrix[:, :2], matrix[:, 2])
+
+    def _crop(self, view: PoseView, random: Random) -> PoseView:
+        p = self._p
+        shift = [int((random.random() - 0.5) * 2 * p.center_perterb_max) for _ in range(2)]
+        centre = np.rint(view.people[0, 0, :2] + np.array(shift, np.float32)).astype(int)
+        left, top = (centre - (p.crop_size_x // 2, p.crop_size_y // 2)).tolist()
+        canvas, window = Canvas(*view.size), PixelWindow(top, left, p.crop_size_y, p.crop_size_x)
+        planes = [
+            canvas.filled(canvas.part(plane, window), window, np.array([fill], np.uint8))
+            for plane, fill in zip(view.planes, FILLS, strict=False)
+        ]
+        return view.moved(planes, np.eye(2, dtype=np.float32), np.array([-left, -top], np.float32))
+
+    def _mirror(self, view: PoseView, random: Random) -> PoseView:
+        if random.random() >= self._p.flip_prob:
+            return view
+        planes = [np.ascontiguousarray(plane[:, ::-1]) for plane in view.planes]
+        last = np.array([view.size[1] - 1, 0], np.float32)
+        mirrored = view.moved(planes, np.diag(np.array([-1, 1], np.float32)), last)
+        return PoseView(mirrored.planes, mirrored.people[:, self._mirrored])
 
 
 class PoseTransform:
     """What every pose net's settings make of an image and the people in it."""
 
     def __init__(self, p: PoseSettings, skeleton: Skeleton, *, train: bool) -> None:
-        _check(p)
+        _check_settings(p)
         self._p, self._skeleton = p, skeleton
         self._views = PoseViews(p, skeleton) if train else None
 
@@ -124,7 +264,7 @@ def _centred(view: PoseView) -> Pixels:
     return pixels
 
 
-def _check(p: PoseSettings) -> None:
+def _check_settings(p: PoseSettings) -> None:
     if p.aug_way != "rand":
         raise DataError(f"aug_way '{p.aug_way}' reads what to draw from files of the fork's; take 'rand'")
     if not 1 <= p.stride <= min(p.crop_size_x, p.crop_size_y):

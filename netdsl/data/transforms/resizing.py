@@ -1,12 +1,18 @@
-"""SSD's `resize_param`: images of any size become larger or smaller, and boxes go along."""
+"""Images in other sizes: by SSD's resize_param, by their shorter side as in Fast R-CNN, and by pycaffe's arithmetic."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.boxes import Box, Boxes
-from netdsl.data.transforms.decode import Interpolation, resize
+from netdsl.data.transforms.decode import Interpolation, rescale, resize
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
@@ -14,6 +20,10 @@ Size = tuple[int, int]  # height and width
 
 _WARP, _FIT_SMALL = pb.ResizeParameter.WARP, pb.ResizeParameter.FIT_SMALL_SIZE
 _OF_OTHER_FORKS = ("center_object", "max_angle", "is_pyramid_test", "out_height_scale", "out_width_scale")
+LONGEST = 1000  # pixels
+COLOUR_MEANS = (102.9801, 115.9465, 122.7717)  # that Fast R-CNN takes off blue, green and red
+Numbers = NDArray[Any]
+Image = NDArray[np.float32]
 
 
 class ImageResizing:
@@ -125,3 +135,78 @@ def as_bytes(image: Array) -> Array:
     if not np.array_equal(pixels, image):
         raise DataError("images that are resized have whole values from 0 to 255; this one has others")
     return pixels
+
+
+@dataclass(frozen=True)
+class ShortSide:
+    """The length of an image's shorter side, unless its longer one gets more than `longest`, and the colours' means.
+
+    Values are multiplied by `factor` then.
+    """
+
+    length: float = 600
+    longest: float = LONGEST
+    means: Sequence[float] = COLOUR_MEANS
+    factor: float = 1
+
+    def __call__(self, image: Array) -> tuple[Array, float]:
+        """An image less the means of its channels, in its new size, and how many times as large that is."""
+        shorter, longer = sorted(image.shape[1:])
+        scale = self.length / shorter
+        if round(scale * longer) > self.longest:
+            scale = self.longest / longer
+        values = (image - np.array(self.means).reshape(-1, 1, 1)) * self.factor
+        return rescale(values.astype(np.float32), scale), scale
+
+    def __str__(self) -> str:
+        means = ",".join(f"{value:g}" for value in self.means)
+        factor = f", times {self.factor:g}" if self.factor != 1 else ""
+        return (
+            f"their shorter side {self.length:g}, or the longer {self.longest:g} if that is less, minus {means}{factor}"
+        )
+
+
+class Grid(Enum):
+    """What pixels are taken for, which says where the points lie."""
+
+    AREAS = "areas"  # as scikit-image does; beyond the image it is as dark as its darkest pixel
+    POINTS = "points"  # as scipy does: the outer ones are in the corners
+
+
+def resample(image: Numbers, size: Sequence[int] | Numbers, *, linear: bool = True, grid: Grid = Grid.AREAS) -> Image:
+    """An image of height, width and any other axes in a new height and width, by the nearest pixels or linearly."""
+    outside, values = float(image.min()), image
+    for axis, length in enumerate(size):
+        positions = _positions(values.shape[axis], int(length), grid)
+        values = _interpolated(values, axis, positions, outside) if linear else _nearest(values, axis, positions)
+    return values.astype(np.float32)
+
+
+def _positions(old: int, new: int, grid: Grid) -> Numbers:
+    return (np.arange(new) + 0.5) * (old / new) - 0.5 if grid is Grid.AREAS else np.linspace(0, old - 1, new)
+
+
+def _nearest(values: Numbers, axis: int, positions: Numbers) -> Numbers:
+    return values.take(np.floor(positions + 0.5).astype(int), axis)
+
+
+def _interpolated(values: Numbers, axis: int, positions: Numbers, outside: float) -> Numbers:
+    """The values at positions between pixels or outside of the image."""
+    before = np.floor(positions).astype(int)
+    fraction = (positions - before).reshape(-1, *[1] * (values.ndim - axis - 1))
+    result = _at(values, axis, before, outside)
+    result *= 1 - fraction
+    after = _at(values, axis, before + 1, outside)
+    after *= fraction
+    result += after
+    return result
+
+
+def _at(values: Numbers, axis: int, indices: Numbers, outside: float) -> Numbers:
+    """The values at indices; only these are converted, since an image may be much larger than what becomes of it."""
+    last = values.shape[axis] - 1
+    taken = values.take(indices.clip(0, last), axis).astype(np.float64)
+    beyond = (indices < 0) | (indices > last)
+    if beyond.any():
+        taken[(slice(None),) * axis + (beyond,)] = outside
+    return taken

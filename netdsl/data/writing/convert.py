@@ -10,20 +10,18 @@ from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.columns import Cells
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.images import ImageFile
 from netdsl.data.sources.source import NamedItems, Source
-from netdsl.data.transforms.channels import without_color
-from netdsl.data.transforms.decode import resize
+from netdsl.data.sources.tables import Cells
+from netdsl.data.transforms.decode import resize, without_color
 from netdsl.data.types import Array
-from netdsl.data.writing.class_folders import folder_writer
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
-from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.example import Example, Put
-from netdsl.data.writing.map_items import map_items, writing_order
-from netdsl.data.writing.new_path import new_path
+from netdsl.data.writing.image_files import ImageFormat, encode, folder_writer
+from netdsl.data.writing.map_items import good_results, map_items, writing_order
 from netdsl.data.writing.parquet import parquet_writer
+from netdsl.data.writing.target import new_path, parse_target
 from netdsl.errors import DataError
 
 WriterFactory = Callable[[Path, Sequence[str]], AbstractContextManager[Put]]  # also takes the names of classes
@@ -39,13 +37,23 @@ _CHANNELS = 4  # that an image has at most
 
 @dataclass(frozen=True)
 class Conversion:
-    """Settings of a conversion: images are resized to `size`, height and width, and `seed` shuffles the items."""
+    """Settings of a conversion.
+
+    Images are resized to `size`, height and width. Those with marked objects may be resized with their proportions in
+    place of it: enlarged until the shorter side has `min_side` pixels, and so far or made so small that the longer one
+    has at most `max_side`. `seed` shuffles the items.
+    """
 
     size: tuple[int, int] | None = None
     encoded: ImageFormat | None = None
     gray: bool = False
     seed: int | None = None
     skip_bad: bool = False
+    min_side: int = 0
+    max_side: int = 0
+
+
+AS_THEY_ARE = Conversion()
 
 
 @dataclass(frozen=True)
@@ -57,40 +65,30 @@ class ConversionReport:
 
 
 def convert(
-    source: Source, target: str, settings: Conversion = Conversion(), *, done: Callable[[], object] = lambda: None
+    source: Source, target: str, settings: Conversion = AS_THEY_ARE, *, done: Callable[[], object] = lambda: None
 ) -> ConversionReport:
     """Write all items to a new target such as `lmdb:PATH` or `train.parquet`, or nothing. `done` is called for each.
 
     The names of the classes go along: into a table's metadata, or into a database's folder as `labels.txt`.
     A bad item is an error, unless bad items are to be skipped: then its number isn't used, as in Caffe.
     """
-    (target_path, writer), bad = _target(target), list[str]()
-    written, classes = 0, classes_of(source)
-    with new_path(target_path) as path, writer(path, classes) as put, closing(_examples(source, settings)) as examples:
-        for example in examples:
-            done()
-            if isinstance(example, Example):
-                put(example)
-                written += 1
-            elif settings.skip_bad:
-                bad.append(str(example))
-            else:
-                raise example
+    if settings.min_side or settings.max_side:
+        raise DataError("min_side and max_side are for images with marked objects; give a size")
+    name = parse_target(target, {kind: f"{kind}:PATH" for kind in _WRITERS})
+    if name.options:
+        raise DataError(f"{target}: the form is {name.kind}:PATH, without options")
+    written, bad = 0, list[str]()
+    with (
+        new_path(name.path) as path,
+        _WRITERS[name.kind](path, classes_of(source)) as put,
+        closing(_examples(source, settings)) as examples,
+    ):
+        for example in good_results(examples, bad if settings.skip_bad else None, done):
+            put(example)
+            written += 1
         if not written:
             raise DataError(f"all {len(bad)} items are bad; the first: {bad[0]}")
     return ConversionReport(written, bad)
-
-
-def _target(name: str) -> tuple[Path, WriterFactory]:
-    """The path and the writer of a target, whose kind is its prefix or its ending."""
-    kind, colon, path = name.partition(":")
-    if colon and path and kind in _WRITERS:
-        return Path(path), _WRITERS[kind]
-    for kind, writer in _WRITERS.items():
-        if name.endswith((f".{kind}", f"_{kind}")):
-            return Path(name), writer
-    forms = ", ".join(f"{kind}:PATH" for kind in _WRITERS)
-    raise DataError(f"{name}: the name doesn't say what to write; use {forms}, or a name with such an ending")
 
 
 def _examples(source: Source, settings: Conversion) -> Generator[Example | DataError]:

@@ -1,17 +1,25 @@
-"""Writers of LMDB and LevelDB, which commit a thousand records at a time as Caffe does."""
+"""Databases of Datum records written: LMDB, which lmdb writes, and LevelDB; also those that Caffe trains from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from caffe_proto.errors import import_extra
-from netdsl.data.sources.class_names import LABELS, write_class_names
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.class_names import LABELS, classes_of, write_class_names
 from netdsl.data.sources.leveldb import error_text
 from netdsl.data.sources.leveldb import library as leveldb
-from netdsl.data.writing.example import Put, datum_of
+from netdsl.data.sources.order import Order
+from netdsl.data.sources.source import Item
+from netdsl.data.types import Array
+from netdsl.data.writing.example import Example, Put, datum_of
+from netdsl.data.writing.map_items import map_items
+from netdsl.errors import DataError
 
 _RECORDS = 1000  # in one transaction
 _BYTES = 1 << 26  # in one transaction, if its records are large
@@ -130,3 +138,25 @@ def _write(database: Any, pending: _PendingRecords) -> None:
         for key, value in pending.records:
             batch.put(key, value)
     pending.clear()
+
+
+def write_caffe_database(reading: Reading, prepare: Callable[[Array], Array], path: Path, *, seed: int = 0) -> None:
+    """Write all items with prepared images. Each key is a position, since Caffe reads by the order of keys."""
+    source = reading.source
+    order = Order(reading.groups or (len(source),), reading.shuffle, seed)
+
+    def example(position: int, fetched: Any) -> Example:
+        return Example(position, "", _with_label(source.item(fetched), prepare))
+
+    indices = order.indices(0, len(source)).tolist()
+    with lmdb_writer(path, classes_of(source)) as put, closing(map_items(source, indices, example)) as examples:
+        for made in examples:
+            if isinstance(made, DataError):
+                raise made
+            put(made)
+
+
+def _with_label(item: Item, prepare: Callable[[Array], Array]) -> Item:
+    """A prepared image and its label, which is 0 if there is none."""
+    image, *others = item
+    return prepare(image), *(others or [np.zeros((), np.float32)])

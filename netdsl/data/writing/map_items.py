@@ -52,6 +52,20 @@ def map_items(
             pool.shutdown(cancel_futures=True)
 
 
+def good_results(results: Iterable[T | DataError], bad: list[str] | None, done: Callable[[], object]) -> Generator[T]:
+    """The results that aren't errors. An error is raised or, with a list of bad ones, added to it. `done` is called
+    for each.
+    """
+    for result in results:
+        done()
+        if not isinstance(result, DataError):
+            yield result
+        elif bad is None:
+            raise result
+        else:
+            bad.append(str(result))
+
+
 def _submit(
     pool: ThreadPoolExecutor, source: FetchesItems, index: int, function: Callable[[Any], T]
 ) -> Future[T | DataError]:

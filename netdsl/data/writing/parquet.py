@@ -12,9 +12,7 @@ import numpy as np
 from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow
-from netdsl.tables.class_labels import with_class_names
-from netdsl.tables.writing import column_of
+from netdsl.tables.arrow import arrow, column_of, with_class_names
 
 _BYTES = 1 << 24  # in a group of rows: small enough for rows to be read out of order
 _LABEL = "label"  # the column of an item's second array
@@ -92,10 +90,10 @@ def _type(array: Array) -> Any:
 
 def _column(kind: Any, index: int, rows: Sequence[Example]) -> Any:
     if arrow().types.is_struct(kind):
-        return arrow().array([{"bytes": row.encoded, "path": _text(row.name)} for row in rows], kind)
+        return arrow().array([{"bytes": row.encoded, "path": _readable_name(row.name)} for row in rows], kind)
     return column_of(np.stack([row.item[index] for row in rows]))
 
 
-def _text(name: str) -> str | None:
+def _readable_name(name: str) -> str | None:
     """A name that needn't be UTF-8 on disk, but must be in a table."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") or None

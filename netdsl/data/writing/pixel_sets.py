@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,13 +19,41 @@ from netdsl.data.sources.pixel_sets import (
 )
 from netdsl.data.transforms.decode import opencv
 from netdsl.data.types import Array
-from netdsl.data.writing.annotated.voc_folder import palette_png
-from netdsl.data.writing.encode import ImageFormat, encode
-from netdsl.data.writing.matlab import matlab_bytes
+from netdsl.data.writing.annotated_sets import palette_png
+from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.sample_files import as_labels, as_pixels
 
+_MATRIX, _BYTES, _UNSIGNED, _SIGNED, _TEXT = 14, 2, 6, 5, 1  # kinds of elements
+_STRUCT, _UINT8 = 2, 9  # classes of matrices
+_LONGEST_FIELD = 32  # bytes of a field's name
 _FAR = 2500  # how far away things are, by the logarithm's mean about e^7.8
 _CLASSES = "1: grass\n2: sky\n"  # of PASCAL-Context, which has many more
+
+
+def matlab_bytes(matrix: Array, place: Sequence[str]) -> bytes:
+    """A file with a matrix of bytes under a name, or in a field of a struct of a name."""
+    name, *fields = place
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 0x0100, b"IM")
+    if not fields:
+        return header + _numbers(matrix, name)
+    (field,) = fields
+    lengths = _element(_SIGNED, struct.pack("<i", _LONGEST_FIELD))
+    names = _element(_TEXT, field.encode("ascii").ljust(_LONGEST_FIELD, b"\0"))
+    return header + _matrix(_STRUCT, (1, 1), name, lengths + names + _numbers(matrix, ""))
+
+
+def _numbers(matrix: Array, name: str) -> bytes:
+    return _matrix(_UINT8, matrix.shape, name, _element(_BYTES, matrix.astype(np.uint8).tobytes(order="F")))
+
+
+def _matrix(kind: int, shape: Sequence[int], name: str, values: bytes) -> bytes:
+    flags = _element(_UNSIGNED, struct.pack("<II", kind, 0))
+    dims = _element(_SIGNED, struct.pack(f"<{len(shape)}i", *shape))
+    return _element(_MATRIX, flags + dims + _element(_TEXT, name.encode("ascii")) + values)
+
+
+def _element(kind: int, data: bytes) -> bytes:
+    return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
 
 
 def write_context_classes(folder: Path) -> None:

@@ -1,21 +1,31 @@
-"""Made-up files for the layers that read images: pictures, maps of labels, lists and means."""
+"""Files that data layers make up, of the form that they read, so that a net is tried where its data set isn't."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto import text_of
+from netdsl.data.transforms.decode import opencv
 from netdsl.data.transforms.image_settings import resize_of
 from netdsl.data.types import Array, Shape
-from netdsl.data.writing.encode import ImageFormat, encode
+from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.data.writing.mean_image import write_mean
+from netdsl.errors import DataError
 
 _GRAY = 128  # the mean of made-up images
 _CONTRAST = 40  # how far a one is from it
+_CODEC = "FFV1"  # which loses nothing
+_FRAMES_IN_A_SECOND = 25
+_IMAGES, _FLOW = "image_%d.png", "flow_%c_%d.png"
+_ACROSS_AND_DOWN = ("x", "y")
+_BOX = (0.2, 0.3, 0.7, 0.8)  # left, upper, right and lower edge, as parts of an image
+_CLASS, _WHITE = 1, 255
+_LANES, _POINTS, _HORIZON = (0.1, 0.4, 0.9), 8, 0.7  # where lanes begin, their points, and how far up they go
 
 
 def as_pixels(values: Array) -> Array:
@@ -50,3 +60,86 @@ def write_mean_file(layer: pb.LayerParameter, image: Shape, folder: Path) -> Non
     if p.mean_file:
         p.mean_file = str(folder / "mean.binaryproto")
         write_mean(np.full((image[0], *(resize_of(p) or image[1:])), _GRAY, np.float32), p.mean_file)
+
+
+def as_frames(images: Array) -> Array:
+    """Images of channels, height, width as frames, whose sides are even numbers: the last pixels are repeated."""
+    return np.pad(images, ((0, 0), (0, 0), *((0, side % 2) for side in images.shape[2:])), "edge")
+
+
+def write_video(frames: Array, folder: Path) -> str:
+    """Write frames of blue, green, red as a video into a folder; returns its path."""
+    cv2, path = opencv(), str(folder / "video.avi")
+    size = frames.shape[3], frames.shape[2]
+    writer = cv2.VideoWriter(path, cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*_CODEC), _FRAMES_IN_A_SECOND, size)
+    if not writer.isOpened():
+        raise DataError(f"{path}: OpenCV can't write a video of {size[1]} x {size[0]} here")
+    for frame in frames:
+        writer.write(np.ascontiguousarray(frame.transpose(1, 2, 0)))
+    writer.release()
+    return path
+
+
+def write_stacks(stacks: Array, channels: int, folder: Path) -> tuple[list[str], str]:
+    """Write stacks of frames of so many channels as folders; returns their paths and the form of the frames' names.
+
+    Of two channels each is a file.
+    """
+    paths = [folder / f"video{number}" for number in range(len(stacks))]
+    for path, stack in zip(paths, stacks, strict=True):
+        path.mkdir()
+        for number in range(len(stack) // channels):
+            frame = stack[number * channels : (number + 1) * channels]
+            for name, image in _named(frame, number + 1).items():
+                (path / name).write_bytes(encode(image, ImageFormat.PNG, name))
+    return [str(path) for path in paths], _FLOW if channels == len(_ACROSS_AND_DOWN) else _IMAGES
+
+
+def _named(frame: Array, number: int) -> dict[str, Array]:
+    """The images of a frame by the names of their files."""
+    if len(frame) != len(_ACROSS_AND_DOWN):
+        return {_IMAGES % number: frame}
+    return {_FLOW % (kind, number): plane[None] for kind, plane in zip(_ACROSS_AND_DOWN, frame, strict=True)}
+
+
+def annotated_samples(images: Iterable[Array], *, white: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Records of images with numbers around zero, by their keys, each with an object and a map of it.
+
+    In the map an object is as bright as its class, or `white`.
+    """
+    for index, image in enumerate(images):
+        record = pb.AnnotatedDatum(type=pb.AnnotatedDatum.BBOX)
+        pixels, key = as_pixels(image), f"{index:08}"
+        classes = _map(pixels.shape[1], pixels.shape[2], _WHITE if white else _CLASS)
+        record.datum.data, record.datum.encoded = encode(pixels, ImageFormat.PNG, key), True
+        record.datum.seg_label = encode(classes, ImageFormat.PNG, key)
+        box = record.annotation_group.add(group_label=_CLASS).annotation.add().bbox
+        box.xmin, box.ymin, box.xmax, box.ymax = _BOX
+        yield key.encode(), record.SerializeToString()
+
+
+def lane_samples(images: Iterable[Array]) -> Iterator[tuple[bytes, bytes]]:
+    """Records of images with numbers around zero, by their keys, each with lanes that meet at the horizon."""
+    for index, image in enumerate(images):
+        record, key = pb.AnnotatedDatum(type=pb.AnnotatedDatum.LANE), f"{index:08}"
+        record.datum.data, record.datum.encoded = encode(as_pixels(image), ImageFormat.PNG, key), True
+        for begin in _LANES:
+            lane = record.annotation_group.add()
+            for part in np.linspace(0, 1, _POINTS).tolist():
+                point = lane.annotation.add().lanes
+                point.x, point.y = begin + (0.5 - begin) * part, 1 - part * _HORIZON
+        yield key.encode(), record.SerializeToString()
+
+
+def _map(height: int, width: int, brightness: int) -> Array:
+    rows, columns = ((np.arange(length) + 0.5) / length for length in (height, width))
+    inside = ((rows > _BOX[1]) & (rows < _BOX[3]))[:, None] & ((columns > _BOX[0]) & (columns < _BOX[2]))
+    return inside.astype(np.uint8)[None] * np.uint8(brightness)
+
+
+def write_class_groups(path: Path, count: int) -> None:
+    """Write a label map of class maps with so many channels, each of which stands for one class."""
+    labels = pb.YoloSegLabel()
+    for number in range(count + 1):
+        labels.item.add(name=f"class{number}", label_id=number)
+    path.write_text(text_of(labels))

@@ -30,7 +30,7 @@ from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_o
 from netdsl.spark.pipeline.persistence import download, save_params, set_params, upload
 from netdsl.spark.pipeline.tasks import PredictionTask, ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
-from netdsl.tables.binding import check_columns
+from netdsl.tables.table import check_columns
 
 _TYPES: Mapping[ColumnForm, DataType] = {
     ColumnForm.ARRAY: ArrayType(FloatType()),

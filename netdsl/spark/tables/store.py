@@ -25,11 +25,9 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, finite_rows, without_missing
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
-from netdsl.tables.arrow import arrow
-from netdsl.tables.binding import Arrays, BlobColumn, arrays_of, check_columns
-from netdsl.tables.column_readers import Mask, reader_of
-from netdsl.tables.columns import ColumnValues, RowRange, as_items
-from netdsl.tables.writing import column_of
+from netdsl.tables.arrow import arrow, column_of
+from netdsl.tables.columns import ColumnValues, Mask, RowRange, as_items, reader_of
+from netdsl.tables.table import Arrays, BlobColumn, arrays_of, check_columns
 
 FIELDS = "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string"  # for Spark
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import cv2
 import h5py
-import lmdb
 import numpy as np
 import plyvel
 import pyarrow as pa
@@ -19,6 +18,7 @@ from netdsl import open_reader
 from netdsl.data.reader import Reader
 from netdsl.data.sources.open_source import open_source
 from netdsl.errors import DataError, DistributedError
+from tests.small_data import write_lmdb
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 COUNT, HEIGHT, WIDTH = 13, 4, 5  # the label of each item is its number
@@ -80,9 +80,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ).SerializeToString()
         for number in numbers.tolist()
     }
-    with lmdb.open(str(folder / "an_lmdb"), map_size=1 << 20) as database, database.begin(write=True) as transaction:
-        for key, value in datums.items():
-            transaction.put(key, value)
+    write_lmdb(folder / "an_lmdb", datums.items())
     with plyvel.DB(str(folder / "a_leveldb"), create_if_missing=True) as database:
         for key, value in datums.items():
             database.put(key, value)

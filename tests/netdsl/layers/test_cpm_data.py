@@ -12,7 +12,7 @@ from caffe_proto import from_text
 from netdsl import Net
 from netdsl.data.batches.reading import Loading
 from netdsl.data.writing.databases import write_records
-from netdsl.data.writing.pose_records import pose_record
+from netdsl.data.writing.pose_database import pose_record
 from netdsl.errors import DataError, NetError
 from netdsl.layers import LAYERS
 from netdsl.net.graph import Phase

@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.batches.reading import Loading
 from netdsl.data.sources.video import CameraSource
-from netdsl.data.writing.sample_videos import write_stacks, write_video
+from netdsl.data.writing.sample_files import write_stacks, write_video
 from netdsl.errors import DataError, NetError
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds

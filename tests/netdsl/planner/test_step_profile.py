@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.batch_threads import BatchThreads
+from netdsl.data.batches.batches import BatchThreads
 from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord

@@ -10,7 +10,8 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.data.sources.alphabet import Alphabet
-from netdsl.data.writing.text_streams import TextSpec, write_text_streams
+from netdsl.data.sources.open_source import parse_source
+from netdsl.data.writing.streams import write_text_streams
 from netdsl.errors import DataError, NetError
 from netdsl.prediction.generation import TextGenerator
 from netdsl.solver.open_solver import open_solver
@@ -37,7 +38,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[pb.NetParameter, 
     folder, choose = tmp_path_factory.mktemp("text"), Random(1).choice
     text = "".join(choose(["abc", "abbc", "dc"]) + " " for _ in range(250))
     (folder / "words.txt").write_text(text)
-    write_text_streams(TextSpec(folder / "words.txt", streams=4), folder / "streams")
+    write_text_streams(parse_source(f"text:{folder}/words.txt?streams=4"), folder / "streams")
     net = from_text(NET.format(folder=folder / "streams"), pb.NetParameter)
     settings = {"type": "Adam", "base_lr": 0.03, "lr_policy": "fixed", "random_seed": 2}
     with open_solver(pb.SolverParameter(net_param=net, **settings)) as solver:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, Power, RDDLayer, SoftmaxWithLoss
-from netdsl.data.writing.encode import ImageFormat, encode
+from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.errors import DataError, ShapeError, WeightsError
 from netdsl.model import open_weights
 from netdsl.prediction.predictor import Predictor

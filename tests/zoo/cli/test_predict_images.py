@@ -15,8 +15,7 @@ import pytest
 
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer
 from netdsl.data.transforms.decode import image_limit
-from netdsl.data.writing.sample_files import write_images
-from netdsl.data.writing.sample_videos import write_video
+from netdsl.data.writing.sample_files import write_images, write_video
 from tests.zoo.models import classifier, detector, photo, quarters, segmenter, write_folder
 from zoo.cards import Card, ImageInput, Task
 

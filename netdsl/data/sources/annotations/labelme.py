@@ -9,9 +9,15 @@ from pathlib import Path
 import msgspec
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, MarkedObject, Outline
-from netdsl.data.sources.annotations.class_list import ClassList, class_list
-from netdsl.data.sources.annotations.json_file import read_json
-from netdsl.data.sources.annotations.set_files import bounds, checked_edges, checked_size, image_size, path_inside
+from netdsl.data.sources.annotations.set_files import (
+    bounds,
+    checked_edges,
+    checked_size,
+    image_size,
+    path_inside,
+    read_json,
+)
+from netdsl.data.sources.class_names import ClassList, class_list
 from netdsl.errors import DataError
 
 _LARGEST = 1 << 28  # bytes of a file, which may hold its image as text
@@ -85,7 +91,7 @@ class LabelmeFolder:
     def _object(self, path: Path, shapes: Sequence[LabelmeShape], places: Sequence[int]) -> MarkedObject:
         """An object of one shape or several."""
         for place in places:
-            _check(shapes[place], f"{path}: shapes[{place}]")
+            _check_shape(shapes[place], f"{path}: shapes[{place}]")
         where, parts = f"{path}: shapes[{places[0]}]", [shapes[place] for place in places]
         edges = bounds([point for shape in parts for point in shape.points])
         outlines = tuple(_outline(shape) for shape in parts)
@@ -101,7 +107,7 @@ def _outline(shape: LabelmeShape) -> Outline:
     return (left, top), (right, top), (right, bottom), (left, bottom)
 
 
-def _check(shape: LabelmeShape, where: str) -> None:
+def _check_shape(shape: LabelmeShape, where: str) -> None:
     if shape.shape_type not in _POINTS:
         raise DataError(
             f"{where}: is a '{shape.shape_type[:40]}', and only polygons and rectangles mark objects; remove it"

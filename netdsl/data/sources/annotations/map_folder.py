@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage
-from netdsl.data.sources.annotations.class_list import class_list
 from netdsl.data.sources.annotations.set_files import image_size, path_inside
-from netdsl.data.sources.listing import listed_lines
+from netdsl.data.sources.class_names import class_list
+from netdsl.data.sources.files import listed_lines
 from netdsl.errors import DataError
 
 LIST, MAPS = "list.txt", "labels"

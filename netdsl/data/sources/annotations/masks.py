@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline
-from netdsl.data.sources.listing import read_bytes
+from netdsl.data.sources.files import read_bytes
 from netdsl.data.transforms.decode import decode_indices
 from netdsl.errors import DataError
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto.storage import write_pieces
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.matlab import matlab_cells
 from netdsl.errors import DataError
 

@@ -1,24 +1,28 @@
-"""Databases of SSD's AnnotatedDatum records as sets of images with objects."""
+"""SSD's databases as sets of images with objects, and any such set as items like those of its databases."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from warnings import catch_warnings
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotated_datum import AnnotatedDatumSource, box_rows
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
-from netdsl.data.sources.annotations.class_list import BACKGROUND, class_list
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Edges, MarkedObject
+from netdsl.data.sources.annotations.masks import class_map
 from netdsl.data.sources.annotations.set_files import checked_edges, encoded_size
-from netdsl.data.sources.datum import DatumRecord, DatumSource, raw_image
+from netdsl.data.sources.class_names import BACKGROUND, class_list
+from netdsl.data.sources.datum import AnnotatedDatumSource, DatumRecord, DatumSource, box_rows, raw_image
 from netdsl.data.sources.leveldb import LevelDbSource
-from netdsl.data.sources.lmdb import LmdbSource
-from netdsl.data.sources.lmdb_file import LMDB_FILE
-from netdsl.data.transforms.decode import opencv
+from netdsl.data.sources.lmdb import LMDB_FILE, LmdbSource
+from netdsl.data.sources.source import Item
+from netdsl.data.transforms.boxes import COLUMNS
+from netdsl.data.transforms.decode import Color, decode_pixels, opencv
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _DIGITS = 8  # of a key, before the name
@@ -57,7 +61,7 @@ class AnnotatedRecords:
             edges = np.array([left * width, top * height, right * width, bottom * height]).round(_DECIMALS)
             edges[:2] -= self.first_pixel
             objects.append(MarkedObject(int(label), checked_edges(Edges(*edges.tolist()), where), bool(difficult)))
-        name = _name(fetched, index)
+        name = _image_name(fetched, index)
         return AnnotatedImage(name, self._records.path / name, height, width, tuple(objects), encoded=data)
 
     def _largest_label(self) -> int:
@@ -103,7 +107,7 @@ def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
         records.close()
 
 
-def _name(record: DatumRecord, index: int) -> str:
+def _image_name(record: DatumRecord, index: int) -> str:
     """The name in a key such as 00000000_VOC2007/JPEGImages/000001.jpg, without the file's ending."""
     text = record.key.decode("utf-8", "replace")
     digits, _, name = text.partition("_")
@@ -122,3 +126,60 @@ def _encoded(datum: pb.Datum, where: str) -> bytes:
     if pixels.dtype != np.uint8 or len(pixels) not in (1, 3, 4):
         raise DataError(f"{where}: its values aren't those of an image that can be encoded")
     return bytes(opencv().imencode(".png", np.ascontiguousarray(pixels.transpose(1, 2, 0)))[1])
+
+
+def normalised_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: int) -> NDArray[np.float32]:
+    """An object's box in parts of its image.
+
+    The rule of SSD's own converter: the numbers of the set's files are divided by the size, wherever they begin, so
+    that a box of Pascal VOC begins at a pixel's far edge.
+    """
+    left, top, right, bottom = marked.edges
+    corners = np.array([left + first_pixel, top + first_pixel, right, bottom], np.float32)
+    return np.asarray(corners / np.array([image.width, image.height] * 2, np.float32), np.float32)
+
+
+class MarkedItems:
+    """The images of a set with a row for each object in them, and with `maps` a class for each pixel.
+
+    Rows are those that a database has which was made of the set.
+    """
+
+    annotated = True
+
+    def __init__(self, marked: AnnotatedSet, color: Color, *, maps: bool = False) -> None:
+        self._marked, self._color, self._maps = marked, color, maps
+        self.classes = tuple(marked.classes)
+
+    def __len__(self) -> int:
+        return len(self._marked)
+
+    def fetch(self, index: int) -> tuple[AnnotatedImage, bytes]:
+        """An image with its objects, and its bytes."""
+        image = self._marked.image(index)
+        return image, image.read()
+
+    def item(self, fetched: tuple[AnnotatedImage, bytes]) -> Item:
+        """The image, its rows, and maybe its map of classes."""
+        image, data = fetched
+        pixels = decode_pixels(data, self._color, str(image.path)).transpose(2, 0, 1)
+        return pixels, self._rows(image), *self._map(image)
+
+    def _rows(self, image: AnnotatedImage) -> Array:
+        numbers, rows = Counter[int](), []
+        for marked in image.objects:
+            box = normalised_edges(marked, image, self._marked.first_pixel)
+            rows.append((marked.label, numbers[marked.label], *box, marked.difficult or marked.crowd))
+            numbers[marked.label] += 1
+        return np.array(rows, np.float32).reshape(-1, COLUMNS)
+
+    def _map(self, image: AnnotatedImage) -> tuple[Array, ...]:
+        if not self._maps:
+            return ()
+        pixels = class_map(image)
+        if pixels is None:
+            raise DataError(f"{image.path}: has only boxes, and the layer's third top needs a class for each pixel")
+        return (pixels[None],)
+
+    def close(self) -> None:
+        """Do nothing: sets hold no file open that matters."""

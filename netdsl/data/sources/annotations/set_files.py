@@ -1,17 +1,19 @@
-"""Files of data sets with marked objects: their names, their sizes, and numbers in them that aren't trusted."""
+"""Files of sets with marked objects: their names, their sizes, and JSON and numbers in them that aren't trusted."""
 
 from __future__ import annotations
 
 import math
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from caffe_proto.errors import import_extra
 from netdsl.data.sources.annotations.annotated_image import Edges
-from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.transforms.decode import image_limit
 from netdsl.errors import DataError
+
+T = TypeVar("T")
 
 _FARTHEST = 1e7  # pixels from an image's corner that an edge can be
 _ORIENTATION, _LYING = 274, (5, 6, 7, 8)  # EXIF's tag, and its values by which OpenCV turns an image on its side
@@ -35,15 +37,15 @@ def image_file(folder: Path, name: str, where: str) -> Path:
 def image_size(path: Path) -> tuple[int, int]:
     """The height and width of an image as OpenCV decodes it, which are in its file's first bytes."""
     with file_errors(path), regular_file(path).open("rb") as file:
-        return _size(file, str(path))
+        return _size_in(file, str(path))
 
 
 def encoded_size(data: bytes, where: str) -> tuple[int, int]:
     """The height and width of an encoded image as OpenCV decodes it."""
-    return _size(BytesIO(data), where)
+    return _size_in(BytesIO(data), where)
 
 
-def _size(file: BinaryIO, where: str) -> tuple[int, int]:
+def _size_in(file: BinaryIO, where: str) -> tuple[int, int]:
     library = import_extra("PIL.Image", "data", "sizes of images need Pillow")
     try:
         with library.open(file) as image:
@@ -82,9 +84,9 @@ def checked_edges(edges: Edges, where: str) -> Edges:
     """A box that isn't the wrong way round, and no farther away than one can be by mistake."""
     left, top, right, bottom = edges
     if not all(abs(edge) <= _FARTHEST for edge in edges):  # also of numbers that aren't any
-        raise DataError(f"{where}: a box has edges at {_shown(edges)}, where no image can be; correct it")
+        raise DataError(f"{where}: a box has edges at {_in_words(edges)}, where no image can be; correct it")
     if right < left or bottom < top:
-        raise DataError(f"{where}: the box with edges at {_shown(edges)} ends before it begins; correct it")
+        raise DataError(f"{where}: the box with edges at {_in_words(edges)} ends before it begins; correct it")
     return edges
 
 
@@ -101,5 +103,20 @@ def bounds(points: Any) -> Edges:
     return Edges(min(across), min(down), max(across), max(down))
 
 
-def _shown(edges: Edges) -> str:
+def _in_words(edges: Edges) -> str:
     return ", ".join(f"{edge:g}" for edge in edges)
+
+
+def read_json(path: Path, kind: type[T], largest: int) -> T:
+    """The contents of a file that has at most so many bytes, as a msgspec struct."""
+    import msgspec  # without which nets are built
+
+    with file_errors(path):
+        if regular_file(path).stat().st_size > largest:
+            raise DataError(f"{path}: has more than {largest:,} bytes; split it into several files")
+        data = path.read_bytes()
+    with file_errors(path):
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
+            raise DataError(f"{path}: isn't what it should be: {problem}") from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from xml.parsers import expat
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
-from netdsl.data.sources.annotations.class_list import ClassList, class_list
 from netdsl.data.sources.annotations.set_files import (
     checked_edges,
     checked_size,
@@ -15,16 +17,107 @@ from netdsl.data.sources.annotations.set_files import (
     number_in,
     path_inside,
 )
-from netdsl.data.sources.annotations.xml_tree import XmlElement, read_xml
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.class_names import ClassList, class_list
+from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
 from netdsl.errors import DataError
 
-ANNOTATIONS, IMAGES, IMAGE_SETS, MAIN = "Annotations", "JPEGImages", "ImageSets", "Main"
+_LARGEST_XML = 1 << 24  # bytes of a file
+_MOST_ELEMENTS = 1 << 18  # elements of a file
+_DEEPEST = 64
+ANNOTATIONS, JPEG_IMAGES, IMAGE_SETS, MAIN = "Annotations", "JPEGImages", "ImageSets", "Main"
 CLASS_MAPS, OBJECT_MAPS = "SegmentationClass", "SegmentationObject"
 VOC_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog"),
     *("horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
 )
+
+
+@dataclass
+class XmlElement:
+    """An element with its text and what is in it. `where` is its file and line, for messages."""
+
+    name: str
+    where: str
+    text: str = ""
+    children: list[XmlElement] = field(default_factory=list)
+
+    def all(self, name: str) -> Iterator[XmlElement]:
+        """The elements of a name directly in this one."""
+        return (child for child in self.children if child.name == name)
+
+    def find(self, *names: str) -> XmlElement | None:
+        """The first element by a way of names down from this one, if there is one."""
+        element: XmlElement | None = self
+        for name in names:
+            element = None if element is None else next(element.all(name), None)
+        return element
+
+    def required(self, name: str) -> XmlElement:
+        """The first element of a name directly in this one."""
+        child = self.find(name)
+        if child is None:
+            raise DataError(f"{self.where}: <{self.name}> has no <{name}>")
+        return child
+
+
+def read_xml(path: Path) -> XmlElement:
+    """The outermost element of a file."""
+    with file_errors(path):
+        data = regular_file(path).read_bytes() if regular_file(path).stat().st_size <= _LARGEST_XML else None
+    if data is None:
+        raise DataError(f"{path}: is larger than {_LARGEST_XML:,} bytes, which annotations of one image never are")
+    builder = _TreeBuilder(path)
+    try:
+        builder.parser.Parse(data, True)
+    except expat.ExpatError as problem:
+        reason = expat.errors.messages[problem.code]
+        raise DataError(f"{path}:{problem.lineno}: isn't well-formed XML: {reason}") from None
+    except (LookupError, ValueError) as problem:
+        raise DataError(f"{path}: has an encoding that can't be read ({problem}); save it as UTF-8") from None
+    return builder.root
+
+
+class _TreeBuilder:
+    """Makes elements of what the parser reports."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._count = path, 0
+        self._open: list[XmlElement] = [XmlElement("", str(path))]
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.parser.StartElementHandler = self._start
+        self.parser.CharacterDataHandler = self._text
+        self.parser.EndElementHandler = self._end
+
+    @property
+    def root(self) -> XmlElement:
+        """The outermost element."""
+        return self._open[0].children[0]
+
+    @property
+    def _where(self) -> str:
+        return f"{self._path}:{self.parser.CurrentLineNumber}"
+
+    def _refuse(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
+        raise DataError(f"{self._where}: has a DTD (<!DOCTYPE ...>), which annotations don't need; remove it")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._count += 1
+        if self._count > _MOST_ELEMENTS or len(self._open) > _DEEPEST:
+            raise DataError(
+                f"{self._where}: has more than {_MOST_ELEMENTS:,} elements, or more than {_DEEPEST} in each other"
+            )
+        element = XmlElement(name, self._where)
+        self._open[-1].children.append(element)
+        self._open.append(element)
+
+    def _text(self, text: str) -> None:
+        if not self._open[-1].children:  # what stands between elements is layout
+            self._open[-1].text += text
+
+    def _end(self, name: str) -> None:
+        self._open.pop()
 
 
 class VocFolder:
@@ -52,11 +145,11 @@ class VocFolder:
         """One image, with what its XML says."""
         name = self._names[index]
         annotation = self._annotation(name)
-        path = image_file(self._path / IMAGES, name, annotation.where)
+        path = image_file(self._path / JPEG_IMAGES, name, annotation.where)
         return AnnotatedImage(
             name,
             path,
-            *_size(annotation, path),
+            *_size_of_image(annotation, path),
             tuple(self._object(element) for element in annotation.all("object")),
             self._map(CLASS_MAPS, name),
             self._map(OBJECT_MAPS, name),
@@ -75,16 +168,16 @@ class VocFolder:
         found: set[str] = set()
         for name in self._names:
             with suppress(DataError):
-                found |= {_name(element) for element in self._annotation(name).all("object")}
+                found |= {_class_name(element) for element in self._annotation(name).all("object")}
         return ClassList.of(VOC_CLASSES if found <= {*VOC_CLASSES} else sorted(found), str(self._path))
 
     def _object(self, element: XmlElement) -> MarkedObject:
-        label = self._classes.label(_name(element), element.where)
+        label = self._classes.label(_class_name(element), element.where)
         return MarkedObject(
             label,
-            _edges(element.required("bndbox")),
-            _flag(element, "difficult"),
-            truncated=_flag(element, "truncated"),
+            _edges_of_box(element.required("bndbox")),
+            _has_flag(element, "difficult"),
+            truncated=_has_flag(element, "truncated"),
         )
 
     def _map(self, folder: str, name: str) -> Path | None:
@@ -118,24 +211,24 @@ def _names_of_set(path: Path, image_set: str) -> list[str]:
     return [line.split()[0] for _, line in numbered_lines(file)]
 
 
-def _name(element: XmlElement) -> str:
+def _class_name(element: XmlElement) -> str:
     return element.required("name").text.strip()
 
 
-def _size(annotation: XmlElement, path: Path) -> tuple[int, int]:
+def _size_of_image(annotation: XmlElement, path: Path) -> tuple[int, int]:
     """The height and width that the XML says, or else the image itself."""
     numbers = [annotation.find("size", side) for side in ("height", "width")]
     height, width = (0 if element is None else number_in(element.text, element.where) for element in numbers)
     return checked_size(int(height), int(width), annotation.where) if height or width else image_size(path)
 
 
-def _edges(box: XmlElement) -> Edges:
+def _edges_of_box(box: XmlElement) -> Edges:
     """A box from its first to its last pixel, which are counted from 1."""
     corners = (box.required(name) for name in ("xmin", "ymin", "xmax", "ymax"))
     left, top, right, bottom = (number_in(corner.text, corner.where) for corner in corners)
     return checked_edges(Edges(left - 1, top - 1, right, bottom), box.where)
 
 
-def _flag(element: XmlElement, name: str) -> bool:
+def _has_flag(element: XmlElement, name: str) -> bool:
     child = element.find(name)
     return child is not None and child.text.strip() == "1"

@@ -9,15 +9,13 @@ import msgspec
 import yaml
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline
-from netdsl.data.sources.annotations.class_list import BACKGROUND, read_class_list
 from netdsl.data.sources.annotations.set_files import bounds, checked_edges, image_size, number_in
-from netdsl.data.sources.class_names import read_class_names
-from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.folder import is_image_file
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.class_names import BACKGROUND, read_class_list, read_class_names
+from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
+from netdsl.data.sources.images import is_image_file
 from netdsl.errors import DataError
 
-IMAGES, LABELS, SETTINGS = "images", "labels", "data.yaml"
+IMAGE_FOLDER, LABEL_FOLDER, SETTINGS = "images", "labels", "data.yaml"
 NAMES = ("classes.txt", "obj.names")  # files with a name on each line
 _LARGEST_YAML = 1 << 20  # bytes
 _BOX, _POLYGON = 5, 7  # words of a line with a box, and of one with a triangle
@@ -44,7 +42,7 @@ class YoloFolder:
         self._files = [file for file in _image_files(self._path) if image_set is None or image_set in file.parts[:-1]]
         if not self._files:
             below = "" if image_set is None else f" below a folder {image_set}"
-            raise DataError(f"{path}: has no images in a folder {IMAGES}{below}")
+            raise DataError(f"{path}: has no images in a folder {IMAGE_FOLDER}{below}")
         self.classes = _classes(self._path, classes)
 
     def __len__(self) -> int:
@@ -57,7 +55,7 @@ class YoloFolder:
         labels = self._path / _label_file(file)
         lines = numbered_lines(labels) if labels.is_file() else ()
         objects = tuple(self._object(line, f"{labels}:{number}", height, width) for number, line in lines)
-        name = Path(*(part for part in file.parts if part != IMAGES)).with_suffix("").as_posix()
+        name = Path(*(part for part in file.parts if part != IMAGE_FOLDER)).with_suffix("").as_posix()
         return AnnotatedImage(name, self._path / file, height, width, objects)
 
     def _object(self, line: str, where: str, height: int, width: int) -> MarkedObject:
@@ -84,14 +82,14 @@ class YoloFolder:
 
 def _image_files(path: Path) -> list[Path]:
     """The images in folders `images`, relative to the path."""
-    files = (file.relative_to(path) for folder in path.glob(f"**/{IMAGES}") for file in folder.rglob("*"))
+    files = (file.relative_to(path) for folder in path.glob(f"**/{IMAGE_FOLDER}") for file in folder.rglob("*"))
     return sorted({file for file in files if is_image_file(file)})
 
 
 def _label_file(image: Path) -> Path:
     """The text file of an image: the last folder `images` of its path is `labels` there."""
-    place = max(index for index, part in enumerate(image.parts) if part == IMAGES)
-    return Path(*image.parts[:place], LABELS, *image.parts[place + 1 :]).with_suffix(".txt")
+    place = max(index for index, part in enumerate(image.parts) if part == IMAGE_FOLDER)
+    return Path(*image.parts[:place], LABEL_FOLDER, *image.parts[place + 1 :]).with_suffix(".txt")
 
 
 def _classes(path: Path, given: str | Path | None) -> tuple[str, ...]:

@@ -290,7 +290,7 @@ def test_who_waits_for_a_disk_is_told() -> None:
 
 
 def test_a_thread_that_never_ends_keeps_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netdsl.data.batches.batch_threads._JOIN_SECONDS", 0.01)
+    monkeypatch.setattr("netdsl.data.batches.batches._JOIN_SECONDS", 0.01)
     source = Hanging()
     batches = Batches(Reading(source, 2), Loading(deadline=0.01))
     with pytest.raises(DataError, match="isn't there"):

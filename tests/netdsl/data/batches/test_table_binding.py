@@ -16,6 +16,7 @@ from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 from netdsl.tables.table import Table
+from tests.small_data import png_of
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 2, 3, 4), np.uint8)
 DATA = Intake(("data",), 3, ((2, 3, 4),))
@@ -98,8 +99,7 @@ def test_a_transform_comes_before_the_shape_is_looked_at(source: str) -> None:
 
 
 def test_encoded_images_can_be_had_without_colours(tmp_path: Path) -> None:
-    cv2 = pytest.importorskip("cv2")
-    image = bytes(cv2.imencode(".png", IMAGES[0].repeat(2, axis=0)[:3].transpose(1, 2, 0))[1])
+    image = png_of(IMAGES[0].repeat(2, axis=0)[:3])
     source = write(tmp_path / "t.arrow", data=pa.array([image]), label=pa.array([7]))
     with batches(Table(source), Intake(("data",), 3, ((1, 3, 4),), gray=True), LABEL) as found:
         assert next(found)[1].flatten().tolist() == [7, 7, 7]

@@ -16,8 +16,8 @@ from netdsl.data.sources.class_names import (
     read_class_names,
     write_class_names,
 )
-from netdsl.data.sources.digits import DigitsSource
-from netdsl.data.sources.folder import FolderSource
+from netdsl.data.sources.images import FolderSource
+from netdsl.data.sources.known_sets import DigitsSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.errors import DataError
 

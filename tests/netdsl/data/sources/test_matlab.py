@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.matlab import matlab_array, matlab_cells
-from netdsl.data.writing.matlab import matlab_bytes
+from netdsl.data.writing.pixel_sets import matlab_bytes
 from netdsl.errors import DataError
 
 scipy_io = pytest.importorskip("scipy.io")

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cv2
 import h5py
-import lmdb
 import numpy as np
 import plyvel
 import pyarrow as pa
@@ -20,15 +18,25 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
-from netdsl.data.sources import digits, netcdf
-from netdsl.data.sources.open_source import KINDS, chooses_columns, has_kind_prefix, open_source, with_split
+from netdsl.data.sources import known_sets, netcdf
+from netdsl.data.sources.arrays import ArraySource
+from netdsl.data.sources.open_source import (
+    find_source,
+    has_kind_prefix,
+    open_annotated_set,
+    open_source,
+    parse_joined,
+    parse_source,
+)
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.sources.source_name import KINDS, Content, SourceKind, register_source
 from netdsl.data.transforms.decode import Color
 from netdsl.data.writing import contact_sheet
-from netdsl.data.writing.sample_videos import write_video
+from netdsl.data.writing.sample_files import write_video
 from netdsl.errors import DataError
 from netdsl.tables import arrow
-from netdsl.tables.binding import BlobColumn
+from netdsl.tables.table import BlobColumn
+from tests.small_data import png, write_lmdb
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
@@ -37,9 +45,8 @@ netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A source of every kind, each with another label in its first item."""
     monkeypatch.chdir(tmp_path)
-    image = bytes(cv2.imencode(".png", np.full((4, 5, 3), 9, np.uint8))[1])
-    with lmdb.open("an_lmdb") as environment, environment.begin(write=True) as transaction:
-        transaction.put(b"0", pb.Datum(data=image, label=1, encoded=True).SerializeToString())
+    image = png(np.full((4, 5, 3), 9, np.uint8))
+    write_lmdb(tmp_path / "an_lmdb", [(b"0", pb.Datum(data=image, label=1, encoded=True).SerializeToString())])
     with plyvel.DB("a_leveldb", create_if_missing=True) as database:
         database.put(b"0", pb.Datum(data=image, label=2, encoded=True).SerializeToString())
     for prefix, label in {"train": 3, "t10k": 4}.items():
@@ -117,7 +124,9 @@ def test_a_name_opens_its_source(data: Path, name: str, label: float) -> None:
 
 
 def test_every_kind_is_tried_here() -> None:
-    assert {re.split("[:?]", name)[0] for name, _ in CASES} >= set(KINDS)
+    assert {re.split("[:?]", name)[0] for name, _ in CASES} >= {
+        kind for kind, form in KINDS.items() if form.open is not None
+    }
 
 
 @pytest.mark.parametrize(
@@ -130,7 +139,7 @@ def test_every_kind_is_tried_here() -> None:
     ],
 )
 def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns: list[str], label: float) -> None:
-    assert chooses_columns(name)
+    assert parse_source(name).chooses_columns
     source = open_source(name, blobs=[BlobColumn(column, column) for column in columns])
     item = source.item(source.fetch(0))
     source.close()
@@ -139,7 +148,7 @@ def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns
 
 @pytest.mark.parametrize("name", ["digits:test", "t.csv", "an_lmdb", "t.parquet?columns=label", "t.nc?x=v"])
 def test_columns_are_not_chosen_where_they_have_none_or_are_chosen_already(data: Path, name: str) -> None:
-    assert not chooses_columns(name)
+    assert not parse_source(name).chooses_columns
 
 
 @pytest.mark.parametrize("name", ["an_lmdb", "a_leveldb", "t.parquet?columns=image", "class", "list.txt?root=class"])
@@ -168,6 +177,8 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
         ("t.csv?lable=b", "csv:t.csv?lable=b: has no option 'lable'; the form is csv:PATH?columns=A,B&label=C"),
         ("cifar10:ten:val", "ten:val"),
         ("digits:val", "digits:val: is no source; there are digits, digits:train, digits:test"),
+        ("voc:class", "voc:class: gives images with marked objects, and not items; names of items are lmdb:PATH"),
+        ("lmdb:an_lmdb?first_pixel=1", "lmdb:an_lmdb?first_pixel=1: first_pixel is about marked objects"),
     ],
 )
 def test_what_is_no_source_is_told(data: Path, name: str, what: str) -> None:
@@ -187,7 +198,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
     [
         ("netCDF4", netcdf._library),
         ("pyarrow.parquet", arrow.arrow),
-        ("sklearn", digits._file),
+        ("sklearn", known_sets._digits_file),
         ("PIL.ImageDraw", contact_sheet.pillow),
     ],
 )
@@ -211,7 +222,51 @@ def test_full_names_and_parts(data: Path) -> None:
         has_kind_prefix("x"),
     ) == (True, True, False, False)
     assert [
-        with_split(name, DataSplit.TRAIN) for name in ("db", "digits:", "digits:test", "mnist:m?a=b", "mnist:m:test")
+        str(parse_source(name).with_split(DataSplit.TRAIN))
+        for name in ("db", "digits:", "digits:test", "mnist:m?part=test", "mnist:m:test", "mnist:test")
     ] == [
-        *("lmdb:db", "digits:train", "digits:test", "mnist:m:train?a=b", "mnist:m:test"),
+        *("lmdb:db", "digits:train", "digits:test", "mnist:m:train?part=test", "mnist:m:test", "mnist:test:train"),
     ]
+
+
+def test_what_data_give_is_said_by_their_kind(data: Path) -> None:
+    (data / "a.json").write_text("{}")
+    names = {
+        **dict.fromkeys(("digits", "an_lmdb", "lmdb:an_lmdb", "t.csv"), Content.ITEMS),
+        **dict.fromkeys(("objects:test", "people", "a.json", "voc:x"), Content.MARKED_IMAGES),
+        "captions:a.json": Content.CAPTIONS,
+        "text:t.csv": Content.TEXT,
+    }
+    assert {name: parse_source(name).content for name in names} == names
+    assert find_source("no/such/path") is None is find_source("t.h5")
+
+
+def test_parts_and_numbers_of_images_with_marked_objects(tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_text("20\n5\n11\n")
+    whole = open_annotated_set("objects:train?side=32")
+    chosen = open_annotated_set(f"objects:train?side=32&items={tmp_path / 'items.txt'}")
+    assert [chosen.image(index) for index in range(len(chosen))] == [whole.image(index) for index in (20, 5, 11)]
+    part = open_annotated_set(f"objects:train?side=32&part=test&items={tmp_path / 'items.txt'}")
+    assert len(part) == 1 and part.image(0) == whole.image(20)
+    with pytest.raises(DataError, match="has no images; the whole set has 1"):
+        open_annotated_set("objects?count=1&part=train")
+
+
+def test_several_sets_with_proposals_are_several_names() -> None:
+    first, second = parse_joined("voc:a?set=train&proposals=p.npz+coco:b.json?images=i")
+    source, file = first.without_proposals()
+    assert (str(source), file) == ("voc:a?set=train", "p.npz") and second.without_proposals() == (second, None)
+    with pytest.raises(DataError, match=r"voc:a\?set=train&proposals=p.npz: proposals are for layers that learn"):
+        first.open_marked()
+    assert [str(name) for name in parse_joined("csv:a+b.csv")] == ["csv:a+b.csv"]
+
+
+def test_a_kind_of_a_program_is_a_kind_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    form = SourceKind("ones:COUNT", lambda spec: ArraySource([(np.ones((int(spec.path), 2)), np.ones(3))]))
+    monkeypatch.setitem(KINDS, "ones", form)
+    assert len(open_source("ones:3?part=test")) == 1
+    with pytest.raises(DataError, match="there is a kind of data 'ones' already, ones:COUNT"):
+        register_source("ones", form)
+    del KINDS["ones"]
+    register_source("ones", form)
+    assert find_source("ones:3") and not find_source("one:3")

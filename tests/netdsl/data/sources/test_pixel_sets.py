@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.pixel_sets import PixelSet, PixelSetSource, nyud, pascal_context, sbdd, sift_flow, voc
-from netdsl.data.writing.matlab import matlab_bytes
+from netdsl.data.writing.pixel_sets import matlab_bytes
 from netdsl.errors import DataError
+from tests.small_data import png
 
 cv2 = pytest.importorskip("cv2")
 Image = pytest.importorskip("PIL.Image")
@@ -29,10 +30,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def put(path: str, content: bytes | str) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-def png(image: np.ndarray) -> bytes:
-    return cv2.imencode(".png", image)[1].tobytes()
 
 
 def item(pixels: PixelSet) -> tuple[np.ndarray, ...]:

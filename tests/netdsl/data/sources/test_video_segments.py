@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.sources.video import VideoList, VideoSegmentSource
 from netdsl.errors import DataError
 
 cv2 = pytest.importorskip("cv2")

@@ -5,14 +5,18 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.open_source import is_part, open_source, train_and_test
-from netdsl.data.sources.source import LabelledSource, NamedItems, WholeSource
+from netdsl.data.sources.open_source import open_source, parse_source
+from netdsl.data.sources.source import DataSplit, LabelledSource, NamedItems, WholeSource
 from netdsl.errors import DataError
+from tests.small_data import png
+
+
+def train_and_test(name: str) -> tuple[str, ...]:
+    return tuple(map(str, parse_source(name).train_and_test()))
 
 
 def labels(name: str) -> list[float]:
@@ -50,7 +54,7 @@ def test_a_data_set_with_parts_of_its_own_keeps_these() -> None:
 def test_of_a_part_that_is_named_the_other_one_is_for_tests(table: str) -> None:
     name = f"{table}?label=label&part=test&columns=x,label"
     assert train_and_test(name) == (name, f"{table}?label=label&columns=x,label&part=train")
-    assert is_part(name) and not is_part(table)
+    assert parse_source(name).part is DataSplit.TEST and parse_source(table).part is None
 
 
 def test_a_single_item_leaves_none_to_train_on(tmp_path: Path) -> None:
@@ -69,7 +73,7 @@ def test_a_part_has_the_names_and_the_labels_of_its_items(tmp_path: Path) -> Non
     for number in range(12):
         path = tmp_path / ("cat" if number < 11 else "dog") / f"{number:02}.png"
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(bytes(cv2.imencode(".png", np.zeros((2, 2, 3), np.uint8))[1]))
+        path.write_bytes(png(np.zeros((2, 2, 3), np.uint8)))
     with closing(open_source(f"folder:{tmp_path}?part=train")) as source:
         assert isinstance(source, NamedItems) and isinstance(source, LabelledSource)
         assert (source.name(0), source.name(9)) == ("cat/01.png", "dog/11.png")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import lmdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -16,15 +15,16 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.folder import FolderSource
+from netdsl.data.sources.images import FolderSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color
 from netdsl.data.writing.convert import Conversion, convert
 from netdsl.data.writing.databases import lmdb_writer
-from netdsl.data.writing.encode import ImageFormat
 from netdsl.data.writing.example import Example
+from netdsl.data.writing.image_files import ImageFormat
 from netdsl.errors import DataError
+from tests.small_data import png_of, records_in
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 3, 6, 5), np.uint8)
 LABELS = np.array([3, 0, 2, 9, 1, 7, 5])
@@ -47,8 +47,7 @@ def read(name: str) -> list[Item]:
 
 
 def records(path: str) -> list[tuple[bytes, pb.Datum]]:
-    with lmdb.open(path, readonly=True, lock=False) as environment, environment.begin() as transaction:
-        return [(bytes(key), pb.Datum.FromString(value)) for key, value in transaction.cursor()]
+    return [(key, pb.Datum.FromString(value)) for key, value in records_in(path)]
 
 
 def check(items: Sequence[Item], images: np.ndarray, labels: np.ndarray) -> None:
@@ -116,7 +115,7 @@ def images() -> None:
     for number, name in enumerate(["cat/0.png", "dog/1.png", "dog/2.png"]):
         path = Path("in", name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(bytes(cv2.imencode(".png", PIXELS[number].transpose(1, 2, 0))[1]))
+        path.write_bytes(png_of(PIXELS[number]))
 
 
 def test_records_have_the_fields_and_keys_of_convert_imageset() -> None:
@@ -311,3 +310,8 @@ def test_a_changed_value_in_parquet_is_noticed() -> None:
     source = open_source("parquet:out.parquet")
     with pytest.raises(DataError, match=r"out\.parquet: can't be read: .*(crc|CRC)"):
         source.fetch(0)
+
+
+def test_sides_in_proportion_are_for_images_with_marked_objects() -> None:
+    with pytest.raises(DataError, match="min_side and max_side are for images with marked objects; give a size"):
+        convert(made(PIXELS, LABELS), "out_lmdb", Conversion(min_side=9))

@@ -14,7 +14,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
-from netdsl.data.sources.digits import DigitsSource
+from netdsl.data.sources.known_sets import DigitsSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run_log import read_records

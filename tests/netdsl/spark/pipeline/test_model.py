@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
-from netdsl.data.writing.encode import ImageFormat, encode
+from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.errors import DataError
 
 pytestmark = pytest.mark.spark

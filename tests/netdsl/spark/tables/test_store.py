@@ -13,7 +13,7 @@ import pytest
 
 from netdsl.data.sources.open_source import open_source
 from netdsl.errors import DataError
-from netdsl.tables.binding import Arrays, BlobColumn
+from netdsl.tables.table import Arrays, BlobColumn
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ import pytest
 from netdsl.data.sources.open_source import open_source
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.tables.binding import Arrays, BlobColumn
+from netdsl.tables.table import Arrays, BlobColumn
 
 BLOBS = [BlobColumn("data", "pixels", (1, 2, 3)), BlobColumn("label", "digit", (1,))]
 STORED = [BlobColumn(blob.name, blob.name, blob.shape) for blob in BLOBS]

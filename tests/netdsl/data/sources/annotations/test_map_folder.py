@@ -8,13 +8,13 @@ import cv2
 import numpy as np
 import pytest
 
-from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.drawn import DrawnObjects
 from netdsl.data.sources.annotations.map_folder import MapFolder
 from netdsl.data.sources.annotations.masks import class_map, object_map
-from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.voc import VocFolder
+from netdsl.data.sources.open_source import open_annotated_set
 from netdsl.data.sources.source import DataSplit
-from netdsl.data.writing.annotated.convert_annotated import convert_annotated
+from netdsl.data.writing.convert_annotated import convert_annotated
 from netdsl.errors import DataError
 
 DRAWN = DrawnObjects(DataSplit.TRAIN, count=6)

@@ -1,0 +1,191 @@
+"""Databases of CMU's pose nets: images with the joints of the people that they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, Joint, MarkedObject, RunLengths
+from netdsl.data.sources.annotations.masks import Mask, edges_of
+from netdsl.data.sources.annotations.records import first_record_shows, open_records
+from netdsl.data.sources.annotations.set_files import bounds
+from netdsl.data.sources.class_names import BACKGROUND
+from netdsl.data.sources.datum import DatumRecord, DatumSource
+from netdsl.data.sources.source import Item
+from netdsl.data.transforms.decode import opencv
+from netdsl.data.transforms.mean import Pixels
+from netdsl.data.transforms.pose_skeleton import Visibility
+from netdsl.data.types import Array
+from netdsl.errors import DataError
+
+NUMBERS, MASK = 3, 4  # the channels behind an image's three
+SIZE, COUNTS, PLACE, SCALE, _JOINT_ROWS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
+
+_FAR = 1e6  # pixels
+_FLOAT = 4  # bytes
+POSES = "poses"  # the kind in a name
+JOINTS = 17  # of COCO's people
+_MOST_JOINTS = 1 << 10
+_PERSON = 1  # the label
+
+
+class PoseDatumSource:
+    """The images of a database with rows of numbers for each person, of whom the first is the one a record is about.
+
+    The rows are x, y and scale of the person, and x, y and visibility of each joint, with (0, 0) in the middle of the
+    first pixel. A record is an image whose fourth channel holds them as bytes. With `masked` its fifth channel is a
+    mask, which is the second array of an item, and a joint of the first person may be unknown.
+    """
+
+    def __init__(self, records: DatumSource, joints: int, *, masked: bool) -> None:
+        self._records, self._joints, self._masked = records, joints, masked
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def fetch(self, index: int) -> DatumRecord:
+        """One record."""
+        return self._records.fetch(index)
+
+    def item(self, fetched: DatumRecord) -> Item:
+        """The image, maybe its mask, and the people in it."""
+        where = self._records.where(fetched)
+        channels, _ = self._records.item(fetched)
+        needed = 1 + (MASK if self._masked else NUMBERS)
+        if len(channels) < needed or channels.dtype != np.uint8:
+            raise DataError(f"{where}: has {len(channels)} channels of {channels.dtype}; poses need {needed} of bytes")
+        people = checked_people(self._people(_Rows(channels[NUMBERS], where)), where)
+        mask = (channels[MASK : MASK + 1],) if self._masked else ()
+        return channels[:NUMBERS], *mask, people
+
+    def _people(self, rows: _Rows) -> Pixels:
+        """The person whom the record is about, and all others."""
+        height, width = np.trunc(rows.floats(SIZE, 2))
+        others = rows.byte(COUNTS, 1)
+        people = np.empty((1 + others, 1 + self._joints, 3), np.float32)
+        people[0, 0] = *rows.floats(PLACE, 2), *rows.floats(SCALE, 1)
+        for number in range(others):
+            people[1 + number, 0, :2] = rows.floats(OTHERS + number, 2)
+        if others:
+            people[1:, 0, 2] = rows.floats(OTHERS + others, others)
+        for number in range(1 + others):
+            begin = first_joint_row(number, others)
+            people[number, 1:] = np.stack([rows.floats(begin + row, self._joints) for row in range(3)], axis=1)
+        people[..., :2] -= 1  # in a record the first pixel is 1
+        marks = people[:, 1:, 2]
+        unknown = (marks == Visibility.UNKNOWN) & (np.arange(1 + others)[:, None] == 0) & self._masked
+        marks[...] = np.where(unknown, Visibility.UNKNOWN, _seen(people[:, 1:], (width, height)))
+        return people
+
+    def close(self) -> None:
+        """Close the database."""
+        self._records.close()
+
+
+def first_joint_row(person: int, others: int) -> int:
+    """The first of the three rows with a person's joints. Those of others follow their places and their scales."""
+    return _JOINT_ROWS if person == 0 else OTHERS + others + 1 + 3 * (person - 1)
+
+
+def is_pose_record(channels: Array) -> bool:
+    """Whether a fourth channel says the size of its image where records with people do."""
+    if len(channels) <= NUMBERS or channels.dtype != np.uint8:
+        return False
+    rows, width = channels[NUMBERS], channels.shape[2]
+    size = rows[SIZE : SIZE + 1, : 2 * _FLOAT].tobytes()
+    if len(size) < 2 * _FLOAT:
+        return False
+    said_height, said_width = np.frombuffer(size, "<f4")
+    return bool(said_height == len(rows) and 0 < said_width <= width)
+
+
+def checked_people(people: Pixels, where: str) -> Pixels:
+    """People of whom all numbers are ones that a joint can have, and of whom the first has a size."""
+    if not (np.abs(people) < _FAR).all() or people[0, 0, 2] <= 0:
+        raise DataError(f"{where}: has a joint that is nowhere, or a person of no scale; correct it")
+    return people
+
+
+class _Rows:
+    """A channel of bytes whose rows hold numbers."""
+
+    def __init__(self, channel: Array, where: str) -> None:
+        self._width: int = channel.shape[1]
+        self._bytes, self._where = channel.tobytes(), where
+
+    def floats(self, row: int, count: int) -> Pixels:
+        """The first numbers of a row. They may go on in the next one, as in Caffe."""
+        begin = row * self._width
+        self._check(begin + _FLOAT * count)
+        return np.frombuffer(self._bytes, "<f4", count, begin)
+
+    def byte(self, row: int, place: int) -> int:
+        """A byte of a row."""
+        self._check(row * self._width + place + 1)
+        return int(self._bytes[row * self._width + place])
+
+    def _check(self, end: int) -> None:
+        if end > len(self._bytes):
+            raise DataError(
+                f"{self._where}: its fourth channel is too small for the joints of its people; the record is damaged, "
+                "or np_in_lmdb isn't how many joints a person has"
+            )
+
+
+def _seen(joints: Pixels, size: tuple[float, float]) -> NDArray[np.int64]:
+    outside = ((joints[..., :2] < 0) | (joints[..., :2] >= size)).any(-1)
+    return np.where(outside, Visibility.OUTSIDE, np.where(joints[..., 2] == 0, Visibility.HIDDEN, Visibility.SHOWN))
+
+
+class PoseSet:
+    """The records of a database, each an image with the person that it is about, and then all others in it.
+
+    A record doesn't say how many joints a person has, nor where boxes are: these are around what is marked. Where the
+    mask says that not everybody has joints is a crowd.
+    """
+
+    first_pixel = 0
+    classes = (BACKGROUND, "person")
+
+    def __init__(self, path: str | Path, *, joints: int = JOINTS) -> None:
+        if not 0 < joints <= _MOST_JOINTS:
+            raise DataError(f"{path}: people can't have {joints} joints; say how many, joints=N")
+        self._records = open_records(Path(path))
+        masked = len(self._records) > 0 and len(self._records.item(self._records.fetch(0))[0]) > MASK
+        self._poses = PoseDatumSource(self._records, joints, masked=masked)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def image(self, index: int) -> AnnotatedImage:
+        """One image, with what its record says."""
+        fetched = self._records.fetch(index)
+        pixels, *masks, people = self._poses.item(fetched)
+        objects = [_person(rows) for rows in people] + [_crowd(mask[0] == 0) for mask in masks if not mask.all()]
+        name = fetched.key.decode("ascii", "replace").replace("/", "_")
+        data = bytes(opencv().imencode(".bmp", np.ascontiguousarray(pixels.transpose(1, 2, 0)))[1])
+        _, height, width = pixels.shape
+        return AnnotatedImage(name, self._records.path / name, height, width, tuple(objects), encoded=data)
+
+
+def has_poses(path: Path) -> bool:
+    """Whether a path is that of a database whose first record has people with joints."""
+    return first_record_shows(path, lambda records: is_pose_record(_first_image(records)))
+
+
+def _first_image(records: DatumSource) -> Array:
+    return records.item(records.fetch(0))[0]
+
+
+def _person(rows: Pixels) -> MarkedObject:
+    """A person of a record, whose numbers are COCO's again; the authors take these for numbers that count from 1."""
+    joints = tuple(Joint(x + 1, y + 1, Visibility(int(mark))) for x, y, mark in rows[1:].tolist())
+    marked = [joint[:2] for joint in joints if joint.marked]
+    x, y = (rows[0, :2] + 1).tolist()
+    return MarkedObject(_PERSON, bounds(marked) if marked else Edges(x, y, x, y), joints=joints)
+
+
+def _crowd(mask: Mask) -> MarkedObject:
+    return MarkedObject(_PERSON, edges_of(mask), difficult=True, crowd=True, runs=RunLengths.of(mask))

@@ -1,0 +1,292 @@
+"""Names of data, `kind:PATH?option=value`, each parsed once; and the kinds, which say what their data give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from netdsl.data.sources.annotations.annotated_image import AnnotatedSet, SomeOfSet
+from netdsl.data.sources.class_names import read_class_names
+from netdsl.data.sources.source import DataSplit, Source
+from netdsl.data.sources.view import ColorView, chosen_items, read_items, view_of
+from netdsl.data.transforms.decode import Color
+from netdsl.errors import DataError
+from netdsl.tables.table import BlobColumn
+
+if TYPE_CHECKING:
+    from netdsl.data.sources.annotations.coco import CaptionedImage
+
+_SPLITS = {split.value: split for split in DataSplit}
+_PART, _ITEMS, _CLASSES = "part", "items", "classes"  # options with one meaning for all kinds
+_PROPOSALS = "proposals"  # and one that all images with marked objects may have
+_SHARED_OPTIONS = (_PART, _ITEMS, _CLASSES, _PROPOSALS)
+_DIGITS = 9  # of a number in an option, at most
+
+
+class Content(Enum):
+    """What data give; the values are words for messages."""
+
+    ITEMS = "items"
+    MARKED_IMAGES = "images with marked objects"
+    CAPTIONS = "images with captions"
+    TEXT = "a text"
+
+
+_COMMON_OPTIONS = {Content.ITEMS: (_PART, _ITEMS, _CLASSES), Content.MARKED_IMAGES: (_PART, _ITEMS, _PROPOSALS)}
+
+
+@dataclass(frozen=True)
+class SourceKind:
+    """One kind of data: the form of its names, functions for what it gives, and how its paths are recognised.
+
+    A kind that gives both items and images with marked objects gives the latter where `has_marks` says so of a path.
+    """
+
+    form: str
+    open: Callable[[SourceSpec], Source] | None = None
+    recognises: Callable[[Path], bool] = lambda path: False
+    options: tuple[str, ...] | None = ()  # that a name may have beside those of all kinds; None for any
+    has_splits: bool = False  # whether a data set has parts of its own, which end a name: :train and :test
+    has_columns: bool = False  # whether an item's arrays are columns, which can be chosen by name
+    has_path: bool = True  # data that are made up have none
+    is_database: bool = False  # which Caffe's data layers read, too
+    open_marked: Callable[[SourceSpec], AnnotatedSet] | None = None
+    has_marks: Callable[[Path], bool] = lambda path: False
+    open_captions: Callable[[SourceSpec], list[CaptionedImage]] | None = None
+    read_text: Callable[[SourceSpec], str] | None = None
+
+    @property
+    def contents(self) -> list[Content]:
+        """All that data of this kind may give."""
+        functions = (self.open, self.open_marked, self.open_captions, self.read_text)
+        return [content for content, function in zip(Content, functions, strict=True) if function is not None]
+
+    def allows(self, option: str) -> bool:
+        """Whether a name may have an option."""
+        common = {option for content in self.contents for option in _COMMON_OPTIONS.get(content, ())}
+        return self.options is None or option in self.options or option in common
+
+
+KINDS: dict[str, SourceKind] = {}  # in the order in which they are tried on a path
+
+
+def register_source(name: str, kind: SourceKind) -> None:
+    """Add a kind of data, whose names begin with `name:`. Its paths are tried after those of all others."""
+    if name in KINDS:
+        raise DataError(f"there is a kind of data '{name}' already, {KINDS[name].form}; take another name")
+    KINDS[name] = kind
+
+
+@dataclass(frozen=True)
+class SourceName:
+    """A name of data: its kind, its path, which of a data set's own parts, and its options as they are written.
+
+    Its text is the full name, with the kind.
+    """
+
+    kind: str
+    path: str
+    split: DataSplit | None = None
+    query: str = ""
+
+    @classmethod
+    def of(cls, kind: str, path: str, query: str) -> SourceName:
+        """A name that begins with a kind, or whose path shows it."""
+        form, split = KINDS[kind], None
+        folder, colon, last = path.rpartition(":")
+        if form.has_splits and last in _SPLITS and (colon or not form.has_path):
+            path, split = folder, _SPLITS[last]
+        name = cls(kind, path, split, query)
+        if path and not form.has_path:
+            there = ", ".join([kind, *(f"{kind}:{part}" for part in _SPLITS if form.has_splits)])
+            raise DataError(f"{name}: is no source; there are {there}")
+        for option, value in name._pairs.items():
+            if not form.allows(option):
+                raise DataError(f"{name}: has no option '{option}'; the form is {form.form}")
+            if option == _PART and value not in _SPLITS:
+                raise DataError(f"{name}: there is no part '{value}'; write {_PART}=train or {_PART}=test")
+        return name
+
+    def __str__(self) -> str:
+        parts = [part for part in (self.path, self.split.value if self.split else "") if part]
+        return f"{self.kind}:{':'.join(parts)}{'?' if self.query else ''}{self.query}"
+
+    @property
+    def form(self) -> SourceKind:
+        """What its kind says."""
+        return KINDS[self.kind]
+
+    @property
+    def content(self) -> Content:
+        """What the data give; a database is looked into."""
+        contents = self.form.contents
+        if contents[0] is Content.ITEMS and self.form.has_marks(Path(self.path)):
+            return Content.MARKED_IMAGES
+        return contents[0]
+
+    @cached_property
+    def _pairs(self) -> dict[str, str]:
+        return dict(parse_qsl(self.query, keep_blank_values=True))
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options of its kind."""
+        return {option: value for option, value in self._pairs.items() if option not in _SHARED_OPTIONS}
+
+    @property
+    def part(self) -> DataSplit | None:
+        """Which part of the items count, by a rule that isn't the data set's own."""
+        return _SPLITS.get(self._pairs.get(_PART, ""))
+
+    @property
+    def items(self) -> str | None:
+        """A file with the numbers of the items that count."""
+        return self._pairs.get(_ITEMS)
+
+    @property
+    def class_names(self) -> str | None:
+        """A file with the names of the classes."""
+        return self._pairs.get(_CLASSES)
+
+    def names(self, option: str) -> list[str]:
+        """The comma-separated names of an option."""
+        return [name for name in self._pairs.get(option, "").split(",") if name]
+
+    def number(self, option: str, default: int, *, least: int = 0, most: int = 10**_DIGITS - 1) -> int:
+        """The whole number of an option."""
+        text = self._pairs.get(option, str(default))
+        if not (text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
+            raise DataError(f"{self}: {option} is '{text[:40]}'; it must be a whole number from {least} to {most:,}")
+        return int(text)
+
+    @property
+    def chooses_columns(self) -> bool:
+        """Whether the data have columns, and the name doesn't choose them."""
+        return self.form.has_columns and not self.options
+
+    def with_split(self, split: DataSplit) -> SourceName:
+        """The name with a split, if its kind has splits and it doesn't choose one."""
+        return replace(self, split=split) if self.form.has_splits and self.split is None else self
+
+    def with_items(self, items: Path) -> SourceName:
+        """The name of the items with the numbers in a file."""
+        return self._with_option(_ITEMS, str(items))
+
+    def without_proposals(self) -> tuple[SourceName, str | None]:
+        """The name of the images alone, and the file with regions of them that are proposed, if it names one."""
+        others = {option: value for option, value in self._pairs.items() if option != _PROPOSALS}
+        if len(others) == len(self._pairs):
+            return self, None
+        return replace(self, query=urlencode(others, safe="/,:")), self._pairs[_PROPOSALS]
+
+    def train_and_test(self) -> tuple[SourceName, SourceName]:
+        """The names of two parts, to train and to test on.
+
+        A name that chooses a part is for training, and the other part for testing. Else it is the data set's own two
+        parts or, where it has none, its items without every tenth, and these.
+        """
+        if self.part is not None:
+            other = DataSplit.TEST if self.part is DataSplit.TRAIN else DataSplit.TRAIN
+            return self, self._with_option(_PART, other.value)
+        train, test = (self.with_split(split) for split in DataSplit)
+        if train != test:
+            return train, test
+        return train._with_option(_PART, DataSplit.TRAIN.value), test._with_option(_PART, DataSplit.TEST.value)
+
+    def _with_option(self, option: str, value: str) -> SourceName:
+        others = [pair for pair in self._pairs.items() if pair[0] != option]
+        return replace(self, query=urlencode([*others, (option, value)], safe="/,:"))
+
+    def open(
+        self, *, color: Color = Color.AS_STORED, blobs: Sequence[BlobColumn] = (), in_parallel: bool = False
+    ) -> Source:
+        """Open the items. `open_source` says what the settings mean."""
+        if self.form.open is None:
+            raise self._gives_other_than(Content.ITEMS)
+        classes = () if self.class_names is None else read_class_names(self.class_names)
+        source = self.form.open(self._spec(color=color, blobs=tuple(blobs), in_parallel=in_parallel))
+        if color is not Color.AS_STORED and len(blobs) < 2:
+            source = ColorView(source, color)
+        if self.items is not None:
+            source = view_of(source, items=read_items(Path(self.items), len(source)))
+        if self.part is not None or classes:
+            source = view_of(source, part=self.part, classes=classes)
+        if not len(source):
+            source.close()
+            raise DataError(f"{self}: has no items")
+        return source
+
+    def open_marked(self, *, first_pixel: int = 0) -> AnnotatedSet:
+        """Open the images with marked objects. `open_annotated_set` says what `first_pixel` is."""
+        if self.form.open_marked is None:
+            raise self._gives_other_than(Content.MARKED_IMAGES)
+        if _PROPOSALS in self._pairs:
+            raise DataError(f"{self}: {_PROPOSALS} are for layers that learn from regions; leave the option out")
+        marked = self.form.open_marked(self._spec(first_pixel=first_pixel))
+        if self.part is None and self.items is None:
+            return marked
+        items = None if self.items is None else read_items(Path(self.items), len(marked))
+        chosen = chosen_items(len(marked), items, self.part)
+        if not len(chosen):
+            raise DataError(f"{self}: has no images; the whole set has {len(marked)}")
+        return SomeOfSet(marked, chosen.tolist())
+
+    def open_captions(self) -> list[CaptionedImage]:
+        """Read the captions, with the paths of their images."""
+        if self.form.open_captions is None:
+            raise self._gives_other_than(Content.CAPTIONS)
+        return self.form.open_captions(self._spec())
+
+    def read_text(self) -> str:
+        """Read the text."""
+        if self.form.read_text is None:
+            raise self._gives_other_than(Content.TEXT)
+        return self.form.read_text(self._spec())
+
+    def _spec(
+        self,
+        color: Color = Color.AS_STORED,
+        blobs: tuple[BlobColumn, ...] = (),
+        in_parallel: bool = False,
+        first_pixel: int = 0,
+    ) -> SourceSpec:
+        return SourceSpec(self.kind, self.path, self.split, self.query, color, blobs, in_parallel, first_pixel)
+
+    def _gives_other_than(self, content: Content) -> DataError:
+        gives = " or ".join(content.value for content in self.form.contents)
+        return DataError(f"{self}: gives {gives}, and not {content.value}; {names_that_give(content)}")
+
+
+def names_that_give(content: Content) -> str:
+    """A sentence about the names of data that give some content."""
+    forms = ", ".join(kind.form for kind in KINDS.values() if content in kind.contents)
+    return f"names of {content.value} are {forms}"
+
+
+@dataclass(frozen=True)
+class SourceSpec(SourceName):
+    """A name, and what its data are opened for: the channels that images shall have, and the blobs.
+
+    With `in_parallel` all processes of an MPI job open the data together. `first_pixel` is the coordinate of the first
+    pixel in databases with boxes, unless the name says it.
+    """
+
+    color: Color = Color.AS_STORED
+    blobs: tuple[BlobColumn, ...] = ()
+    in_parallel: bool = False
+    first_pixel: int = 0
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the blobs."""
+        return [blob.column for blob in self.blobs]
+
+    @property
+    def file_color(self) -> Color:
+        """The channels that image files are decoded to, which have colours unless they shall be gray."""
+        return Color.GRAY if self.color is Color.GRAY else Color.COLOR

@@ -1,0 +1,212 @@
+"""Parts of images: WindowData's windows in their squares, TSN's crops, and Intel's random_aspect_ratio_param."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.resizing import ImageResizing
+from netdsl.data.types import Array, Random
+from netdsl.errors import DataError
+
+Size = tuple[int, int]  # height and width
+
+_RATIOS = (1.0, 0.875, 0.75, 0.66)  # where the settings have none
+_NEAR = 3  # pixels: a part whose side is nearer to the crop's has the crop's
+_QUARTERS = 4  # of what an image is larger than its part
+_PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from above and from the left: corners and the middle
+_MORE_PLACES = ((0, 2), (4, 2), (2, 0), (2, 4), (1, 1), (1, 3), (3, 1), (3, 3))
+_OF_IMAGES_ALONE = ("multi_scale", "fix_crop", "is_flow")
+_STEPS = 1000  # that a ratio is drawn in
+
+
+class CropChoice:
+    """A choice of the part of an image that becomes a crop.
+
+    With `multi_scale` its height and width are shares of the image's shorter side, which differ by no more than
+    `max_distort` places in the list of shares. With `fix_crop` it lies in a corner or in the middle, and with
+    `more_fix_crop` also between those; otherwise anywhere.
+    """
+
+    def __init__(self, p: pb.TransformationParameter, crop: Size) -> None:
+        self._crop = crop
+        self._ratios = np.array(p.scale_ratios or _RATIOS, np.float32) if p.multi_scale else None
+        self._most_apart = p.max_distort
+        self._places = (*_PLACES, *_MORE_PLACES) if p.more_fix_crop else _PLACES
+        self._is_fixed = p.fix_crop
+        if self._ratios is not None and not ((self._ratios > 0) & (self._ratios <= 1)).all():
+            raise DataError("transform_param: scale_ratios are parts of an image's side, so from 0 to 1")
+        if self._ratios is not None and self._most_apart < 0:
+            raise DataError(f"transform_param: max_distort is {self._most_apart}; it must be 0 or more")
+
+    @classmethod
+    def of(cls, p: pb.TransformationParameter, crop: Size | None) -> CropChoice | None:
+        """The choice that settings ask for; None if they ask for an ordinary crop."""
+        if not (p.multi_scale or p.fix_crop):
+            return None
+        if crop is None:
+            raise DataError(
+                "transform_param: multi_scale and fix_crop need a crop_size; without one nothing is cropped"
+            )
+        return cls(p, crop)
+
+    def __call__(self, height: int, width: int, random: Random) -> tuple[int, int, int, int]:
+        """The top, left, height and width of a part of an image of this size, which the crop fits into."""
+        high, wide = self._size(min(height, width), random)
+        free_height, free_width = height - high, width - wide
+        if not self._is_fixed:
+            return int(random.integers(free_height + 1)), int(random.integers(free_width + 1)), high, wide
+        down, right = self._places[random.integers(len(self._places))]
+        return free_height // _QUARTERS * down, free_width // _QUARTERS * right, high, wide
+
+    def _size(self, shorter: int, random: Random) -> Size:
+        """The height and width of a part of an image whose shorter side has so many pixels."""
+        if self._ratios is None:
+            return self._crop
+        sides = [max(1, int(np.float32(shorter) * ratio)) for ratio in self._ratios]
+        sizes = [
+            (_near(high, self._crop[0]), _near(wide, self._crop[1]))
+            for row, high in enumerate(sides)
+            for column, wide in enumerate(sides)
+            if abs(row - column) <= self._most_apart
+        ]
+        return sizes[random.integers(len(sizes))]
+
+
+def _near(side: int, wanted: int) -> int:
+    return wanted if abs(side - wanted) < _NEAR else side
+
+
+def refuse_for(what: str, p: pb.TransformationParameter) -> None:
+    """A DataError if settings ask for what TSN does with images that have nothing but a label beside them."""
+    names = [name for name in _OF_IMAGES_ALONE if getattr(p, name)]
+    if names:
+        raise DataError(f"transform_param: {', '.join(names)}: is TSN's, and not for {what}; remove it")
+
+
+class RandomArea:
+    """A part of an image that has a share of its area and is wider or higher than a square, by chance.
+
+    If none of some attempts fits into the image, the whole of it is resized, so that its shorter side is the square's.
+    """
+
+    def __init__(self, p: pb.RandomAspectRatioParameter, side: int) -> None:
+        self._p, self.side = p, side
+        if not side:
+            raise DataError("random_aspect_ratio_param needs a crop_size, which is the size of what it makes")
+        if not 0 < p.min_area_ratio <= p.max_area_ratio or not 0 < p.aspect_ratio_change <= 1:
+            raise DataError(
+                "random_aspect_ratio_param needs areas above 0, the least first, and an aspect_ratio_change up to 1"
+            )
+
+    def __call__(self, image: Array, random: Random) -> Array:
+        """The image, or a part of it, in its new size. The order of what is drawn is Intel's."""
+        height, width = image.shape[-2:]
+        for _ in range(self._p.max_attempt):
+            high, wide = self._drawn(height * width, random)
+            if high <= height and wide <= width:
+                top, left = int(random.integers(height - high + 1)), int(random.integers(width - wide + 1))
+                return self._resized(image[:, top : top + high, left : left + wide], self.side, self.side, random)
+        longer = [int(np.float32(side) / np.float32(min(height, width)) * self.side) for side in (height, width)]
+        return self._resized(image, longer[0], longer[1], random)
+
+    def _drawn(self, area: int, random: Random) -> tuple[int, int]:
+        """The height and width of a part, which are exchanged in half of the cases."""
+        change = np.float32(self._p.aspect_ratio_change)
+        new_area = _ratio(np.float32(self._p.min_area_ratio), np.float32(self._p.max_area_ratio), random) * area
+        stretch = _ratio(change, 1 / change, random)
+        sides = [max(1, int(math.sqrt(new_area) * stretch)), max(1, int(math.sqrt(new_area) / stretch))]
+        high, wide = sides[::-1] if _ratio(np.float32(0), np.float32(1), random) < 0.5 else sides
+        return high, wide
+
+    def _resized(self, image: Array, height: int, width: int, random: Random) -> Array:
+        settings = pb.ResizeParameter()
+        settings.CopyFrom(self._p.resize_param)
+        settings.height, settings.width = height, width
+        return ImageResizing(settings)(image, random)
+
+
+def _ratio(least: np.float32, most: np.float32, random: Random) -> float:
+    return (int(random.integers(int((most - least) * _STEPS + 1))) + float(least) * _STEPS) / _STEPS
+
+
+class Region(NamedTuple):
+    """The corners of a window, whose last pixels belong to it."""
+
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+
+
+class RegionSpan(NamedTuple):
+    """One axis of a window: the image's pixels from first to last, which become `size` pixels from `start` on."""
+
+    first: int
+    last: int
+    start: int
+    size: int
+
+
+class WindowRegion(NamedTuple):
+    """The part of an image of channels, height, width that a window cuts out, and its place in the square."""
+
+    source: tuple[slice, slice, slice]
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+@dataclass(frozen=True)
+class WindowPlacement:
+    """How windows become squares of `size`: with `context` pixels around them and, if `square`, in proportion."""
+
+    size: int
+    context: int
+    square: bool
+
+    def place(self, region: Region, height: int, width: int, mirrored: bool, where: str) -> WindowRegion:
+        """The place of a window of an image of this size. Parts that are outside of the image stay empty."""
+        x, y = RegionSpan(region.x1, region.x2, 0, self.size), RegionSpan(region.y1, region.y2, 0, self.size)
+        if (self.context or self.square) and region.x1 <= region.x2 and region.y1 <= region.y2:
+            x1, y1, x2, y2 = self._expanded(region)
+            x, y = self._clipped(x1, x2, width, mirrored), self._clipped(y1, y2, height, False)
+        for span, limit in ((x, width), (y, height)):
+            if not 0 <= span.first <= span.last < limit or span.size < 1:
+                raise DataError(f"{where}: the window {tuple(region)} isn't in the image, {height} x {width}")
+        source = slice(None), slice(y.first, y.last + 1), slice(x.first, x.last + 1)
+        return WindowRegion(source, y.start, x.start, y.size, x.size)
+
+    def _expanded(self, region: Region) -> Region:
+        """The window with a context that takes `context` pixels of the square on each side, in float32 as in Caffe."""
+        scale = np.float32(self.size) / np.float32(self.size - 2 * self.context)
+        half_height = np.float32(region.y2 - region.y1 + 1) / np.float32(2)
+        half_width = np.float32(region.x2 - region.x1 + 1) / np.float32(2)
+        centre_x, centre_y = np.float32(region.x1) + half_width, np.float32(region.y1) + half_height
+        if self.square:
+            half_height = half_width = max(half_height, half_width)
+        return Region(
+            rounded(centre_x - half_width * scale),
+            rounded(centre_y - half_height * scale),
+            rounded(centre_x + half_width * scale),
+            rounded(centre_y + half_height * scale),
+        )
+
+    def _clipped(self, first: int, last: int, limit: int, mirrored: bool) -> RegionSpan:
+        """The part that is in the image, moved by what is missing before it, or behind it if it is mirrored."""
+        before, behind = max(0, -first), max(0, last - limit + 1)
+        scale = np.float32(self.size) / np.float32(last - first + 1)
+        first, last = first + before, last - behind
+        start = rounded(np.float32(behind if mirrored else before) * scale)
+        size = rounded(np.float32(last - first + 1) * scale)
+        return RegionSpan(first, last, start, min(size, self.size - start))
+
+
+def rounded(number: float | np.float32) -> int:
+    """The nearest whole number; halves are rounded away from zero, as in C."""
+    return int(math.copysign(math.floor(abs(float(number)) + 0.5), number))

@@ -1,1 +1,0 @@
-"""Sets of images with marked objects, written in the forms that programs for detection and segmentation read."""

@@ -1,0 +1,74 @@
+"""Images encoded into files, and folders of such files for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from netdsl.data.sources.class_names import LABELS, write_class_names
+from netdsl.data.transforms.decode import opencv
+from netdsl.data.types import Array
+from netdsl.data.writing.example import Example, Put, label_of
+from netdsl.errors import DataError
+
+
+class ImageFormat(Enum):
+    """The format of an encoded image; the values are the endings of such files."""
+
+    JPG = "jpg"
+    PNG = "png"
+
+    def matches(self, data: bytes) -> bool:
+        """Whether an encoded image is of this format."""
+        return data.startswith(_SIGNATURES[self])
+
+
+_SIGNATURES = {ImageFormat.JPG: b"\xff\xd8\xff", ImageFormat.PNG: b"\x89PNG\r\n\x1a\n"}
+_CHANNELS = (1, 3, 4)
+
+
+def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:
+    """An image of channels, height, width, in the order blue, green, red, as the bytes of a file."""
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[0] not in _CHANNELS:
+        raise DataError(f"{where}: {image.dtype} values of shape {image.shape} can't be a {image_format.value} image")
+    cv2 = opencv()
+    try:
+        _, data = cv2.imencode(f".{image_format.value}", np.ascontiguousarray(image.transpose(1, 2, 0)))
+    except cv2.error as problem:
+        raise DataError(f"{where}: shape {image.shape} can't be a {image_format.value} image ({problem.err})") from None
+    return bytes(data)
+
+
+@contextmanager
+def folder_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
+    """A function that adds images to a new folder, which has the names of the classes in their order, too."""
+    path.mkdir()
+    if classes:
+        write_class_names(classes, path / LABELS)
+
+    def put(example: Example) -> None:
+        where = example.key.decode("utf-8", "replace")
+        if len(example.item) != 2:
+            raise DataError(
+                f"{where}: a folder has images and their classes, and an item has {len(example.item)} arrays"
+            )
+        image, values = example.item
+        label = label_of(values, where)
+        folder = path / _folder_name(classes[label] if 0 <= label < len(classes) else str(label))
+        folder.mkdir(exist_ok=True)
+        kinds = [kind for kind in ImageFormat if example.encoded is not None and kind.matches(example.encoded)]
+        kind = kinds[0] if kinds else ImageFormat.PNG
+        data = example.encoded if kinds and example.encoded is not None else encode(image, kind, where)
+        (folder / f"{example.position:06}.{kind.value}").write_bytes(data)
+
+    yield put
+
+
+def _folder_name(name: str) -> str:
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise DataError(f"the class '{name}' can't be the name of a folder; write a database instead")
+    return name

@@ -1,0 +1,241 @@
+"""Databases for CMU's pose nets, made of images whose people have joints: a record for each person to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from math import hypot
+from pathlib import Path
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
+from netdsl.data.sources.annotations.masks import object_masks, pixels_inside
+from netdsl.data.sources.poses import COUNTS, NUMBERS, OTHERS, PLACE, SCALE, SIZE, checked_people, first_joint_row
+from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.mean import Pixels
+from netdsl.data.transforms.pose_skeleton import Visibility
+from netdsl.data.types import Array
+from netdsl.data.writing.annotated_sets import pixels_of
+from netdsl.data.writing.databases import lmdb_records
+from netdsl.data.writing.map_items import map_items, writing_order
+from netdsl.data.writing.sample_files import as_pixels
+from netdsl.data.writing.target import new_path
+from netdsl.errors import DataError
+
+_LEAST_WIDTH = 64  # of an image; narrower ones have no room for numbers
+_GRAY, _COUNTS_END = 128, 15
+_MOST_OTHERS = 255
+# The authors' rules of who has a record, and of its numbers.
+_LEAST_JOINTS, _LEAST_AREA = 5, 32 * 32
+_APART = 0.3  # of the longer side of a person's box, within which nobody else has a record
+_HEIGHT = 368  # pixels of a person of scale 1
+_DECIMALS = 3
+_DATASET = "COCO"
+
+
+def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, number: int = 0, total: int = 1) -> bytes:
+    """The record of an image and any number of masks, as channels, with the first person and all others.
+
+    People are rows as `PoseDatumSource` has them. An image that has no room for their numbers is widened in gray, which
+    isn't in its masks.
+    """
+    _, height, width = image.shape
+    joints, others = people.shape[1] - 1, len(people) - 1
+    rows = OTHERS + (1 + 4 * others if others else 0)
+    if others > _MOST_OTHERS or height < rows:
+        raise DataError(f"an image of {height} rows has no room for {1 + others} people, who need {rows}")
+    wide = max(width, _LEAST_WIDTH, 4 * joints, 4 * others)
+    channels = [_widened(image, wide, _GRAY), _numbers(people, (height, width), wide, dataset, number, total)]
+    values = np.concatenate([*channels, _widened(masks, wide, 0)])
+    datum = pb.Datum(channels=len(values), height=height, width=wide, data=values.tobytes(), label=0)
+    return datum.SerializeToString()
+
+
+def _widened(planes: Array, width: int, fill: int) -> Array:
+    return np.pad(planes, ((0, 0), (0, 0), (0, width - planes.shape[2])), constant_values=fill)
+
+
+def _numbers(people: Pixels, size: tuple[int, int], width: int, dataset: str, number: int, total: int) -> Array:
+    """The channel of numbers."""
+    rows = np.zeros((1, size[0], width), np.uint8)
+    others, stored = len(people) - 1, (people + np.array([1, 1, 0])).astype("<f4")
+    _put(rows, 0, np.frombuffer(dataset.encode()[: width - 1], np.uint8))
+    _put(rows, SIZE, np.array(size, "<f4"))
+    rows[0, COUNTS, 1] = others
+    rows[0, COUNTS, 7:_COUNTS_END] = np.array([number, total], "<f4").view(np.uint8)
+    _put(rows, PLACE, stored[0, 0, :2])
+    _put(rows, SCALE, stored[0, 0, 2:])
+    for person in range(others):
+        _put(rows, OTHERS + person, stored[1 + person, 0, :2])
+    _put(rows, OTHERS + others, stored[1:, 0, 2])
+    for person, joints in enumerate(stored[:, 1:]):
+        for row, values in enumerate(joints.T, first_joint_row(person, others)):
+            _put(rows, row, values)
+    return rows
+
+
+def _put(rows: Array, row: int, values: Array) -> None:
+    data = np.frombuffer(values.tobytes(), np.uint8)
+    if len(data):
+        rows[0, row, : len(data)] = data
+
+
+def pose_samples(images: Iterable[Array], *, joints: int, scale: float, masked: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Records of images with numbers around zero, by their keys, each with a person whose joints are on a circle."""
+    angles = 2 * np.pi * np.arange(joints) / joints
+    for index, image in enumerate(images):
+        _, height, width = image.shape
+        middle, circle = np.array([width, height]) / 2, np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        person = np.ones((1, 1 + joints, 3), np.float32)
+        person[0, 0] = *middle, scale
+        person[0, 1:, :2] = middle + circle * min(height, width) / 4
+        pixels = np.pad(as_pixels(image[:NUMBERS]), ((0, 0), (0, max(0, OTHERS - height)), (0, 0)))
+        masks = np.full((2 if masked else 0, *pixels.shape[1:]), 255, np.uint8)
+        yield f"{index:07}".encode(), pose_record(pixels, masks, person, "made up", number=index)
+
+
+@dataclass(frozen=True)
+class PoseReport:
+    """The numbers of records, and of joints that each person has; how many people with joints have no record of their
+    own; and the errors of images that were skipped.
+    """
+
+    written: int
+    joints: int
+    beside: int
+    bad: list[str]
+
+
+class PeopleOfSet:
+    """The people of a set whom a record is about.
+
+    The authors' rule: a person has 5 marked joints at least and 32 x 32 pixels, and isn't in the middle of one before.
+    An item is the image, and the place of the person among its objects.
+    """
+
+    def __init__(
+        self, source: AnnotatedSet, *, skip_bad: bool = False, done: Callable[[], object] = lambda: None
+    ) -> None:
+        self._set = source
+        self._places, self._labels = list[tuple[int, int]](), set[int]()
+        self.joints, self.marked, self.bad = 0, 0, list[str]()
+        for index in range(len(source)):
+            done()
+            try:
+                self._add(index, source.image(index))
+            except DataError as problem:
+                if not skip_bad:
+                    raise
+                self.bad.append(str(problem))
+
+    def _add(self, index: int, image: AnnotatedImage) -> None:
+        people = [marked for marked in image.objects if marked.joints]
+        for marked in people:
+            self.joints = self.joints or len(marked.joints)
+            if len(marked.joints) != self.joints:
+                raise DataError(f"{image.path}: has a person of {len(marked.joints)} joints; others have {self.joints}")
+        self._places += [(index, place) for place in _main_people(image)]
+        self._labels |= {marked.label for marked in people}
+        self.marked += sum(marked.has_joints for marked in people)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def fetch(self, index: int) -> tuple[AnnotatedImage, int]:
+        """The image that shows a person, and which of its objects that is."""
+        image, place = self._places[index]
+        return self._set.image(image), place
+
+    def record(self, number: int, fetched: tuple[AnnotatedImage, int]) -> bytes:
+        """The record of a person, with all others in the image who have joints."""
+        image, place = fetched
+        others = [marked for other, marked in enumerate(image.objects) if other != place and marked.has_joints]
+        rows = np.stack([_person_rows(marked) for marked in (image.objects[place], *others)])
+        people = checked_people(rows, str(image.path))
+        pixels, masks = pixels_of(image, image.read(), Color.COLOR), self._masks(image)
+        try:
+            return pose_record(pixels, masks, people, _DATASET, number=number, total=len(self))
+        except DataError as problem:
+            raise DataError(f"{image.path}: {problem}") from None
+
+    def _masks(self, image: AnnotatedImage) -> Array:
+        """Where everybody has joints, and where people are.
+
+        People without joints are left out of the first, and crowds where nobody with joints is in front of them.
+        """
+        known, missing, crowds = np.zeros((3, image.height, image.width), bool)
+        for marked, mask in zip(image.objects, object_masks(image), strict=True):
+            if marked.label in self._labels:
+                part = crowds if marked.crowd else known if marked.has_joints else missing
+                part[pixels_inside(marked.edges) if mask is None else mask] = True
+        masks = np.stack([~(missing | (crowds & ~known)), known | missing | crowds])
+        return masks * np.uint8(255)
+
+
+def write_poses(
+    people: PeopleOfSet,
+    path: Path,
+    seed: int | None = None,
+    *,
+    skip_bad: bool = False,
+    done: Callable[[], object] = lambda: None,
+) -> PoseReport:
+    """Write a record for each person into a new LMDB, or nothing; with a seed in random order."""
+    if not len(people):
+        raise DataError(f"{path}: nobody has {_LEAST_JOINTS} joints and {_LEAST_AREA:,} pixels, so there is no record")
+    order = writing_order(len(people), seed)
+    bad, written = list(people.bad), 0
+    with (
+        new_path(path) as folder,
+        lmdb_records(folder) as put,
+        closing(map_items(people, order.tolist(), people.record)) as records,
+    ):
+        for position, record in enumerate(records):
+            done()
+            if isinstance(record, bytes):
+                put(f"{position:07}".encode(), record)
+                written += 1
+            elif skip_bad:
+                bad.append(str(record))
+            else:
+                raise record
+        if not written:
+            raise DataError(f"all images with people are bad; the first: {bad[0]}")
+    return PoseReport(written, people.joints, people.marked - len(people), bad)
+
+
+def _main_people(image: AnnotatedImage) -> list[int]:
+    """The places of people, among the objects of an image, who have records of their own."""
+    places, taken = list[int](), list[tuple[float, float, float]]()
+    for place, marked in enumerate(image.objects):
+        x, y, width, height = _middle_and_sides(marked)
+        area = width * height if marked.area is None else marked.area
+        if sum(joint.marked for joint in marked.joints) < _LEAST_JOINTS or area < _LEAST_AREA:
+            continue
+        if any(hypot(x - its_x, y - its_y) < radius for its_x, its_y, radius in taken):
+            continue
+        places.append(place)
+        taken.append((x, y, _APART * max(width, height)))
+    return places
+
+
+def _middle_and_sides(marked: MarkedObject) -> tuple[float, float, float, float]:
+    """The middle of a person's box, its width and its height."""
+    left, top, right, bottom = marked.edges
+    return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
+
+
+def _person_rows(marked: MarkedObject) -> Pixels:
+    """The rows of a person. COCO's numbers count from 0, and the authors take them for numbers that count from 1.
+
+    So a joint that nobody marked, which COCO puts at (0, 0), lies outside of the image.
+    """
+    x, y, _, height = _middle_and_sides(marked)
+    joints = [
+        (joint.x, joint.y, joint.visibility) if joint.marked else (0, 0, Visibility.OUTSIDE) for joint in marked.joints
+    ]
+    rows: Pixels = np.round(np.array([(x, y, height / _HEIGHT), *joints]), _DECIMALS) - np.array([1, 1, 0])
+    return rows

@@ -1,0 +1,137 @@
+"""Texts and captions as streams in HDF5, side by side, as recurrent nets of Caffe read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.data.sources.alphabet import Alphabet
+from netdsl.data.sources.class_names import LABELS, read_class_names, write_class_names
+from netdsl.data.sources.source_name import SourceName
+from netdsl.data.sources.vocabulary import Vocabulary, words_of
+from netdsl.data.writing.hdf5 import Hdf5Rows
+from netdsl.data.writing.map_items import writing_order
+from netdsl.data.writing.target import new_path
+from netdsl.errors import DataError
+
+if TYPE_CHECKING:
+    from netdsl.data.sources.annotations.coco import CaptionedImage
+
+_LIST, _IMAGES, _TEXT_ROWS, _CAPTION_ROWS = "list.txt", "images.txt", "text.h5", "captions.h5"
+_MOST = 1 << 13  # streams, or steps, or times that a word is there
+_LRCN = {"streams": 100, "steps": 20, "least": 5}  # its numbers, of captions side by side, of steps, of a word
+_NO_WORD = -1  # what targets have behind a caption's end
+
+Numbers = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class TextReport:
+    """What was written: steps of every stream, the size of the alphabet, and how many characters at the end weren't."""
+
+    steps: int
+    streams: int
+    characters: int
+    left_out: int
+
+
+def write_text_streams(name: SourceName, target: Path) -> TextReport:
+    """Write a text such as `text:FILE?streams=8` into a new folder, with a list for HDF5Data and its characters.
+
+    Each stream is a part of the text. A row of `data` has a character of every stream, the same row of `target` those
+    that follow, and `cont` is 0 in the first row. So a layer's batch is as many steps as its batch_size says, and the
+    next one goes on from there.
+    """
+    streams, text = name.number("streams", 1, least=1), name.read_text()
+    alphabet = Alphabet.of(text) if name.class_names is None else Alphabet(read_class_names(name.class_names))
+    numbers = np.array(alphabet.numbers(text, name.path), np.float32)
+    steps = (len(numbers) - 1) // streams
+    if steps < 1:
+        raise DataError(f"{name.path}: has {len(numbers)} characters; {streams} streams need more of them")
+    ends = steps * streams
+    data, following = (part.reshape(streams, steps).T for part in (numbers[:ends], numbers[1 : ends + 1]))
+    cont = np.ones((steps, streams), np.float32)
+    cont[0] = 0
+    with new_path(target) as folder:
+        folder.mkdir()
+        Hdf5Rows(folder / _TEXT_ROWS).add({"data": data, "cont": cont, "target": following})
+        (folder / _LIST).write_text(f"{target / _TEXT_ROWS}\n", encoding="utf-8")
+        write_class_names(alphabet.names, folder / LABELS)
+    return TextReport(steps, streams, len(alphabet.names), len(numbers) - 1 - ends)
+
+
+@dataclass(frozen=True)
+class CaptionReport:
+    """What was written: how many captions, and how many of these several times so that all streams are as long; the
+    words of the vocabulary; how many captions were cut; and what is wrong with images that were left out.
+    """
+
+    captions: int
+    repeated: int
+    streams: int
+    words: int
+    cut: int
+    missing: tuple[str, ...] = ()
+
+
+def write_caption_streams(
+    name: SourceName, target: Path, seed: int | None = None, *, skip_bad: bool = False
+) -> CaptionReport:
+    """Write captions into a new folder, with lists for HDF5Data and ImageData and the vocabulary.
+
+    Each stream has one caption after the other, `steps` rows each. `input_sentence` has 0 and the words,
+    `target_sentence` the words and 0, behind which it has -1, and `cont_sentence` is 0 where a caption begins and
+    behind its end. The images of a batch of `steps` rows are the next `streams` of the list. A word that is there fewer
+    than `least` times is unknown, unless `classes` names a file with the vocabulary. With a seed the captions are in
+    random order.
+    """
+    streams, steps, least = (name.number(option, number, least=1, most=_MOST) for option, number in _LRCN.items())
+    images, missing = _images_that_are_there(name.open_captions(), skip_bad=skip_bad)
+    pairs = [(image.path, words_of(caption)) for image in images for caption in image.captions]
+    if not pairs:
+        raise DataError(f"{name.path}: has no captions of images that are there")
+    words = [sentence for _, sentence in pairs]
+    known = Vocabulary(read_class_names(name.class_names)) if name.class_names else Vocabulary.of(words, least)
+    order = np.resize(writing_order(len(pairs), seed), -(-len(pairs) // streams) * streams)
+    numbers = [known.numbers(sentence, name.path) for sentence in words]
+    with new_path(target) as folder:
+        folder.mkdir()
+        rows = Hdf5Rows(folder / _CAPTION_ROWS)
+        for batch in order.reshape(-1, streams):
+            rows.add(_side_by_side([numbers[index] for index in batch], steps))
+        (folder / _LIST).write_text(f"{target / _CAPTION_ROWS}\n", encoding="utf-8")
+        lines = "".join(f"{pairs[index][0]} 0\n" for index in order)
+        (folder / _IMAGES).write_text(lines, encoding="utf-8", errors="surrogateescape")
+        write_class_names(known.words, folder / LABELS)
+    cut = sum(len(sentence) >= steps for sentence in words)
+    repeated = len(order) - len(pairs)
+    return CaptionReport(len(pairs), repeated, streams, len(known.words), cut, missing)
+
+
+def _images_that_are_there(
+    images: Sequence[CaptionedImage], *, skip_bad: bool
+) -> tuple[list[CaptionedImage], tuple[str, ...]]:
+    """The images that are there, and what is wrong with the others."""
+    there = [image for image in images if image.path.is_file()]
+    missing = tuple(f"{image.path}: isn't there" for image in images if not image.path.is_file())
+    if missing and not skip_bad:
+        raise DataError(f"{missing[0]}; put it there, or leave such images out by --skip-bad")
+    return there, missing
+
+
+def _side_by_side(captions: Sequence[Sequence[int]], steps: int) -> dict[str, Numbers]:
+    """The rows of captions side by side, each cut after so many steps."""
+    shape = steps, len(captions)
+    inputs, cont = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+    targets = np.full(shape, _NO_WORD, np.float32)
+    for stream, caption in enumerate(captions):
+        length = min(len(caption) + 1, steps)
+        inputs[:length, stream] = [0, *caption][:length]
+        targets[:length, stream] = [*caption, 0][:length]
+        cont[1:length, stream] = 1
+    return {"cont_sentence": cont, "input_sentence": inputs, "target_sentence": targets}

@@ -1,0 +1,54 @@
+"""What is written: names that say its form, and new files and folders that exist only when they are complete."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import NamedTuple
+from urllib.parse import parse_qsl
+
+from netdsl.errors import DataError
+
+_ENDINGS = ("lmdb", "leveldb", "parquet", "folder")  # of paths that say the kind, as train_lmdb does
+
+
+class TargetName(NamedTuple):
+    """The name of what is to be written: its kind, its path and its options."""
+
+    kind: str
+    path: Path
+    options: dict[str, str]
+
+
+def parse_target(text: str, forms: Mapping[str, str]) -> TargetName:
+    """Parse a name whose prefix or ending says its kind. `forms` are those of its kinds."""
+    kind, colon, rest = text.partition(":")
+    if not (colon and rest and kind in forms):
+        rest, kind = text, next((end for end in _ENDINGS if end in forms and text.endswith((f".{end}", f"_{end}"))), "")
+    if not kind:
+        raise DataError(
+            f"{text}: the name doesn't say what to write; use {', '.join(forms.values())}, or a name such as train_lmdb"
+        )
+    path, _, query = rest.partition("?")
+    return TargetName(kind, Path(path), dict(parse_qsl(query, keep_blank_values=True)))
+
+
+@contextmanager
+def new_path(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` for a file or a folder, which is renamed to `path` if no error is raised."""
+    if path.exists() or path.is_symlink():
+        raise DataError(f"{path}: exists already; remove it, or choose another name")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}; create it first")
+    temporary = path.with_name(f".{path.name[:40]}.{token_hex(8)}")
+    try:
+        yield temporary
+        temporary.rename(path)
+    except OSError as problem:
+        raise DataError(f"{path}: can't be written: {problem.strerror or problem}") from None
+    finally:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
