@@ -47,16 +47,16 @@ class Agreement:
 def filled(net: NetToRun) -> Built:
     """The layers of a net with its weights; those of a model get memory, which is free again when nobody holds them."""
     if isinstance(net, Model):
-        built = built_only(net)
+        built = build(resolve(net.net, Phase.TEST))
         allocate_with_weights(built, net.weights)
         return built
     return built_only(net)
 
 
 def built_only(net: NetToRun) -> Built:
-    """The layers of a net; those of a model have no memory yet."""
+    """The layers of a net, to look at; those of a model have no memory."""
     if isinstance(net, Model):
-        return build(resolve(net.net, Phase.TEST))
+        return net.layers(Phase.TEST)
     return net.module.built if isinstance(net, Net) else net
 
 
