@@ -19,6 +19,7 @@ from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError
 from netdsl.formats import has_tensors, model_files, reader_of
+from netdsl.plugins import load_plugins
 from netdsl.weights.match import AnyArray, Weights, arrays_of
 from netdsl.weights.torch_names import TensorMatch
 
@@ -96,6 +97,7 @@ def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = Fals
     `dialect` is the fork of Caffe that the net is for, whatever the net says itself; what isn't said is guessed from
     its fields. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
     """
+    load_plugins()  # which may know the net's dialect
     dialect = dialect or _default.dialect
     if isinstance(net, (str, Path)):
         return _open_file(model_files(Path(net)).net, dialect, lenient)

@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from netdsl.errors import RegistryError
+from netdsl.plugins import load_plugins
 
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type)
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Named(Protocol):
+    name: ClassVar[str]
+
+
+NamedClass = TypeVar("NamedClass", bound=type[_Named])
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Values by name. `noun` says in errors what they are, such as "layer type"."""
+    """Values by name, netdsl's own and those of plug-ins, which are loaded when a name is looked up or all are listed.
 
-    def __init__(self, noun: str) -> None:
+    `noun` says in errors what the values are, such as "layer type". `taken` has names that netdsl itself has elsewhere,
+    with where that is.
+    """
+
+    def __init__(self, noun: str, taken: Mapping[str, str] = MappingProxyType({})) -> None:
         self.noun = noun
+        self._taken = taken
         self._values: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
+        load_plugins()
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
+        load_plugins()
         return iter(self._values)
 
     def __len__(self) -> int:
+        load_plugins()
         return len(self._values)
+
+    def own(self) -> dict[str, T]:
+        """The values that netdsl itself has, for which no plug-in is loaded."""
+        return {name: value for name, value in self._values.items() if _definition(value).startswith("netdsl.")}
 
     def register(self, name: str, value: T) -> None:
         """Make a value known. A definition that runs again, as in a notebook, replaces what it made before."""
-        known = self._values.get(name)
-        if known is not None and _definition(known) != _definition(value):
-            both = f"{_definition(known)} and {_definition(value)}"
-            raise RegistryError(f"two classes are the {self.noun} '{name}': {both}; give one of them another name")
+        known = self._taken.get(name) or (_definition(self._values[name]) if name in self._values else None)
+        if known not in (None, _definition(value)):
+            both = f"{known} and {_definition(value)}"
+            raise RegistryError(f"two things are the {self.noun} '{name}': {both}; give one of them another name")
         self._values[name] = value
 
     def unregister(self, name: str) -> None:
@@ -51,6 +73,31 @@ def register_layer(layer_class: Class) -> Class:
     """A decorator that makes a class of `netdsl.layer.Layer` known as the layer type of its name."""
     _registry("netdsl.layers", "LAYERS").register(layer_class.__name__, layer_class)
     return layer_class
+
+
+def register_strategy(settings_class: NamedClass) -> NamedClass:
+    """A decorator that makes the settings of a strategy known by its `name`: as text, in runs and in plans."""
+    _registry("netdsl.distributed.strategies.settings", "STRATEGIES").register(settings_class.name, settings_class)
+    return settings_class
+
+
+def register_launcher(launcher_class: NamedClass) -> NamedClass:
+    """A decorator that makes a launcher, which needs no arguments, known by its `name` as a choice of --backend."""
+    _registry("netdsl.distributed.launchers", "LAUNCHERS").register(launcher_class.name, launcher_class)
+    return launcher_class
+
+
+def register_transport(name: str) -> Callable[[Function], Function]:
+    """A decorator that makes a transport known as a choice of --transport, by a function as those in `CONNECTIONS`.
+
+    The function gets a worker's control client, rank, number of workers and device, and returns its communicator.
+    """
+
+    def register(connect: Function) -> Function:
+        _registry("netdsl.distributed.transports", "CONNECTIONS").register(name, connect)
+        return connect
+
+    return register
 
 
 def _registry(module: str, name: str) -> Registry[Any]:

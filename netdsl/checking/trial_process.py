@@ -11,9 +11,10 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, ModuleFolders
 from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
-from netdsl.layer.allowed_python import ModuleFolders, allow, allowed_folders
 from netdsl.open_net import default_dialect, set_dialect
+from netdsl.plugins import plugin_places
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class TrialProcess:
         context = get_context("spawn")
         self._limits, self.ended = limits, False
         self._connection, theirs = context.Pipe()
-        arguments = (theirs, settings, limits.memory, allowed_folders(), default_dialect())
+        arguments = (theirs, settings, limits.memory, PYTHON_LAYERS.places(), plugin_places(), default_dialect())
         self._process = context.Process(target=_try_what_comes, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -70,12 +71,18 @@ class TrialProcess:
 
 
 def _try_what_comes(
-    connection: Connection, settings: TrialSettings, memory: int, modules: ModuleFolders, dialect: str | None
+    connection: Connection,
+    settings: TrialSettings,
+    memory: int,
+    python: ModuleFolders,
+    plugins: ModuleFolders,
+    dialect: str | None,
 ) -> None:
     """What the process does: it takes over what the user allowed, and tries files until nobody sends any."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the user's Ctrl-C is for the process that shows results
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    allow(modules)
+    PYTHON_LAYERS.allow(python)
+    PLUGINS.allow(plugins)
     set_dialect(dialect)
     connection.send(None)
     while True:

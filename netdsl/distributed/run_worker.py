@@ -24,6 +24,7 @@ from netdsl.distributed.supervision.control_client import ControlClient
 from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Ending, Join
 from netdsl.distributed.transports.connect import Connect, connect
+from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.distributed.worker_device import worker_device
 from netdsl.errors import PeerLostError, user_code_problem
@@ -92,7 +93,9 @@ def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, conne
     device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
     rank, memory = members.index(spec.rank), PeakMemory(device)
     with control.pulse.waiting():
-        communicator = WatchedCommunicator(connect(spec.transport, control, rank, len(members), device), control.pulse)
+        communicator = WatchedCommunicator(
+            connect(Transport(spec.transport), control, rank, len(members), device), control.pulse
+        )
 
     def report(what: Told) -> None:
         if isinstance(what, RoundRecord):

@@ -43,7 +43,7 @@ Fields = Mapping[str, FieldDescriptor]
 
 def stub() -> str:
     """The text of the stub."""
-    constructors = [Constructor(name, layer_class) for name, layer_class in sorted(LAYERS.items())]
+    constructors = [Constructor(name, layer_class) for name, layer_class in sorted(LAYERS.own().items())]
     common = {name: field for name, field in COMMON_FIELDS.items() if name not in STRUCTURE | {"blobs"}}
     contested = {
         name: field

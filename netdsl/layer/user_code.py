@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import LayerNote, user_code_problem
-from netdsl.layer.allowed_python import allowed
 from netdsl.layer.core import Layer
 from netdsl.layer.running import NeedsValues
 
@@ -42,7 +42,7 @@ def python_name(layer: pb.LayerParameter) -> str | None:
 
 def is_allowed(layer: pb.LayerParameter) -> bool:
     """Whether the code that a Python layer names may be run."""
-    return layer.python_param.module in allowed
+    return layer.python_param.module in PYTHON_LAYERS
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from caffe_proto.errors import CaffeError
 from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.launchers.process_end import log_of
 from netdsl.distributed.run_worker import run_worker
-from netdsl.layer.allowed_python import allowing
 from netdsl.mpi.connect import connect
 from netdsl.mpi.library import world
 from netdsl.mpi.spec import share
@@ -29,7 +28,7 @@ def main() -> int:
     spec = share(WorkerSpec.of(sys.stdin.readline()) if rank == 0 else None)
     _log_to(log_of(Path(spec.run), rank))
     try:
-        with allowing(spec.python):
+        with spec.allowing():
             run_worker(spec, connect=connect)
     except CaffeError as problem:
         sys.stderr.write(f"{problem}\n")

@@ -14,9 +14,9 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import Form
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import NetError, WeightsWarning
 from netdsl.layer import BringsData, Layer
-from netdsl.layer.allowed_python import allowing
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import insert_splits
 from netdsl.model import (
@@ -88,7 +88,7 @@ class Net(BatchCalls, Callbacks):
         self._device = modes.device()
         graph = connect(self.param)
         self._feeds = Feeds.open(graph, loading=loading(), device=self._device)
-        with allowing(dict.fromkeys(own_modules(graph), "")):
+        with PYTHON_LAYERS.allowing(dict.fromkeys(own_modules(graph), "")):
             self._built = build(graph)
         self._allocate()
         self._wire(self._built)

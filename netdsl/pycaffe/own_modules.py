@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from netdsl.layer.allowed_python import module_file
+from netdsl.allowed_modules import module_file
 from netdsl.net.graph import Graph
 from netdsl.pycaffe.python_layer import Layer
 

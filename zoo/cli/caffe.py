@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, in_folder
 from netdsl.net.graph import phase_of
 from netdsl.solver.action import Action
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
@@ -37,6 +39,7 @@ class Flags:
     sigint_effect: str = "stop"
     sighup_effect: str = "snapshot"
     allow_python: str = ""
+    plugin: str = ""
     dialect: str = ""
     logtostderr: bool = True  # the log goes there whatever they say
     alsologtostderr: bool = True
@@ -68,6 +71,7 @@ Flags, as -name value, --name value, -name=value or --name=value:
   -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
   -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
   -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
+  -plugin A,B            Plug-ins to import; not a flag of Caffe's.
   -dialect NAME          The fork of Caffe that nets are for; not a flag of Caffe's.
   -help                  Show this message.
 """
@@ -97,17 +101,18 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    with _allowing(flags.allow_python), _in_dialect(flags.dialect):
+    with _allowing(flags), _in_dialect(flags.dialect):
         _COMMANDS[commands[0]](flags)
 
 
-def _allowing(modules: str) -> AbstractContextManager[None]:
-    """Let the Python layers of these modules run."""
-    if not modules:
-        return nullcontext()
-    from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
-
-    return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
+@contextmanager
+def _allowing(flags: Flags) -> Iterator[None]:
+    """Let the Python layers of modules run, and plug-ins be imported."""
+    python, plugins = (
+        in_folder(filter(None, modules.split(",")), Path.cwd()) for modules in (flags.allow_python, flags.plugin)
+    )
+    with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):
+        yield
 
 
 def _in_dialect(name: str) -> AbstractContextManager[None]:

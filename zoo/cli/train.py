@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.launchers import LAUNCHERS
+from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
 from netdsl.solver.action import Action
 from netdsl.solver.events import Listener
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 
 _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(options.STRATEGIES)
-_BACKENDS = click.Choice(list(TRAINING))
-_TRANSPORTS = click.Choice([transport.value for transport in Transport])
+_BACKENDS = options.RegisteredName(TRAINING, LAUNCHERS)
+_TRANSPORTS = options.RegisteredName((transport.value for transport in Transport), CONNECTIONS)
 
 
 @click.command("train", short_help="Train a net as a solver's settings say.")

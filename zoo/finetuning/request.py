@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.strategies.strategy import Strategy
 from zoo.finetuning.recipe import Recipe
 from zoo.worker_count import WorkerCount
 
@@ -27,6 +27,6 @@ class FineTuneRequest:
     share: float = 0.1  # of the items, for tests
     recipe: Recipe = field(default_factory=Recipe)
     workers: WorkerCount | None = None
-    strategy: AnyStrategy | None = None
+    strategy: Strategy | None = None
     patience: int | None = PATIENCE
     command: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -31,6 +31,7 @@ class StrategyRun(Protocol):
         ...
 
 
+@runtime_checkable
 class Strategy(Protocol):
     """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
 

@@ -12,12 +12,13 @@ import torch
 
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.supervision.control_client import ControlClient
+from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.control_store import ControlStore
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.shared_memory import memory
 from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
 from netdsl.distributed.transports.torch_group import TIMEOUT, Library, TorchGroup
-from netdsl.distributed.transports.transport import Transport, is_memory_shareable
+from netdsl.distributed.transports.transport import OF_MPI, Transport, is_memory_shareable
 from netdsl.errors import DistributedError
 
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker made
@@ -52,6 +53,8 @@ def connect(
                 interruption=control.interruption,
                 timeout=timeout,
             )
+    if transport not in OF_MPI:
+        return CONNECTIONS[transport.value](control, rank, size, device)
     raise DistributedError(f"the transport {transport.value} is between ranks of mpiexec; give --backend mpi")
 
 

@@ -17,10 +17,11 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.distributed.run_worker import compute_threads
 from netdsl.distributed.worker_device import worker_device
-from netdsl.layer.allowed_python import allow, allowed_folders
 from netdsl.model import open_model, open_weights
+from netdsl.plugins import plugin_places
 from netdsl.spark.workers.task_resources import assigned_gpus
 from netdsl.weights.match import Weights
 from netdsl.weights.writing import caffe_file_of
@@ -35,7 +36,8 @@ class ShippedNet(NamedTuple):
 
     net: str
     weights: bytes
-    python: tuple[tuple[str, str], ...] = ()  # modules, with their folders on the driver's machine
+    python: tuple[tuple[str, str], ...] = ()  # modules of Python layers, with their folders on the driver's machine
+    plugins: tuple[tuple[str, str], ...] = ()  # likewise of plug-ins
 
     @classmethod
     def of(cls, net: str, weights: WeightsSource) -> Self:
@@ -52,7 +54,8 @@ class ShippedNet(NamedTuple):
 
     def with_allowed(self) -> Self:
         """The net as it is sent to tasks, with the Python modules that the user allows now."""
-        return self._replace(python=tuple(allowed_folders().items()))
+        python, plugins = PYTHON_LAYERS.places(), plugin_places()
+        return self._replace(python=tuple(python.items()), plugins=tuple(plugins.items()))
 
     def message(self) -> pb.NetParameter:
         """The net as a message."""
@@ -63,7 +66,8 @@ class ShippedNet(NamedTuple):
 
         From now on this process allows what the user allowed on the driver.
         """
-        allow(dict(self.python))
+        PYTHON_LAYERS.allow(dict(self.python))
+        PLUGINS.allow(dict(self.plugins))
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)

@@ -22,7 +22,6 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import user_code_problem
-from netdsl.layer.allowed_python import allowing
 from netdsl.spark.cluster import GPUS, BarrierJob, Cluster
 from netdsl.spark.workers.preflight import check
 from netdsl.spark.workers.task_resources import assigned_gpus, local_rank
@@ -106,7 +105,7 @@ def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
     (rank,) = ranks
     gpus = assigned_gpus(BarrierTaskContext.get())
     spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=local_rank(rank), gpus=gpus)
-    with _in_folder(spec.folder), allowing(spec.python):
+    with _in_folder(spec.folder), spec.allowing():
         try:
             run_worker(spec)
         except Exception as problem:
