@@ -51,11 +51,14 @@ _lock = RLock()
 _loaded = set[str]()  # names of modules
 _installed: list[Plugin] | None = None
 _loading = False  # a plug-in may look names up itself while it is imported
+_complete: tuple[str, ...] = ("never",)  # what was allowed when all plug-ins were loaded
 
 
 def load_plugins() -> None:
     """Import all plug-ins that aren't yet."""
-    global _loading
+    global _loading, _complete
+    if _complete == _allowed():  # names are looked up often
+        return
     with _lock:
         if _loading:
             return
@@ -65,8 +68,13 @@ def load_plugins() -> None:
                 if plugin.module not in _loaded:
                     plugin.load()
                     _loaded.add(plugin.module)
+            _complete = _allowed()
         finally:
             _loading = False
+
+
+def _allowed() -> tuple[str, ...]:
+    return (os.environ.get(VARIABLE, ""), *PLUGINS)
 
 
 def plugins() -> list[Plugin]:

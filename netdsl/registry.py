@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -49,7 +50,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def own(self) -> dict[str, T]:
         """The values that netdsl itself has, for which no plug-in is loaded."""
-        return {name: value for name, value in self._values.items() if _definition(value).startswith("netdsl.")}
+        return {name: self._values[name] for name in self.names_of("netdsl")}
+
+    def names_of(self, module: str) -> list[str]:
+        """The names of what is written in a module or a package, as far as it is registered."""
+        return [name for name, value in self._values.items() if _definition(value).startswith(f"{module}.")]
 
     def register(self, name: str, value: T) -> None:
         """Make a value known. A definition that runs again, as in a notebook, replaces what it made before."""
@@ -69,21 +74,29 @@ class Registry(Mapping[str, T], Generic[T]):
         return next((names[match] for match in get_close_matches(name.lower(), names, 1)), None)
 
 
+# Where the registries are: the modules, and their names there.
+_LAYERS = "netdsl.layers", "LAYERS"
+_STRATEGIES = "netdsl.distributed.strategies.settings", "STRATEGIES"
+_LAUNCHERS = "netdsl.distributed.launchers", "LAUNCHERS"
+_CONNECTIONS = "netdsl.distributed.transports", "CONNECTIONS"
+_HOMES = (_LAYERS, _STRATEGIES, _LAUNCHERS, _CONNECTIONS)
+
+
 def register_layer(layer_class: Class) -> Class:
     """A decorator that makes a class of `netdsl.layer.Layer` known as the layer type of its name."""
-    _registry("netdsl.layers", "LAYERS").register(layer_class.__name__, layer_class)
+    _registry(_LAYERS).register(layer_class.__name__, layer_class)
     return layer_class
 
 
 def register_strategy(settings_class: NamedClass) -> NamedClass:
     """A decorator that makes the settings of a strategy known by its `name`: as text, in runs and in plans."""
-    _registry("netdsl.distributed.strategies.settings", "STRATEGIES").register(settings_class.name, settings_class)
+    _registry(_STRATEGIES).register(settings_class.name, settings_class)
     return settings_class
 
 
 def register_launcher(launcher_class: NamedClass) -> NamedClass:
     """A decorator that makes a launcher, which needs no arguments, known by its `name` as a choice of --backend."""
-    _registry("netdsl.distributed.launchers", "LAUNCHERS").register(launcher_class.name, launcher_class)
+    _registry(_LAUNCHERS).register(launcher_class.name, launcher_class)
     return launcher_class
 
 
@@ -94,15 +107,21 @@ def register_transport(name: str) -> Callable[[Function], Function]:
     """
 
     def register(connect: Function) -> Function:
-        _registry("netdsl.distributed.transports", "CONNECTIONS").register(name, connect)
+        _registry(_CONNECTIONS).register(name, connect)
         return connect
 
     return register
 
 
-def _registry(module: str, name: str) -> Registry[Any]:
+def registered_by(module: str) -> list[str]:
+    """What a module registered, such as "layer type SoftSign"."""
+    registries = [_registry(home) for home in _HOMES if home[0] in sys.modules]
+    return [f"{registry.noun} {name}" for registry in registries for name in registry.names_of(module)]
+
+
+def _registry(home: tuple[str, str]) -> Registry[Any]:
     """The registry that a module has, with netdsl's own values. Only who registers something pays for importing it."""
-    registry: Registry[Any] = getattr(import_module(module), name)
+    registry: Registry[Any] = getattr(import_module(home[0]), home[1])
     return registry
 
 

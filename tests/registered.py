@@ -32,6 +32,7 @@ def forgotten_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Begin without plug-ins; forget afterwards which were imported, and all that they registered."""
     monkeypatch.setattr(plugins, "_loaded", set())
     monkeypatch.setattr(plugins, "_installed", None)
+    monkeypatch.setattr(plugins, "_complete", ("never",))
     monkeypatch.delenv(plugins.VARIABLE, raising=False)
     modules = set(sys.modules)
     with ExitStack() as stack:

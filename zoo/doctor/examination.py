@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from netdsl.errors import first_line
+from netdsl.plugins import Plugin, plugin_places, plugins
 from zoo.doctor.engines import ENGINES
 from zoo.doctor.machine import check_machine
 from zoo.doctor.packages import (
@@ -21,10 +22,11 @@ from zoo.doctor.packages import (
     requirements,
     version_of,
 )
+from zoo.doctor.plugins import plugin_request, plugin_result
 from zoo.doctor.probe_runs import Outcome, Request, run_probes
 from zoo.doctor.results import CheckResult, Verdict
 
-_GROUPS = ("core", "devices", "engines", "machine", "extras")  # in the order in which they are shown
+_GROUPS = ("core", "devices", "engines", "machine", "extras", "plug-ins")  # in the order in which they are shown
 # The probes that load torch, which are run in one process.
 _LOAD_TORCH = (
     ("torch",),
@@ -36,9 +38,10 @@ _LOAD_TORCH = (
 
 @dataclass(frozen=True)
 class Examination:
-    """What is to be examined: the packages that netdsl and its extras need."""
+    """What is to be examined: the packages that netdsl and its extras need, and plug-ins."""
 
     needed: Sequence[Requirement] = field(default_factory=lambda: tuple(requirements()))
+    plugins: Mapping[Request, Plugin] = field(default_factory=lambda: _plugins())
 
     @property
     def requests(self) -> list[Request]:
@@ -46,7 +49,8 @@ class Examination:
         here = {each.package: each for each in self.needed if each.extra in ("", *EXTRAS) and version_of(each)}
         modules = [each.module for package, each in here.items() if package != "torch"]
         engines = [name for name, (_, packages) in ENGINES.items() if here.keys() >= set(packages)]
-        return [*((name,) for name in engines), *(("imports", module) for module in modules if module is not None)]
+        imports = [("imports", module) for module in modules if module is not None]
+        return [*((name,) for name in engines), *imports, *self.plugins]
 
     def run(self, done: Callable[[], object] = lambda: None) -> list[CheckResult]:
         """What there is to say about every part; `done` is called after each probe."""
@@ -55,6 +59,7 @@ class Examination:
         for name, (meaning, _) in ENGINES.items():
             if (name,) in outcomes:
                 results += _guarded(name, partial(meaning, outcomes[name,]))
+        results += [plugin_result(plugin, outcomes[request]) for request, plugin in self.plugins.items()]
         return sorted(results, key=lambda result: _GROUPS.index(result.group))
 
     def _package_results(self, outcomes: Mapping[Request, Outcome]) -> list[CheckResult]:
@@ -62,6 +67,12 @@ class Examination:
         extras = {extra: [state for state in states if state.requirement.extra == extra] for extra in EXTRAS}
         core = [core_result(state) for state in states if not state.requirement.extra]
         return core + [extra_result(extra, packages) for extra, packages in extras.items() if packages]
+
+
+def _plugins() -> dict[Request, Plugin]:
+    """All plug-ins by the probes that import them."""
+    places = plugin_places()
+    return {plugin_request(plugin, places.get(plugin.module, "")): plugin for plugin in plugins()}
 
 
 def _outcomes(requests: Sequence[Request], done: Callable[[], object]) -> dict[Request, Outcome]:
