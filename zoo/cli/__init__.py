@@ -118,11 +118,11 @@ class _Commands(click.Group):
 
 
 def _take_plugins(command: click.Command) -> None:
-    """Let a command, or those of a group, have the option --plugin; the help of `zoo` tells of it once for all."""
+    """Let a command, and those of a group, have the option --plugin; the help of `zoo` tells of it once for all."""
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             _take_plugins(inner)
-    elif not command.ignore_unknown_options and all("--plugin" not in option.opts for option in command.params):
+    if not command.ignore_unknown_options and all("--plugin" not in option.opts for option in command.params):
         command.params.append(options.plugin(hidden=True))
 
 

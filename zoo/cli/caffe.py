@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, in_folder
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.net.graph import phase_of
 from netdsl.solver.action import Action
+from zoo.cli import options
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse
@@ -108,9 +109,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
 @contextmanager
 def _allowing(flags: Flags) -> Iterator[None]:
     """Let the Python layers of modules run, and plug-ins be imported."""
-    python, plugins = (
-        in_folder(filter(None, modules.split(",")), Path.cwd()) for modules in (flags.allow_python, flags.plugin)
-    )
+    python, plugins = (options.modules_of(filter(None, [modules])) for modules in (flags.allow_python, flags.plugin))
     with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):
         yield
 

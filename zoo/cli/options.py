@@ -52,15 +52,15 @@ net_dialect: Decorator = click.option(
 
 def _allow_python(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
     """Allow modules of Python layers while a command runs."""
-    ctx.with_resource(PYTHON_LAYERS.allowing(_modules(values)))
+    ctx.with_resource(PYTHON_LAYERS.allowing(modules_of(values)))
 
 
 def _allow_plugins(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
     """Allow plug-ins while a command runs."""
-    ctx.with_resource(PLUGINS.allowing(_modules(values)))
+    ctx.with_resource(PLUGINS.allowing(modules_of(values)))
 
 
-def _modules(values: tuple[str, ...]) -> dict[str, str]:
+def modules_of(values: Iterable[str]) -> dict[str, str]:
     """The modules that an option names, which may be in the current folder."""
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:

@@ -17,6 +17,7 @@ import pytest
 
 from netdsl.plugins import GROUP
 from tests.registered import installed_as_package
+from zoo.cli import grouped
 
 PACKAGE = Path(__file__).parents[3] / "examples/plugin"
 ALLOWED = "--plugin", "netdsl_waves"
@@ -66,7 +67,15 @@ def export_and_check(command: Command, folder: Path) -> None:
     assert "as onnx: outputs differ by" in command("export", *net, *weights, "--to", "onnx", "-o", "waves.onnx").stdout
     command("export", *net, *weights, "--to", "caffe", "-o", "caffe")
     assert 'type: "SoftSign"' in (folder / "caffe/deploy.prototxt").read_text()
-    assert command("check", "--run", *net).stdout == "waves.prototxt: good for TEST and TRAIN; ran\n"
+    assert command("check", "--run", *net).stdout == "waves.prototxt: good for TEST and TRAIN, runs\n"
+
+
+def test_every_command_takes_plugins(zoo) -> None:
+    for name in (name for names in grouped().values() for name in names):
+        words = ("-plugin", "a b", "train", "-solver", "nowhere") if name == "caffe" else ("--plugin", "a b")
+        code, _, err = zoo(name, *words)
+        assert code == 2 and "'a b' is no name of a module, such as voc_layers" in err, name
+    assert "'a b' is no name of a module" in zoo("data", "show", "digits", "--plugin", "a b").err
 
 
 def test_an_installed_package_is_part_of_every_command(command: Command, installed: None, tmp_path: Path) -> None:
