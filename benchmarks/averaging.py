@@ -18,7 +18,7 @@ import torch
 import torch.distributed
 
 from benchmarks.processes import connected, measure, run_processes
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
+from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
 METHODS = ("ours", "plain", "gloo")

@@ -23,7 +23,7 @@ from benchmarks.processes import connected, measure, run_processes
 from benchmarks.training import DECAY, MOMENTUM, RATE, train_val
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.all_reduce import AllReduce
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
+from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.worker import Worker
 from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.solver import Solver

@@ -21,9 +21,8 @@ import torch
 
 from netdsl.distributed.transports.weighted_mean import Array
 from netdsl.mpi.communicator import MpiCommunicator
-from netdsl.mpi.group import pieces
 from netdsl.mpi.installation import SETTINGS, mpiexec
-from netdsl.mpi.library import mpi, world
+from netdsl.mpi.library import mpi, pieces, world
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
 SMALL, MORE = 20.0, 10  # MB, below which a round takes a moment, so there are as many times more

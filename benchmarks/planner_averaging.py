@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.processes import run_processes
-from netdsl.distributed.link import ExchangeKind, SharedMemoryLink
+from netdsl.distributed.machines import ExchangeKind, SharedMemoryLink
 from netdsl.planner.measuring import memory_bandwidth
 from netdsl.planner.planning import Planner
 from netdsl.solver.nets import inline_nets

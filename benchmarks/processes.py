@@ -15,13 +15,13 @@ from pathlib import Path
 
 import torch.distributed
 
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
-from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.shared_block import create_memory
+from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 
 
 def run_processes(module: str, size: int, options: Sequence[str], *, parent: str | None = None) -> list[list[float]]:
     """Run a module in a number of processes, with a folder in `parent`, and return the lines of the first one."""
-    descriptor = create(size)
+    descriptor = create_memory(size)
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         command = [sys.executable, "-m", module, "--descriptor", str(descriptor), "--folder", folder, *options]
         processes = [

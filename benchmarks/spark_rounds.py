@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.spark_workers import task
-from netdsl.distributed.supervision.control_client import ControlAddress
-from netdsl.distributed.supervision.control_server import ControlServer
+from netdsl.distributed.control.client import ControlAddress
+from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.relay.relay import Relay
-from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.shared_block import create_memory
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.session import SETTINGS, open_session
@@ -147,7 +147,7 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
 @contextmanager
 def processes(size: int, port: int, folder: Path) -> Iterator[None]:
     """Workers of the other ways."""
-    descriptor = create(size)
+    descriptor = create_memory(size)
     options = {"size": size, "port": port, "folder": folder, "descriptor": descriptor}
     command = [
         sys.executable,

@@ -16,9 +16,9 @@ import torch.distributed
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
+from netdsl.distributed.control.client import ControlAddress, ControlClient
 from netdsl.distributed.transports.connect import connect
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
+from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.transports.transport import Transport
 
 TRANSPORTS = (Transport.GLOO, Transport.RELAY)  # of the tasks

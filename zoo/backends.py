@@ -17,10 +17,10 @@ from netdsl.ranks import share_of_cores, started_by_mpiexec
 from netdsl.spark.session import open_session, task_cores
 
 if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
+    from netdsl.distributed.launcher import Launcher
     from netdsl.distributed.launchers.external import ExternalWorker
-    from netdsl.distributed.launchers.launcher import Launcher
     from netdsl.distributed.run import Run
-    from netdsl.distributed.supervision.retries import End
+    from netdsl.distributed.supervisor import End
 
 
 class Backend(Protocol):
@@ -82,7 +82,7 @@ class _OnThisMachine:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         return train(folder, self.launcher(), **events)
 
@@ -150,10 +150,10 @@ class SparkBackend:
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
         from netdsl.distributed.run import Run
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         with replace(self, tasks=Run.load(folder).fitting(os.cpu_count() or 1)).session() as session:
-            from netdsl.spark.workers.launcher import SparkLauncher  # needs pyspark, which the session has checked
+            from netdsl.spark.launcher import SparkLauncher
 
             return train(folder, SparkLauncher(session), **events)
 
@@ -216,7 +216,7 @@ class ExternalBackend:
     def train(self, folder: Path, **events: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
         from netdsl.distributed.launchers.external import train_as_worker
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
 
@@ -246,7 +246,7 @@ class MpiBackend:
         """The worker that this process is, if mpiexec started it."""
         if not started_by_mpiexec(os.environ):
             return None
-        from netdsl.mpi.spec import this_rank
+        from netdsl.mpi.launcher import this_rank
 
         return this_rank()
 
@@ -268,10 +268,10 @@ class MpiBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder, or do this rank's part of it."""
-        from netdsl.distributed.supervision.supervisor import train
+        from netdsl.distributed.supervisor import train
 
         if self.rank is None:
-            from netdsl.mpi.mpiexec import MpiexecLauncher
+            from netdsl.mpi.launcher import MpiexecLauncher
 
             return train(folder, MpiexecLauncher(), **events)
         from netdsl.mpi.launcher import train_as_rank

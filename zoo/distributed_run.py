@@ -9,13 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Retention
-from netdsl.distributed.membership import read_memberships
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import Told, open_run_log
+from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
 from netdsl.distributed.strategies.all_reduce import AllReduce
-from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.supervisor import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.solver.action import Action, no_action

@@ -236,7 +236,7 @@ def _on_spark(
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
     with backend.session() as session:
-        from netdsl.spark.pipeline import scoring  # needs pyspark, which the session has checked
+        from netdsl.spark.pipeline.tasks import score_rows
         from netdsl.spark.tables import parquet
 
         frame = parquet.read(session, path)
@@ -245,7 +245,7 @@ def _on_spark(
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         net = infer_shapes(model.net, rows, inputs)
         place = None if device is None else str(device)
-        return scoring.score_rows(frame, net, model.weights, request.columns, place)
+        return score_rows(frame, net, model.weights, request.columns, place)
 
 
 def _inputs(request: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:

@@ -10,8 +10,8 @@ import numpy as np
 from torch import Tensor
 
 from netdsl.data.sources.open_source import KINDS, SourceKind
-from netdsl.distributed.link import ExchangeKind
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.strategies.strategy import ModelSize, StrategyTraffic, Transfer
 from netdsl.distributed.worker import Worker
 from netdsl.layer import HasOnnxForm, OnnxGraph
 from netdsl.registry import register_layer, register_strategy

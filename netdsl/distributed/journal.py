@@ -1,11 +1,11 @@
-"""The journal of a run: its saved states, from which it resumes to the same bits."""
+"""The journal of a run: its saved states, from which it resumes to the same bits, and who took part from when on."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ _NAME = re.compile(r"round-([0-9]{8})")
 _VERSION = 2  # of `whole.json` and the tensors beside it; the first files had no number
 _PARTS = ("npz", "json")  # the kinds of files of each worker
 _ARCHIVE = re.compile(r"worker-([0-9]{1,8})\.npz")
+_FILE = "memberships.json"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class JournalEntry:
     @property
     def parts(self) -> list[int]:
         """The numbers of the workers whose parts the entry has: of all of them, or of the first one."""
-        return _numbers(self.contents)
+        return _workers_of(self.contents)
 
     def check(self) -> None:
         """Raise a DistributedError unless all files of the entry are unchanged."""
@@ -100,7 +101,7 @@ class Journal:
         except OSError as problem:
             raise DistributedError(f"{entry}: can't be made: {problem.strerror}") from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        archive, notes = (entry / name for name in _names(worker))
+        archive, notes = (entry / name for name in _files_of_part(worker))
         with atomic_path(archive, nameless=True, durable=True) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         write_pieces(notes, [msgspec.json.encode(part) + b"\n"], durable=True)
@@ -110,7 +111,7 @@ class Journal:
         entry = self._entry_folder(after)
         remove_leftovers(entry)
         files = {}
-        for name in (name for worker in parts for name in _names(worker)):
+        for name in (name for worker in parts for name in _files_of_part(worker)):
             value = file_hash(entry / name)
             if value is None:
                 raise DistributedError(f"{entry / name}: can't be read; do all workers see this folder?")
@@ -142,7 +143,7 @@ class Journal:
 
     def read_tensors(self, entry: JournalEntry, worker: int) -> dict[str, Tensor]:
         """The tensors of a worker's part of an entry."""
-        archive, _ = (entry.path / name for name in _names(worker))
+        archive, _ = (entry.path / name for name in _files_of_part(worker))
         try:
             with np.load(archive, allow_pickle=False) as arrays:
                 return {name: torch.from_numpy(arrays[name]) for name in arrays}
@@ -151,7 +152,7 @@ class Journal:
 
     def read_part(self, entry: JournalEntry, worker: int) -> WorkerPart:
         """What a worker's part of an entry has beside tensors."""
-        _, notes = (entry.path / name for name in _names(worker))
+        _, notes = (entry.path / name for name in _files_of_part(worker))
         try:
             return msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
         except (OSError, ValueError) as problem:
@@ -186,12 +187,12 @@ class Journal:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _names(worker: int) -> tuple[str, ...]:
+def _files_of_part(worker: int) -> tuple[str, ...]:
     """The names of the files of a worker's part."""
     return tuple(f"worker-{worker}.{kind}" for kind in _PARTS)
 
 
-def _numbers(contents: _Contents) -> list[int]:
+def _workers_of(contents: _Contents) -> list[int]:
     """The numbers of the workers whose files an entry names."""
     matches = [_ARCHIVE.fullmatch(name) for name in contents.files]
     return sorted(int(match[1]) for match in matches if match)
@@ -219,9 +220,59 @@ def _open_entry(path: Path) -> JournalEntry:
         raise DistributedError(f"{file}: is damaged: {problem}") from None
     if contents.version != _VERSION:
         raise DistributedError(f"{file}: is of version {contents.version}, which this netdsl doesn't read")
-    parts = _numbers(contents)
-    names = {name for worker in parts for name in _names(worker)}
+    parts = _workers_of(contents)
+    names = {name for worker in parts for name in _files_of_part(worker)}
     belong = not contents.members or parts in (sorted(contents.members), [contents.members[0]])
     if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
         raise DistributedError(f"{file}: is damaged: it isn't that of this round, or lacks workers' parts")
     return JournalEntry(path, contents)
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """The workers that take part in the rounds after one, by their numbers, in the order of their ranks.
+
+    A worker keeps its number as long as it lives, and its rank follows from who else is there.
+    """
+
+    after: int
+    members: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.after < 0 or not self.members or list(self.members) != sorted({*self.members}) or self.members[0] < 0:
+            raise DistributedError(f"workers {self.members} after round {self.after} are no membership")
+
+    def names(self) -> str:
+        """The workers as messages call them."""
+        numbers = ", ".join(map(str, self.members))
+        return f"worker {numbers}" if len(self.members) == 1 else f"workers {numbers}"
+
+    def __str__(self) -> str:
+        verb = "takes" if len(self.members) == 1 else "take"
+        return f"from round {self.after + 1} on {self.names()} {verb} part"
+
+
+def read_memberships(folder: Path) -> tuple[Membership, ...]:
+    """The memberships of the run in a folder, one after the other."""
+    file = folder / _FILE
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=tuple[Membership, ...])
+    except FileNotFoundError:
+        return ()
+    except OSError as problem:
+        raise DistributedError(f"{file}: can't be read: {problem.strerror}") from None
+    except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
+        raise DistributedError(f"{file}: is damaged: {problem}") from None
+
+
+def note_membership(folder: Path, membership: Membership) -> None:
+    """Note who takes part from a round on, in place of those who took part later: what they did is done again."""
+    before = tuple(each for each in read_memberships(folder) if each.after < membership.after)
+    if not before or before[-1].members != membership.members:
+        before = (*before, membership)
+    data = msgspec.json.format(msgspec.json.encode(before), indent=1)
+    write_pieces(folder / _FILE, [data + b"\n"], durable=True)
+
+
+def members_after(memberships: Iterable[Membership], number: int) -> tuple[int, ...]:
+    """The workers that take part in the round after one; none if that isn't known."""
+    return next((each.members for each in reversed(tuple(memberships)) if each.after <= number), ())

@@ -1,18 +1,26 @@
-"""The loop of rounds in one worker: train and exchange, test, save, report."""
+"""The loop of rounds in one worker: train and exchange, test, save, report; and how a saved state goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
-from netdsl.distributed.journal import Journal
-from netdsl.distributed.membership import Membership
-from netdsl.distributed.record import Activity, RoundRecord
-from netdsl.distributed.strategies.strategy import Strategy
+import torch
+from torch import Tensor
+
+from netdsl.distributed.journal import Journal, JournalEntry, Membership, WorkerPart
+from netdsl.distributed.run_log import Activity, RoundRecord
+from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
-from netdsl.distributed.worker_state import restore, save_part
+from netdsl.errors import DistributedError
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.events import Notice, TestFinished, as_numbers
+from netdsl.solver.settings import seed
+from netdsl.solver.state import resume_from, resume_point
+
+_APART = 1 << 20  # between the seeds of two rounds; more than there are workers
 
 
 class Loop:
@@ -39,13 +47,13 @@ class Loop:
         self._members = tuple(range(worker.size)) if membership is None else membership.members
         entry = None
         if journal is not None:
-            entry = journal.newest(self._note) if membership is None else journal.after(membership.after)
+            entry = journal.newest(self._tell_notice) if membership is None else journal.after(membership.after)
         if journal is None or entry is None:
             self.strategy_run = strategy.begin(worker)
         else:
             self.strategy_run = restore(worker, strategy, journal, entry, self._members)
 
-    def _note(self, text: str) -> None:
+    def _tell_notice(self, text: str) -> None:
         self.worker.solver.listen(Notice(text))
 
     def run(self) -> None:
@@ -53,17 +61,17 @@ class Loop:
         worker, before = self.worker, self.worker.solver.iteration
         worker.solver.listen(worker.solver.started_event(worker.size))
         if not before and worker.solver.param.test_initialization:
-            self._test()
+            self._test_model()
         while worker.remaining and not self.stopped:
             worker.begin_round()
             self.strategy_run.round()
             self._end_round(before, last=self.strategy.synchronous and not worker.remaining)
             before = worker.solver.iteration
-        self._finish()
+        self._finish_strategy()
         if worker.rank == 0 and not self.stopped:
             self._take_final_snapshot()
 
-    def _finish(self) -> None:
+    def _finish_strategy(self) -> None:
         """Let the strategy finish; asynchronous workers do so in a last round, in which they don't train."""
         if self.strategy.synchronous or self.stopped:
             self.strategy_run.finish()
@@ -76,15 +84,15 @@ class Loop:
         """Test, take a snapshot and save the state where each is due, and report the round."""
         worker, number = self.worker, self.worker.record.number
         self._check_for_stop()
-        if worker.rank == 0 and (self._due("test_interval", before) or last):
-            self._test()
-        if worker.rank == 0 and self._due("snapshot", before) and worker.remaining:
+        if worker.rank == 0 and (self._is_due("test_interval", before) or last):
+            self._test_model()
+        if worker.rank == 0 and self._is_due("snapshot", before) and worker.remaining:
             with self._model_in_place():
                 worker.solver.snapshot()
         journal = self._journal
         if journal is not None and (number % journal.retention.every == 0 or last or self.stopped):
             with worker.activity(Activity.SAVE):
-                self._save(journal, number)
+                self._save_state(journal, number)
         self._report(worker.end_round())
 
     def _check_for_stop(self) -> None:
@@ -94,12 +102,12 @@ class Loop:
             stop = any(request for (request,) in self.worker.communicator.gather([float(stop)]))
         self.stopped = self.stopped or stop
 
-    def _due(self, name: str, before: int) -> bool:
+    def _is_due(self, name: str, before: int) -> bool:
         """Whether an interval of the settings ended since the iteration `before`."""
         interval: int = getattr(self.worker.solver.param, name)
         return interval > 0 and self.worker.solver.iteration // interval > before // interval
 
-    def _test(self) -> None:
+    def _test_model(self) -> None:
         worker, solver = self.worker, self.worker.solver
         if not solver.tests:
             return
@@ -129,7 +137,7 @@ class Loop:
         finally:
             weights.copy_(worker_weights)
 
-    def _save(self, journal: Journal, number: int) -> None:
+    def _save_state(self, journal: Journal, number: int) -> None:
         """Save the state of every synchronous worker; of asynchronous ones only the model, from which all restart."""
         worker, synchronous = self.worker, self.strategy.synchronous
         if synchronous:
@@ -158,3 +166,68 @@ def model_score(test: TestFinished) -> float | None:
     if accuracy is not None:
         return accuracy
     return -next(iter(numbers.values())) if numbers else None
+
+
+def save_part(journal: Journal, after: int, number: int, worker: Worker, strategy: Strategy, run: StrategyRun) -> None:
+    """Write a worker's part of the entry after a round."""
+    part = WorkerPart(**vars(resume_point(worker.solver)), current_step=worker.solver.current_step)
+    journal.write(after, number, _saved_tensors(worker, strategy, run), part)
+
+
+def restore(
+    worker: Worker, strategy: Strategy, journal: Journal, entry: JournalEntry, members: Sequence[int]
+) -> StrategyRun:
+    """Begin a strategy from an entry, of which a worker takes its own part.
+
+    Without one, as when it is new, it begins with the first worker's part and random numbers of its own. If other
+    workers take part than before, they divide the data from the place on up to which the others have come.
+    """
+    number = members[worker.rank]
+    source = number if number in entry.parts else entry.parts[0]
+    saved, part = journal.read_tensors(entry, source), journal.read_part(entry, source)
+    _copy_saved(saved, {"weights": worker.weights}, entry)  # the strategy begins with them
+    run = strategy.begin(worker)
+    tensors = _saved_tensors(worker, strategy, run)
+    if source != number:  # the first worker may have saved what only it has
+        tensors = {name: tensor for name, tensor in tensors.items() if name in saved}
+    _copy_saved(saved, tensors, entry)
+    worker.agree_on_iteration(part.iteration)
+    worker.solver.current_step = part.current_step
+    worker.record.number = entry.round
+    if source != number or tuple(members) != (entry.members or tuple(members)):
+        part = replace(part, data=_data_positions(journal, entry, strategy, members), kept=[])  # of other items
+    resume_from(worker.solver, part, entry.path)
+    if source != number:
+        seed(worker.solver.param, number + _APART * entry.round)
+    return run
+
+
+def _saved_tensors(worker: Worker, strategy: Strategy, run: StrategyRun) -> dict[str, Tensor]:
+    """The tensors of an entry, as views on those in use."""
+    tensors = {f"history{index}": history for index, history in enumerate(worker.solver.updater.histories)}
+    tensors |= {f"strategy.{name}": tensor for name, tensor in run.state().items()}
+    return tensors | {"weights": worker.weights if strategy.synchronous else run.model()}
+
+
+@torch.no_grad()
+def _copy_saved(saved: Mapping[str, Tensor], tensors: Mapping[str, Tensor], entry: JournalEntry) -> None:
+    """Copy saved values into tensors."""
+    for name, tensor in tensors.items():
+        if name not in saved or saved[name].shape != tensor.shape:
+            raise DistributedError(f"{entry.path}: is the state of another net, solver or strategy")
+        tensor.copy_(saved[name])
+
+
+def _data_positions(
+    journal: Journal, entry: JournalEntry, strategy: Strategy, members: Sequence[int]
+) -> dict[str, int]:
+    """Where each of these workers goes on in its part of the data, so that none of what was read is read again.
+
+    Of asynchronous workers only the first one's position is known, and taken as that of all.
+    """
+    before, parts = len(entry.members or members), entry.parts
+    batches = Counter[str]()
+    for number in parts:
+        batches.update(journal.read_part(entry, number).data)
+    size = before if strategy.divides_batch else len(members)  # a divided batch is as large as before
+    return {name: -(-count * before // len(parts) // size) for name, count in batches.items()}

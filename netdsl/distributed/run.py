@@ -15,8 +15,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import remove_leftovers, write_pieces
-from netdsl.distributed.journal import Retention
-from netdsl.distributed.membership import Membership
+from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import from_plain
 from netdsl.distributed.strategies.strategy import Strategy

@@ -1,4 +1,4 @@
-"""The log of a run: the records of its rounds, and what was displayed and tested, as lines of JSON in its folder."""
+"""The records of rounds, and the log of a run: they and its events, as lines of JSON in its folder."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from caffe_proto.errors import FileError
-from netdsl.distributed.record import RoundRecord
 from netdsl.errors import DistributedError
 from netdsl.solver.event_log import EventLog, read_event_log
 from netdsl.solver.events import (
@@ -32,6 +32,52 @@ from netdsl.solver.events import (
 )
 
 RECORDS, EVENTS = "records.jsonl", "log.jsonl"
+
+
+class Activity(Enum):
+    """Something that takes a worker's time."""
+
+    COMPUTE = "compute"
+    WAIT = "wait"  # for others
+    EXCHANGE = "exchange"
+    BROADCAST = "broadcast"  # beside computing, as are the next two
+    REDUCE = "reduce"
+    PREPARE = "prepare"
+    PUSH = "push"  # to a shared variable, also beside computing
+    TEST = "test"
+    SAVE = "save"
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time from when to when a worker did something, by its clock."""
+
+    activity: Activity
+    start: float
+    stop: float
+    shard: int | None = None  # the shard of the model that was exchanged or prepared
+
+
+@dataclass
+class RoundRecord:
+    """The numbers and times of one round of one worker."""
+
+    number: int
+    rank: int
+    start: float
+    stop: float = 0.0
+    iteration: int = 0  # at the end of the round
+    steps: int = 0
+    compute: float = 0.0  # seconds
+    wait: float = 0.0
+    exchange: float = 0.0
+    bytes: int = 0
+    divergence: float | None = None  # the distance of the weights from the mean of all workers, before they take it
+    accuracy: dict[str, float] = field(default_factory=dict)  # the outputs of test nets, by name
+    spans: list[Span] = field(default_factory=list)
+    memory: int = 0  # bytes of its device that the worker took at most, until the end of the round
+    host: str = ""  # the machine that the worker was on, if there can be several
+
 
 Told = Event | RoundRecord  # what a worker reports
 
@@ -98,7 +144,7 @@ class _RecordFile:
                 file.truncate(sum(len(line) for line in file if _is_whole(line)))
             self._file = self._path.open("ab", buffering=0)
         except OSError as problem:
-            raise self._error(problem) from None
+            raise self._file_error(problem) from None
 
     def write(self, record: RoundRecord) -> None:
         """Write a record, which others can read from then on."""
@@ -107,13 +153,13 @@ class _RecordFile:
             while rest:  # a single call may write less
                 rest = rest[self._file.write(rest) :]
         except OSError as problem:
-            raise self._error(problem) from None
+            raise self._file_error(problem) from None
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def _error(self, problem: OSError) -> FileError:
+    def _file_error(self, problem: OSError) -> FileError:
         return FileError(f"{self._path}: can't be written: {problem.strerror}")
 
 
@@ -124,7 +170,7 @@ def read_records(folder: Path) -> list[RoundRecord]:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if _is_whole(line):
-                    record = _record(line, f"{path}:{number}")
+                    record = _record_of(line, f"{path}:{number}")
                     records[record.number, record.rank] = record
     except OSError as problem:
         raise DistributedError(
@@ -138,7 +184,7 @@ def _is_whole(line: bytes) -> bool:
     return line.endswith(b"\n")
 
 
-def _record(line: bytes, where: str) -> RoundRecord:
+def _record_of(line: bytes, where: str) -> RoundRecord:
     try:
         record = from_plain(dict(json.loads(line)))  # Python's own reader takes NaN
     except (ValueError, TypeError, RecursionError, DistributedError):
@@ -163,15 +209,17 @@ def read_moments(log: Path) -> tuple[Moment, ...]:
     for line in read_event_log(log):
         match line:
             case {"event": "train", "iteration": int(iteration), "loss": None | int() | float() as loss}:
-                moments[iteration] = replace(moments.get(iteration, Moment(iteration)), loss=_number(loss))
+                moments[iteration] = replace(moments.get(iteration, Moment(iteration)), loss=_number_or_nan(loss))
             case {"event": "test", "iteration": int(iteration), "outputs": dict(outputs)}:
                 tested = {
-                    name: _number(value) for name, value in outputs.items() if isinstance(value, int | float | None)
+                    name: _number_or_nan(value)
+                    for name, value in outputs.items()
+                    if isinstance(value, int | float | None)
                 }
                 moments[iteration] = replace(moments.get(iteration, Moment(iteration)), tested=tested)
     return tuple(moments[iteration] for iteration in sorted(moments))
 
 
-def _number(value: float | None) -> float:
+def _number_or_nan(value: float | None) -> float:
     """JSON has no NaN."""
     return math.nan if value is None else value

@@ -1,9 +1,9 @@
-"""One worker's whole part of a run, whichever launcher started it."""
+"""A worker's whole part of a run, on the device that it has, whichever launcher started it."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,20 +14,18 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, few
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.distributed.communicator import Communicator
+from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.heartbeat import Pulse, WatchedCommunicator
+from netdsl.distributed.control.protocol import Ending, Join
 from netdsl.distributed.journal import Journal
-from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import Told, to_plain
-from netdsl.distributed.supervision.control_client import ControlClient
-from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
-from netdsl.distributed.supervision.protocol import Ending, Join
+from netdsl.distributed.run_log import RoundRecord, Told, to_plain
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker import Clock, Worker
-from netdsl.distributed.worker_device import worker_device
-from netdsl.errors import PeerLostError, user_code_problem
+from netdsl.errors import DistributedError, PeerLostError, user_code_problem
 from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
 from netdsl.solver.action import Action
@@ -77,7 +75,7 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
     """Train among the workers of a membership; returns whether this one has left them, to take part again later."""
     reason = ""
     try:
-        if not _train(spec, run, join, control, connect):
+        if not _train_rounds(spec, run, join, control, connect):
             return False
     except PeerLostError as problem:
         if not join.elastic:
@@ -87,7 +85,7 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
     return True
 
 
-def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
+def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
     """Train to the end, or until a stop; returns whether the stop is only for this membership."""
     folder, members = Path(spec.run), join.membership.members
     device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
@@ -189,3 +187,33 @@ def _only_training(settings: pb.SolverParameter) -> pb.SolverParameter:
     for name in _FIRST_ONLY:
         changed.ClearField(name)
     return changed
+
+
+def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:
+    """The device that was requested for a worker, on its own machine; a DistributedError if it isn't there.
+
+    A GPU without a number is the one that a resource manager assigned to the worker. Where none was assigned, workers
+    of a machine take its GPUs in turn, by their numbers there.
+    """
+    if requested.type != "cuda":
+        return requested
+    count, index = torch.cuda.device_count(), requested.index
+    if not count:
+        raise _missing_device(f"torch sees no GPU{f', though {assigned[0]} was assigned' if assigned else ''}")
+    if index is None:
+        index = _gpu_number(assigned[0]) if assigned else number % count
+    if index >= count:
+        raise _missing_device(f"there is no cuda:{index}, the GPUs are 0 to {count - 1}")
+    return torch.device("cuda", index)
+
+
+def _gpu_number(address: str) -> int:
+    if not address.isdecimal():
+        raise _missing_device(
+            f"the GPU that was assigned is '{address}', which is no number; name a device, such as cuda:0"
+        )
+    return int(address)
+
+
+def _missing_device(problem: str) -> DistributedError:
+    return DistributedError(f"{socket.gethostname()}: {problem}")

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator, Handle
-from netdsl.distributed.record import Activity, RoundRecord, Span
-from netdsl.distributed.supervision.heartbeat import Pulse
+from netdsl.distributed.control.heartbeat import Pulse
+from netdsl.distributed.run_log import Activity, RoundRecord, Span
 from netdsl.solver.solver import Solver
 
 _CACHED = 1 << 17  # values of two models that fit into a core's cache
@@ -116,7 +116,7 @@ class Worker:
         self._pulse.beat()
         self.record.steps += 1
         self.record.compute -= self._exchange_seconds - before  # exchanges within an iteration
-        self._note(Activity.COMPUTE, start)
+        self._note_activity(Activity.COMPUTE, start)
 
     def finish(self, handle: Handle) -> None:
         """Wait until an exchange is complete."""
@@ -125,15 +125,15 @@ class Worker:
         stop = self.clock.now()
         arrival = min(start + self.communicator.traffic.waited - before, stop)  # of the last worker
         self._exchange_seconds += stop - start
-        self._add(Span(Activity.WAIT, start, arrival))
-        self._add(Span(Activity.EXCHANGE, arrival, stop))
+        self._add_span(Span(Activity.WAIT, start, arrival))
+        self._add_span(Span(Activity.EXCHANGE, arrival, stop))
 
     @contextmanager
     def activity(self, activity: Activity, shard: int | None = None) -> Iterator[None]:
         """Record the time inside the context as that of an activity."""
         start = self.clock.now()
         yield
-        self._note(activity, start, shard)
+        self._note_activity(activity, start, shard)
 
     def mean_weights(self, weight: float = 1.0) -> Tensor:
         """The mean of all workers' blobs, in a buffer that is valid until the next call.
@@ -190,13 +190,13 @@ class Worker:
         self._waited, self._moved, self._bytes = traffic.waited, traffic.moved, traffic.bytes
         return RoundRecord(number, self.rank, self.clock.now())
 
-    def _note(self, activity: Activity, start: float, shard: int | None = None) -> None:
+    def _note_activity(self, activity: Activity, start: float, shard: int | None = None) -> None:
         stop = self.clock.now()
         if activity is Activity.COMPUTE:
             self.record.compute += stop - start
-        self._add(Span(activity, start, stop, shard))
+        self._add_span(Span(activity, start, stop, shard))
 
-    def _add(self, span: Span) -> None:
+    def _add_span(self, span: Span) -> None:
         """Add a span, or lengthen the last one if that is of the same activity."""
         spans, start = self.record.spans, span.start
         if spans and (spans[-1].activity, spans[-1].shard) == (span.activity, span.shard):

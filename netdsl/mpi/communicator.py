@@ -1,27 +1,42 @@
-"""A communicator for ranks of MPI, whose buffers move straight from where they lie."""
+"""How workers exchange buffers over MPI: a communicator whose buffers move straight from where they are stored."""
 
 from __future__ import annotations
 
+import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from netdsl.distributed.communicator import Traffic
+from netdsl.distributed.communicator import Communicator, Traffic
+from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
-from netdsl.distributed.transports.lane_variable import LaneVariable
-from netdsl.distributed.transports.staging import StagedBuffer
-from netdsl.distributed.transports.weighted_mean import scales_of
+from netdsl.distributed.transports.connect import connect as connect_otherwise
+from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
+from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, scales_of
 from netdsl.errors import DistributedError
-from netdsl.mpi.group import MpiGroup
-from netdsl.mpi.shared_variable import MpiValues
-from netdsl.mpi.sums import Sum, SumByNode, SumByRank
+from netdsl.mpi.library import PIECE, MpiGroup, mpi, mpi_errors, pieces, world
 
+_DOING = "the shared variable"
+_NAP = 0.001  # seconds between two looks at what others want from the first rank
 _SUMMED = (torch.float32, torch.float64, torch.int64)
+
+
+def connect(transport: Transport, control: ControlClient, rank: int, size: int, device: torch.device) -> Communicator:
+    """A rank's communicator, over MPI or over any other transport."""
+    match transport:
+        case Transport.MPI:
+            return MpiCommunicator(world(), control.interruption)
+        case Transport.MPI_BY_NODE:
+            node = world().Split_type(mpi().COMM_TYPE_SHARED)
+            return MpiCommunicator(world(), control.interruption, node=node)
+        case _:
+            return connect_otherwise(transport, control, rank, size, device)
 
 
 class MpiCommunicator:
@@ -41,11 +56,11 @@ class MpiCommunicator:
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
         """Replace everybody's buffer by their weighted mean."""
-        return self._average(buffer, weight, None, lane)
+        return self._add_mean(buffer, weight, None, lane)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace the root's buffer by the weighted mean."""
-        return self._average(buffer, weight, root, lane)
+        return self._add_mean(buffer, weight, root, lane)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace everybody's buffer by the root's."""
@@ -55,7 +70,7 @@ class MpiCommunicator:
             mpi_lane.agree(doing)
             mpi_lane.group.broadcast(staged.bytes(), root, doing)
 
-        return self._add(lane, buffer, work)
+        return self._add_operation(lane, buffer, work)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
         """Send a buffer to another worker."""
@@ -63,7 +78,7 @@ class MpiCommunicator:
         def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
             mpi_lane.group.send(staged.bytes(), to, f"send to worker {to}")
 
-        return self._add(lane, buffer, work, changes=False)
+        return self._add_operation(lane, buffer, work, changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
         """Fill a buffer with what another worker sends."""
@@ -71,7 +86,7 @@ class MpiCommunicator:
         def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
             mpi_lane.group.receive(staged.bytes(), source, f"receive from worker {source}")
 
-        return self._add(lane, buffer, work)
+        return self._add_operation(lane, buffer, work)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
         """Everybody's numbers."""
@@ -114,7 +129,7 @@ class MpiCommunicator:
         by_node = SumByNode(group, self._duplicate(node), None if node.rank else self._duplicate(leaders))
         return _MpiLane(group, by_node, Lane(f"lane {number}", self.interruption))
 
-    def _average(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
+    def _add_mean(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
         if buffer.dtype not in _SUMMED:
             raise DistributedError(f"a mean of {buffer.dtype} values; give float32, float64 or int64")
         what = "mean" if root is None else f"reduce to {root}"
@@ -124,9 +139,9 @@ class MpiCommunicator:
             scales = scales_of(mpi_lane.agree(doing, weight), doing)
             mpi_lane.sum.add_up(staged.array(), scales, root, doing)
 
-        return self._add(lane, buffer, work, changes=root in (None, self.rank))
+        return self._add_operation(lane, buffer, work, changes=root in (None, self.rank))
 
-    def _add(
+    def _add_operation(
         self, number: int, buffer: Tensor, work: Callable[[_MpiLane, StagedBuffer], None], *, changes: bool = True
     ) -> Operation:
         check_lane(number)
@@ -166,3 +181,115 @@ class _MpiLane:
         """End the thread and free the duplicates."""
         self.lane.close()
         self.sum.close()
+
+
+class Sum(Protocol):
+    """A way to add up what all ranks have."""
+
+    def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
+        """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
+        ...
+
+    def close(self) -> None:
+        """Free the duplicates of communicators."""
+        ...
+
+
+class SumByRank:
+    """Adds up what ranks have in the order of ranks."""
+
+    def __init__(self, group: MpiGroup) -> None:
+        self._group, self._sum = group, OrderedSum(group, PIECE)
+
+    def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
+        """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
+        self._group.traffic.add(count=self._sum.add_up(values, lambda: scales, root, doing))
+
+    def close(self) -> None:
+        """Free the duplicate."""
+        self._group.close()
+
+
+class SumByNode:
+    """Adds up what the ranks of each machine have, then what machines have, so that each machine sends one buffer.
+
+    `leaders` are the first ranks of all machines, if this is one of them.
+    """
+
+    def __init__(self, group: MpiGroup, node: MpiGroup, leaders: MpiGroup | None) -> None:
+        self._group, self._node, self._leaders = group, node, leaders
+        self._members = [int(rank) for (rank,) in node.gather([group.rank], "finding the ranks of this machine")]
+        self._within = SumByRank(node)
+        self._among = None if leaders is None else (SumByRank(leaders), [1.0] * leaders.size)
+
+    def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
+        """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
+        whole = values.dtype.kind == "i"  # which is rounded only once
+        total = values if root is None and not whole else values.astype(np.float64 if whole else values.dtype)
+        self._within.add_up(total, [scales[rank] for rank in self._members], 0, doing)
+        if self._among is not None:
+            machines, ones = self._among
+            machines.add_up(total, ones, None, doing)
+        self._node.broadcast(total.view(np.uint8), 0, doing)
+        if root in (None, self._group.rank) and total is not values:
+            values[:] = np.rint(total) if whole else total
+
+    def close(self) -> None:
+        """Free all duplicates."""
+        for group in filter(None, (self._group, self._node, self._leaders)):
+            group.close()
+
+
+class MpiValues:
+    """A window of MPI's into the first rank's memory. Its operations on single values are atomic."""
+
+    def __init__(self, group: MpiGroup, like: Tensor) -> None:
+        self._group, self._left = group, threading.Event()
+        size = like.nbytes if group.rank == 0 else 0
+        self._window = group.mpi.Win.Allocate(size, like.itemsize, comm=group.communicator)
+        self._window.Lock_all()
+        self._helper = threading.Thread(target=self._keep_moving, name="shared variable", daemon=True)
+        if not group.is_on_one_machine() and group.rank == 0:
+            self._helper.start()
+
+    def read(self, values: Tensor) -> None:
+        """Fill a tensor with the variable's values."""
+        array = values.numpy()
+        nothing, start = np.empty(0, array.dtype), 0
+        with mpi_errors(_DOING):
+            for piece in pieces(array):
+                self._window.Get_accumulate(nothing, piece, 0, [start, piece.size], self._group.mpi.NO_OP)
+                start += piece.size
+            self._window.Flush(0)
+
+    def write(self, values: Tensor) -> None:
+        """Set the variable to a tensor's values."""
+        self._accumulate(values, self._group.mpi.REPLACE)
+
+    def add(self, values: Tensor) -> None:
+        """Add a tensor's values to the variable's."""
+        self._accumulate(values, self._group.mpi.SUM)
+
+    def leave(self) -> None:
+        """Wait until nobody needs the variable any more, and free it."""
+        self._group.barrier(_DOING)
+        self._left.set()
+        if self._helper.is_alive():
+            self._helper.join()
+        with mpi_errors(_DOING):
+            self._window.Unlock_all()
+            self._window.Free()
+        self._group.close()
+
+    def _accumulate(self, values: Tensor, operation: object) -> None:
+        start = 0
+        with mpi_errors(_DOING):
+            for piece in pieces(values.numpy()):
+                self._window.Accumulate(piece, 0, [start, piece.size], operation)
+                start += piece.size
+            self._window.Flush(0)
+
+    def _keep_moving(self) -> None:
+        """Let MPI get on in the first rank, without which some networks don't move what others ask for."""
+        while not self._left.wait(_NAP):
+            self._group.communicator.Iprobe()

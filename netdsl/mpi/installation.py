@@ -53,13 +53,13 @@ def mpiexec() -> str:
 
 def mpi_installation() -> MpiInstallation:
     """The MPI that is installed, tried out with two ranks. MPI isn't started in this process."""
-    library, program = _library(), mpiexec()
-    kind = _kind_of(_output(program, "--version"))
-    output = _output(program, "-n", "2", sys.executable, "-P", "-c", _COUNT_RANKS)
-    return MpiInstallation(library, program, kind, _problem(library, program, kind, output))
+    library, program = _loaded_library(), mpiexec()
+    kind = _kind_of(_output_of(program, "--version"))
+    output = _output_of(program, "-n", "2", sys.executable, "-P", "-c", _COUNT_RANKS)
+    return MpiInstallation(library, program, kind, _why_ranks_dont_meet(library, program, kind, output))
 
 
-def _library() -> str:
+def _loaded_library() -> str:
     """The name and version of the library that mpi4py loads, which it does when it is imported."""
     import_extra("mpi4py", "mpi", "MPI needs mpi4py and an MPI library").rc.initialize = False
     try:
@@ -74,7 +74,7 @@ def _kind_of(version: str) -> str:
     return next((kind for kind, words in _KINDS.items() if words.search(version)), "unknown")
 
 
-def _problem(library: str, program: str, kind: str, output: str) -> str:
+def _why_ranks_dont_meet(library: str, program: str, kind: str, output: str) -> str:
     """What keeps two ranks from finding each other; empty if nothing does."""
     sizes = _RANKS.findall(output)
     if sizes == ["2", "2"]:
@@ -85,7 +85,7 @@ def _problem(library: str, program: str, kind: str, output: str) -> str:
     return f"{program} doesn't start two ranks: {lines[-1] if lines else 'they say nothing'}"
 
 
-def _output(*command: str) -> str:
+def _output_of(*command: str) -> str:
     """What a command prints, as it would be started outside of any MPI job; what is wrong where it doesn't end."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith(_FROM_MPIEXEC)}
     try:

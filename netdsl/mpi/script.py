@@ -7,16 +7,14 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from netdsl.distributed.launcher import log_of
 from netdsl.distributed.launchers.external import ExternalLauncher
-from netdsl.distributed.launchers.process_end import log_of
-from netdsl.distributed.supervision.supervisor import watch
+from netdsl.distributed.supervisor import watch
 from netdsl.distributed.transports.transport import Transport
-from netdsl.mpi.connect import connect
-from netdsl.mpi.launcher import take_part
-from netdsl.mpi.spec import this_rank
+from netdsl.mpi.communicator import connect
+from netdsl.mpi.launcher import take_part, this_rank
 from netdsl.ranks import share_of_cores
-from netdsl.transparent.launch import keep_output
-from netdsl.transparent.run_rank import ScriptPlan, run_rank
+from netdsl.transparent.launch import ScriptPlan, keep_output, run_rank
 from netdsl.transparent.script import Script
 
 

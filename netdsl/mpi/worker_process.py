@@ -9,12 +9,11 @@ import time
 from pathlib import Path
 
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.launchers.launcher import WorkerSpec
-from netdsl.distributed.launchers.process_end import log_of
+from netdsl.distributed.launcher import WorkerSpec, log_of
 from netdsl.distributed.run_worker import run_worker
-from netdsl.mpi.connect import connect
+from netdsl.mpi.communicator import connect
+from netdsl.mpi.launcher import share
 from netdsl.mpi.library import world
-from netdsl.mpi.spec import share
 
 _GRACE = 30.0  # seconds for the supervisor to end all ranks; one that ended badly by itself would silence the others
 

@@ -1,20 +1,22 @@
-"""Advice on a training, in sentences: what to use, what it takes, what limits it, and what to change first."""
+"""Advice on a training, in sentences, and the lemmas behind it: how many machines are worth having."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from netdsl.errors import NetError
+from netdsl.errors import DistributedError, NetError
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.planner.device import read_device
-from netdsl.planner.pass_cost import NUMBERS
 from netdsl.planner.plan import Forecast
 from netdsl.planner.planning import Planner, Planning, PlanRequest, describe, short_name
-from netdsl.planner.scaling import acceptable_overhead, efficiency, parameter_servers
 from netdsl.planner.step_profile import StepProfile
+from netdsl.planner.step_time import NUMBERS
 from netdsl.planner.units import format_bytes, format_seconds
 
+_CLOSE = 0.9  # of a limit that is never reached
+_ROUNDING = 1e-9
 _WORTH = 0.9  # of the time, that a change must come below to be advised
 _HALF = 0.5  # of the time
 _LONG = 7 * 86_400.0  # seconds
@@ -39,10 +41,10 @@ class Advice:
 def advise(planner: Planner, planning: Planning) -> Advice:
     """Advice on a planning, with what other machines would change."""
     return Advice(
-        tuple(_use(planner, planning)),
-        tuple(_takes(planning)),
-        tuple(_limits(planning)),
-        tuple(_changes(planner, planning)),
+        tuple(_say_what_to_use(planner, planning)),
+        tuple(_say_what_it_takes(planning)),
+        tuple(_say_what_limits(planning)),
+        tuple(_say_what_to_change(planner, planning)),
     )
 
 
@@ -83,7 +85,7 @@ def advise_by_profile(profile: StepProfile, devices: int) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _use(planner: Planner, planning: Planning) -> Iterator[str]:
+def _say_what_to_use(planner: Planner, planning: Planning) -> Iterator[str]:
     best, request = planning.best, planning.request
     share = best.cost.batch * best.passes
     passes = "" if best.passes == 1 else f", in {best.passes} passes of {best.cost.batch} (iter_size)"
@@ -91,7 +93,7 @@ def _use(planner: Planner, planning: Planning) -> Iterator[str]:
     each = "a" if best.workers == 1 else "each with a"
     yield f"Train with {describe(best)}, {each} batch of {share}{part}{passes}."
     if best.workers < request.cluster.workers:
-        yield f"More of the {request.cluster.workers} devices aren't worth it: {_more(planning)}."
+        yield f"More of the {request.cluster.workers} devices aren't worth it: {_say_what_more_workers_take(planning)}."
     if best.forecast.iterations < planner.iterations:
         yield (
             f"Each worker needs {format_iterations(best.forecast)} iterations in place of {planner.iterations:,}; "
@@ -103,7 +105,7 @@ def _use(planner: Planner, planning: Planning) -> Iterator[str]:
         yield f"The recipe's rate is for a batch of {planner.items}; for {together} in all begin with {times}."
 
 
-def _more(planning: Planning) -> str:
+def _say_what_more_workers_take(planning: Planning) -> str:
     """What more workers than the recommended ones would take."""
     more = [each for each in planning.candidates if each.workers > planning.best.workers and each.measured]
     if not more:
@@ -112,7 +114,7 @@ def _more(planning: Planning) -> str:
     return f"{describe(more[0])} take {format_seconds(more[0].forecast.training)}, {change:+.0%}"
 
 
-def _takes(planning: Planning) -> Iterator[str]:
+def _say_what_it_takes(planning: Planning) -> Iterator[str]:
     best, cluster = planning.best, planning.request.cluster
     forecast = best.forecast
     exchange = f" and {format_seconds(forecast.exchange)} of exchanges and waits" if best.workers > 1 else ""
@@ -132,7 +134,7 @@ def _takes(planning: Planning) -> Iterator[str]:
     )
 
 
-def _limits(planning: Planning) -> Iterator[str]:
+def _say_what_limits(planning: Planning) -> Iterator[str]:
     best, cluster = planning.best, planning.request.cluster
     forecast = best.forecast
     share = forecast.exchange / forecast.iteration
@@ -150,7 +152,7 @@ def _limits(planning: Planning) -> Iterator[str]:
         yield f"Memory limits the batch: {planning.misfit}."
 
 
-def _changes(planner: Planner, planning: Planning) -> Iterator[str]:
+def _say_what_to_change(planner: Planner, planning: Planning) -> Iterator[str]:
     """What would make it quicker, the best first."""
     results = []
     for text, request in _other_requests(planning.request):
@@ -188,3 +190,68 @@ def _other_requests(request: PlanRequest) -> Iterator[tuple[str, PlanRequest]]:
         gpu = read_device(_ANY_GPU)
         yield f"An {gpu.title} in each machine", replace(free, cluster=replace(cluster, device=gpu))
     yield "Twice as many machines", replace(free, cluster=replace(cluster, machines=2 * cluster.machines))
+
+
+def efficiency(overhead: float, gpus: int) -> float:
+    """The part of its work that each of so many GPUs does for the speed-up, by Lemma 3.1.
+
+    `overhead` is R_O, the seconds in which a single GPU doesn't compute in each second in which it does. Only computing
+    is divided among GPUs: this is Amdahl's law.
+    """
+    _check_overhead(overhead, gpus)
+    return (1 + overhead) / (1 + gpus * overhead)
+
+
+def speedup(overhead: float, gpus: int) -> float:
+    """How many times as fast as one GPU so many are."""
+    return gpus * efficiency(overhead, gpus)
+
+
+def acceptable_overhead(efficiency: float, gpus: int) -> float:
+    """The largest ratio of overhead with which so many GPUs have an efficiency; infinite if they always have it."""
+    _check_overhead(0.0, gpus)
+    if not 0 < efficiency <= 1:
+        raise DistributedError(f"an efficiency of {efficiency:g}; it is a share, above 0 and 1 at most")
+    if efficiency * gpus <= 1:
+        return math.inf
+    return (1 - efficiency) / (efficiency * gpus - 1)
+
+
+def gpus_for(speedup: float, overhead: float) -> int:
+    """The least number of GPUs that are so many times as fast as one; a DistributedError if no number is."""
+    _check_overhead(overhead, 1)
+    if speedup <= 1:
+        return 1
+    left = 1 + overhead - speedup * overhead
+    if left <= _ROUNDING:
+        raise DistributedError(_why_out_of_reach(speedup, overhead))
+    return math.ceil(speedup / left - _ROUNDING)
+
+
+def _why_out_of_reach(speedup: float, overhead: float) -> str:
+    """Why no number of GPUs makes training so many times as fast, and what comes near to that."""
+    limit = 1 + 1 / overhead
+    near = gpus_for(_CLOSE * limit, overhead)
+    return (
+        f"with an overhead of {overhead:.1%} of computing no number of GPUs is {speedup:g} times as fast as one: the "
+        f"limit is {limit:.3g}, and {near} GPUs are {_CLOSE * limit:.3g} times as fast; for {speedup:g} bring the "
+        f"overhead below {1 / (speedup - 1):.1%}, with larger batches, more threads that load data, or fewer exchanges"
+    )
+
+
+def parameter_servers(parameter_bytes: int, workers: int, bandwidth: float, computing: float) -> int:
+    """The least number of parameter servers that hide what workers exchange with them, by Lemma 3.2.
+
+    Each worker pulls and pushes all parameters once in a round, in which it computes for so many seconds. `bandwidth`
+    is that of a server, in bytes a second.
+    """
+    if parameter_bytes < 0 or workers < 1 or bandwidth <= 0 or computing <= 0:
+        raise DistributedError("servers need one worker at least, and a bandwidth and a time of computing above 0")
+    return max(1, math.ceil(2 * parameter_bytes * workers / (bandwidth * computing) - _ROUNDING))
+
+
+def _check_overhead(overhead: float, gpus: int) -> None:
+    if overhead < 0 or gpus < 1:
+        raise DistributedError(
+            f"an overhead of {overhead:g} on {gpus} GPUs; it can't be negative, and one GPU is the least"
+        )

@@ -1,4 +1,4 @@
-"""The algorithms of a convolution: for which ones each works, what it computes, and the memory that it takes besides.
+"""The algorithms of a convolution: which work, what each computes and takes besides, and the quickest within a memory.
 
 A convolution has three passes: the top, the gradient of the bottom and that of the weights. Each is made of the two
 others by the same transforms and products, so what is said of an algorithm holds for each of them.
@@ -7,10 +7,15 @@ others by the same transforms and products, so what is said of an algorithm hold
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
+import numpy as np
+
+from caffe_proto.extras import import_extra
+from netdsl.errors import MemoryBoundError
 from netdsl.planner.operations import ConvolutionShape
 
 _FLOAT32 = 4  # bytes
@@ -55,7 +60,7 @@ def fft_over_gemm(shape: ConvolutionShape) -> float:
     `algorithm_costs` doesn't take for granted.
     """
     spectra = _spectra(shape)
-    inputs, outputs = _bottom(shape) * _FLOAT32, _top(shape) * _FLOAT32
+    inputs, outputs = _bottom_values(shape) * _FLOAT32, _top_values(shape) * _FLOAT32
     return (inputs + spectra.weights + spectra.tops) / (inputs + outputs)
 
 
@@ -68,7 +73,7 @@ def _fits(algorithm: ConvolutionAlgorithm, shape: ConvolutionShape) -> bool:
 
 
 def _implicit_gemm(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
-    return AlgorithmCost(ConvolutionAlgorithm.IMPLICIT_GEMM, _products(shape), 0.0, 0)
+    return AlgorithmCost(ConvolutionAlgorithm.IMPLICIT_GEMM, _product_flops(shape), 0.0, 0)
 
 
 def _im2col(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
@@ -76,7 +81,7 @@ def _im2col(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
     window = shape.kernel_height * shape.kernel_width
     itself = window == 1 and shape.stride == (1, 1) and shape.pad == (0, 0)
     columns = 0 if itself else shape.channels * window * shape.top_height * shape.top_width
-    return AlgorithmCost(ConvolutionAlgorithm.IM2COL, _products(shape), 0.0, columns * value_bytes)
+    return AlgorithmCost(ConvolutionAlgorithm.IM2COL, _product_flops(shape), 0.0, columns * value_bytes)
 
 
 @dataclass(frozen=True)
@@ -96,13 +101,13 @@ def _spectra(shape: ConvolutionShape, value_bytes: int = _FLOAT32) -> _Spectra:
     """Every plane has the size of the padded bottom, where no window wraps around. Tops have all places, also those
     that a stride leaves out. Halves would overflow, since a spectrum's values are sums over a plane.
     """
-    height, width = _padded(shape)
+    height, width = _padded_size(shape)
     plane = height * (width // 2 + 1) * 2 * max(value_bytes, _FLOAT32)
     return _Spectra(*(count * plane for count in _planes(shape)))
 
 
 def _fft(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
-    height, width = _padded(shape)
+    height, width = _padded_size(shape)
     transforms = sum(_planes(shape)) * _REAL_TRANSFORM * height * width * math.log2(max(2, height * width))
     frequencies = height * (width // 2 + 1)
     pairs = shape.batch * shape.filters * (shape.channels // shape.groups)
@@ -155,9 +160,9 @@ _COSTS: dict[ConvolutionAlgorithm, Callable[[ConvolutionShape, int], AlgorithmCo
 } | {algorithm: _winograd(algorithm) for algorithm in _TILES}
 
 
-def _products(shape: ConvolutionShape) -> float:
+def _product_flops(shape: ConvolutionShape) -> float:
     window = shape.kernel_height * shape.kernel_width * (shape.channels // shape.groups)
-    return 2.0 * _top(shape) * window
+    return 2.0 * _top_values(shape) * window
 
 
 def _planes(shape: ConvolutionShape) -> tuple[int, int, int]:
@@ -166,13 +171,84 @@ def _planes(shape: ConvolutionShape) -> tuple[int, int, int]:
     return shape.batch * shape.channels, weights, shape.batch * shape.filters
 
 
-def _padded(shape: ConvolutionShape) -> tuple[int, int]:
+def _padded_size(shape: ConvolutionShape) -> tuple[int, int]:
     return shape.height + 2 * shape.pad[0], shape.width + 2 * shape.pad[1]
 
 
-def _bottom(shape: ConvolutionShape) -> int:
+def _bottom_values(shape: ConvolutionShape) -> int:
     return shape.batch * shape.channels * shape.height * shape.width
 
 
-def _top(shape: ConvolutionShape) -> int:
+def _top_values(shape: ConvolutionShape) -> int:
     return shape.batch * shape.filters * shape.top_height * shape.top_width
+
+
+@dataclass(frozen=True)
+class AlgorithmOption:
+    """A way to compute a convolution: its seconds in a step, and the bytes that it takes."""
+
+    algorithm: ConvolutionAlgorithm
+    seconds: float
+    bytes: int
+
+
+Options = Mapping[str, Sequence[AlgorithmOption]]  # by the convolution's name; none is empty
+
+
+@dataclass(frozen=True)
+class AlgorithmChoice:
+    """One option for each convolution, which together take the least time that the memory allows."""
+
+    options: Mapping[str, AlgorithmOption]
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of all convolutions in a step."""
+        return sum(option.seconds for option in self.options.values())
+
+    @property
+    def bytes(self) -> int:
+        """The memory of all convolutions together. The paper adds it up, as if none gave any back to the next one."""
+        return sum(option.bytes for option in self.options.values())
+
+
+def choose_algorithms(options: Options, bound: int) -> AlgorithmChoice:
+    """The quickest choice that takes at most so many bytes; a MemoryBoundError says how many are missing."""
+    least = {name: min(option.bytes for option in ways) for name, ways in options.items()}
+    room = bound - sum(least.values())
+    if room < 0:
+        raise MemoryBoundError(
+            f"the convolutions need {_megabytes(bound - room)} and there are {_megabytes(max(0, bound))}, "
+            f"{_megabytes(-room)} too few; a smaller batch takes less"
+        )
+    pairs = [(name, option) for name, ways in options.items() for option in ways]
+    more = [option.bytes - least[name] for name, option in pairs]
+    chosen = _solve_program([name for name, _ in pairs], [option.seconds for _, option in pairs], more, room)
+    return AlgorithmChoice({name: option for (name, option), taken in zip(pairs, chosen, strict=True) if taken})
+
+
+def _solve_program(names: Sequence[str], seconds: Sequence[float], more: Sequence[int], room: int) -> list[bool]:
+    """Whether each pair of a convolution and an option is taken; `more` is what it takes over the least option.
+
+    The solver's numbers have a tolerance, so a solution may take a little more than there is. Such a one is excluded.
+    """
+    if not names:
+        return []
+    optimize = import_extra("scipy.optimize", "planner", "choosing algorithms needs scipy")
+    one_each = np.array([[name == other for other in names] for name in dict.fromkeys(names)], float)
+    sizes = np.array([min(bytes_ / max(room, 1), 2.0) for bytes_ in more])
+    constraints = [optimize.LinearConstraint(one_each, 1, 1), optimize.LinearConstraint(sizes, ub=min(room, 1))]
+    cost = np.array(seconds) / max(*seconds, np.finfo(float).tiny)
+    while True:
+        result: Any = optimize.milp(
+            cost, integrality=np.ones(len(names)), bounds=(0, 1), constraints=constraints, options={"mip_rel_gap": 0}
+        )
+        assert result.x is not None, result.message  # the least options always fit
+        taken = np.round(result.x)
+        if sum(bytes_ for bytes_, chosen in zip(more, taken, strict=True) if chosen) <= room:
+            return [bool(chosen) for chosen in taken]
+        constraints.append(optimize.LinearConstraint(taken, ub=len(one_each) - 1))
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"

@@ -1,11 +1,11 @@
-"""Devices that train nets: what is known of each, read from small files. Reading one needs no torch."""
+"""Devices that train nets, read from small files, and clusters of equal machines with them. Neither needs torch."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
@@ -15,9 +15,13 @@ import msgspec
 
 from caffe_proto.errors import FileError
 from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.distributed.machines import Link, Machines, SharedMemoryLink, TwoLevelLink
+from netdsl.errors import PlanError
 
 _FOLDER = Path(__file__).parent / "devices"
 _LARGEST = 1 << 22  # bytes of a file
+_UNSOURCED = {"name", "title", "type", "sources"}
+_MAY_BE_ZERO = {"overhead"}
 
 
 class NumberType(Enum):
@@ -80,9 +84,7 @@ class Device:
     measured: tuple[MeasuredOperation, ...] = field(default=(), repr=False)
 
 
-_UNSOURCED = {"name", "title", "type", "sources"}
 _FIELDS = {each.name for each in fields(Device)}
-_MAY_BE_ZERO = {"overhead"}
 
 
 def device_names() -> list[str]:
@@ -94,13 +96,13 @@ def read_device(name_or_path: str | Path) -> Device:
     """A device that comes with netdsl, by its name, or one in a file, by its path."""
     text = str(name_or_path)
     if text in device_names():
-        return _read(_FOLDER / f"{text}.json")
+        return _read_file(_FOLDER / f"{text}.json")
     path = Path(name_or_path)
     if path.suffix != ".json" and not path.exists():
         near = get_close_matches(text.lower(), device_names(), 1)
         guess = f"did you mean {near[0]}?" if near else f"there are {', '.join(device_names())}"
         raise FileError(f"there is no device '{text}', and no file of that name; {guess}")
-    return _read(path)
+    return _read_file(path)
 
 
 def device_text(device: Device) -> str:
@@ -114,7 +116,7 @@ def device_text(device: Device) -> str:
     return f'{text.removesuffix("}").rstrip()},\n  "measured": [\n{rows}\n  ]\n}}\n'
 
 
-def _read(path: Path) -> Device:
+def _read_file(path: Path) -> Device:
     with file_errors(path):
         data = regular_file(path).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
@@ -125,31 +127,31 @@ def _read(path: Path) -> Device:
         raise FileError(f"{path}: is no JSON: {problem}") from None
     if not isinstance(values, dict):
         raise FileError(f'{path}: has no fields such as "memory": 16e9')
-    return _device(values, path)
+    return _checked_device(values, path)
 
 
-def _device(values: dict[str, Any], path: Path) -> Device:
+def _checked_device(values: dict[str, Any], path: Path) -> Device:
     for name in values:
         if name not in _FIELDS:
             near = get_close_matches(name, _FIELDS, 1)
             guess = f"did you mean '{near[0]}'?" if near else f"a device has {', '.join(sorted(_FIELDS))}"
             raise FileError(f"{path}: unknown field '{name}'; {guess}")
     try:
-        device = msgspec.convert(_whole(values), Device)
+        device = msgspec.convert(_with_whole_bytes(values), Device)
     except msgspec.ValidationError as problem:
-        raise FileError(f"{path}: {_plain(str(problem))}") from None
+        raise FileError(f"{path}: {_sentence_of(str(problem))}") from None
     for complaint in _complaints(device, set(values)):
         raise FileError(f"{path}: {complaint}")
     return device
 
 
-def _whole(values: dict[str, Any]) -> dict[str, Any]:
+def _with_whole_bytes(values: dict[str, Any]) -> dict[str, Any]:
     """Bytes are whole, also where they are written as 16e9."""
     memory = values.get("memory")
     return values | {"memory": int(memory)} if isinstance(memory, float) and memory.is_integer() else values
 
 
-def _plain(problem: str) -> str:
+def _sentence_of(problem: str) -> str:
     """A sentence of msgspec's, with the name of the field instead of a path such as `$.bandwidth`."""
     what, _, where = problem.partition(" - at `")
     place = where.rpartition("`$.")[2].removeprefix("$.").rstrip("`")
@@ -161,7 +163,7 @@ def _complaints(device: Device, given: set[str]) -> Iterator[str]:
         yield f"type '{device.type}' is unknown; it is cpu or cuda"
     if not device.arithmetic:
         yield "arithmetic has no type of numbers, such as float32"
-    for name, value in _numbers(device):
+    for name, value in _numbers_of(device):
         least = "must be 0 or more" if name in _MAY_BE_ZERO else "must be more than 0"
         if not math.isfinite(value) or value < 0 or (value == 0 and name not in _MAY_BE_ZERO):
             yield f"{name} is {value:g}; it {least}"
@@ -181,7 +183,7 @@ def _complaints(device: Device, given: set[str]) -> Iterator[str]:
             yield f"measured: an operation '{operation.name}' has a number that isn't more than 0"
 
 
-def _numbers(device: Device) -> Iterator[tuple[str, float]]:
+def _numbers_of(device: Device) -> Iterator[tuple[str, float]]:
     for each in fields(Device):
         value = getattr(device, each.name)
         if isinstance(value, int | float):
@@ -189,3 +191,61 @@ def _numbers(device: Device) -> Iterator[tuple[str, float]]:
     for number_type, arithmetic in device.arithmetic.items():
         for each in fields(Arithmetic):
             yield f"arithmetic.{number_type.value}.{each.name}", getattr(arithmetic, each.name)
+
+
+@dataclass(frozen=True)
+class DeviceCluster:
+    """So many equal machines with so many devices each, of which the last `stragglers` are slower.
+
+    `bandwidth` and `latency` are those of a machine's connection to a switch, in bytes a second and seconds. Devices of
+    one machine exchange over its own links.
+    """
+
+    device: Device
+    devices: int = 1
+    machines: int = 1
+    bandwidth: float = math.inf
+    latency: float = 0.0
+    stragglers: int = 0  # machines
+    slowdown: float = 2.0
+    jitter: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.devices < 1 or self.machines < 1:
+            raise PlanError(f"{self.machines} machines with {self.devices} devices; there must be one of each at least")
+        if self.stragglers >= self.machines > 1:
+            raise PlanError(f"{self.stragglers} of {self.machines} machines can't be slower than the others")
+
+    @property
+    def workers(self) -> int:
+        """The workers that there is a device for."""
+        return self.devices * self.machines
+
+    def link(self, workers: int) -> Link:
+        """The connections of so many workers, which fill one machine after the other."""
+        inside = self._link_inside()
+        if workers <= self.devices:
+            return inside
+        if self.devices == 1:
+            return Link(self.bandwidth, self.latency)
+        return TwoLevelLink(self.bandwidth, self.latency, inside=inside, per_machine=self.devices)
+
+    def _link_inside(self) -> Link:
+        """What connects the devices of a machine: links of their own, or the memory that processors share."""
+        device = self.device
+        if device.node_link is None and device.type == "cpu":
+            return SharedMemoryLink(device.bandwidth * device.bandwidth_share)
+        return Link(device.node_link or device.host_link or device.bandwidth)
+
+    def pace(self, workers: int, step: float) -> Machines:
+        """The pace of so many workers whose iterations take `step` seconds; slow machines are used last."""
+        quick = (self.machines - self.stragglers) * self.devices if self.machines > 1 else workers
+        return Machines(step, workers, max(0, workers - quick), self.slowdown, self.jitter)
+
+    def with_bandwidth(self, factor: float) -> DeviceCluster:
+        """The same machines on a network that is so many times as wide."""
+        return replace(self, bandwidth=factor * self.bandwidth)
+
+    def without_stragglers(self) -> DeviceCluster:
+        """The same machines, all equally fast."""
+        return replace(self, stragglers=0)

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from statistics import NormalDist
 
-from netdsl.distributed.link import ExchangeKind, Link
-from netdsl.distributed.simulator.machines import Machines
-from netdsl.distributed.strategies.pace import AUTO, SHORT_ROUNDS, iterations_per_round
-from netdsl.distributed.strategies.strategy import Strategy
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
+from netdsl.distributed.machines import ExchangeKind, Link, Machines
+from netdsl.distributed.strategies.strategy import (
+    AUTO,
+    SHORT_ROUNDS,
+    ModelSize,
+    Strategy,
+    StrategyTraffic,
+    Transfer,
+    Waiting,
+    iterations_per_round,
+)
 from netdsl.errors import DistributedError
-from netdsl.planner.slowest import slowest_seconds, steps_until
 
+_RARE = 1e-6  # a probability that makes no difference
+_POINTS = 2000  # of the integral
+_REACH = 9.0  # standard deviations in which it is taken
 _HALVINGS = 60  # of the range in which a waiting time is looked for
-
-
-@dataclass(frozen=True)
-class RoundTime:
-    """The seconds of a round: of computing by an ordinary machine, of waiting for others, and of exchanges."""
-
-    iterations: int
-    computing: float
-    waiting: float
-    exchanging: float
-
-    @property
-    def total(self) -> float:
-        """The seconds of the whole round."""
-        return self.computing + self.waiting + self.exchanging
 
 
 def predict(
@@ -47,6 +43,21 @@ def predict(
     if strategy.synchronous:  # all hear whether one of them was told to stop
         traffic = replace(traffic, round=[*traffic.round, Transfer(ExchangeKind.BARRIER, 0)])
     return StrategyTime(traffic, replace(machines, lost=0), link, backward, strategy.divides_batch)
+
+
+@dataclass(frozen=True)
+class RoundTime:
+    """The seconds of a round: of computing by an ordinary machine, of waiting for others, and of exchanges."""
+
+    iterations: int
+    computing: float
+    waiting: float
+    exchanging: float
+
+    @property
+    def total(self) -> float:
+        """The seconds of the whole round."""
+        return self.computing + self.waiting + self.exchanging
 
 
 @dataclass(frozen=True)
@@ -68,24 +79,24 @@ class StrategyTime:
         traffic, step = self.traffic, self.machines.step
         if traffic.seconds:
             return round(sum(self._timed_steps) / self.machines.size)
-        return traffic.tau if traffic.tau != AUTO else iterations_per_round(self._sum(traffic.round), step)
+        return traffic.tau if traffic.tau != AUTO else iterations_per_round(self._seconds_of(traffic.round), step)
 
     @property
     def begin(self) -> float:
         """The seconds before the first round, in which all get the same weights."""
         warmup = self.traffic.warmup
         stop = self.link.seconds(ExchangeKind.BARRIER, self.machines.size, 0) if warmup else 0.0
-        return warmup * self._step(0) + self._sum(self.traffic.begin) + stop
+        return warmup * self._step_seconds(0) + self._seconds_of(self.traffic.begin) + stop
 
     @property
     def finish(self) -> float:
         """The seconds after the last round until all have the same model, at most."""
-        return self._sum(self.traffic.finish)
+        return self._seconds_of(self.traffic.finish)
 
     @property
     def round(self) -> RoundTime:
         """The seconds of a round."""
-        return self._round(self.tau)
+        return self._round_time(self.tau)
 
     @property
     def iterations_per_second(self) -> float:
@@ -104,10 +115,10 @@ class StrategyTime:
 
         At a server stragglers are taken to wait for others to the end, though these are done before.
         """
-        rounds = self._rounds(max(0, iterations - self.traffic.warmup))
+        rounds = self._rounds_of_run(max(0, iterations - self.traffic.warmup))
         match self.traffic.waiting:
             case Waiting.ALL:
-                trained = sum(times * self._round(count).total for count, times in rounds)
+                trained = sum(times * self._round_time(count).total for count, times in rounds)
             case Waiting.SERVER:
                 trained = self._served_rounds(rounds) if rounds else 0.0
             case Waiting.NOBODY:
@@ -118,9 +129,9 @@ class StrategyTime:
     def hidden_cycle(self) -> float:
         """The seconds after which what is exchanged beside computing is exchanged again; 0 if nothing is."""
         hidden = [transfer.seconds(self.link, self.machines.size) for transfer in self.traffic.hidden]
-        return 0.0 if not hidden else max(*hidden, self._step(0))
+        return 0.0 if not hidden else max(*hidden, self._step_seconds(0))
 
-    def _rounds(self, iterations: int) -> list[tuple[int, int]]:
+    def _rounds_of_run(self, iterations: int) -> list[tuple[int, int]]:
         """The iterations of the rounds of a run, and how many rounds have so many, in order.
 
         Those whose length is measured follow short ones.
@@ -129,9 +140,9 @@ class StrategyTime:
         rounds, rest = divmod(iterations - short, self.tau)
         return [(count, times) for count, times in ((1, short), (self.tau, rounds), (rest, 1)) if count and times]
 
-    def _round(self, iterations: int) -> RoundTime:
+    def _round_time(self, iterations: int) -> RoundTime:
         machines, traffic = self.machines, self.traffic
-        computing, exchanging = iterations * machines.step, self._sum(traffic.round)
+        computing, exchanging = iterations * machines.step, self._seconds_of(traffic.round)
         if traffic.waiting is Waiting.NOBODY:
             return RoundTime(iterations, computing, 0.0, 0.0)
         if traffic.waiting is Waiting.SERVER:
@@ -139,7 +150,7 @@ class StrategyTime:
             return RoundTime(iterations, computing, waiting, exchanging)
         if traffic.seconds:
             computing = self._timed_steps[0] * machines.step
-            last = max(count * self._step(rank) for rank, count in enumerate(self._timed_steps))
+            last = max(count * self._step_seconds(rank) for rank, count in enumerate(self._timed_steps))
             return RoundTime(iterations, computing, last - computing, exchanging)
         if not traffic.iteration:
             return RoundTime(iterations, computing, slowest_seconds(machines, iterations) - computing, exchanging)
@@ -172,25 +183,27 @@ class StrategyTime:
         """
         slowness, (opening, _) = self._slowness, rounds[0]
         last = max(range(len(slowness)), key=slowness.__getitem__)
-        first = opening * self._step(last) + slowness.count(slowness[last]) * self._sum(self.traffic.round)
+        first = opening * self._step_seconds(last) + slowness.count(slowness[last]) * self._seconds_of(
+            self.traffic.round
+        )
         others = sum(times * self._periods(count)[last] for count, times in rounds) - self._periods(opening)[last]
         trained = sum(count * times for count, times in rounds)
         idle = self._periods(opening)[last] == self._shortest_periods(opening)[last]
-        chance = slowest_seconds(self.machines, trained) - trained * self._step(last) if idle else 0.0
+        chance = slowest_seconds(self.machines, trained) - trained * self._step_seconds(last) if idle else 0.0
         return first + others + chance
 
     def _periods(self, iterations: int) -> list[float]:
         """The seconds of a round of each worker, of workers that don't wait for each other."""
         if self.traffic.waiting is Waiting.NOBODY:
-            return [iterations * self._step(rank) for rank in range(self.machines.size)]
+            return [iterations * self._step_seconds(rank) for rank in range(self.machines.size)]
         shortest = self._shortest_periods(iterations)
-        turn = _turn_seconds(shortest, self._sum(self.traffic.round))
+        turn = _turn_seconds(shortest, self._seconds_of(self.traffic.round))
         return [period + turn for period in shortest]
 
     def _shortest_periods(self, iterations: int) -> list[float]:
         """The seconds of a round of each worker, if it always finds the server free."""
-        pull, push = self._sum(self.traffic.round), self._sum(self.traffic.hidden)
-        return [max(iterations * self._step(rank), push) + pull for rank in range(self.machines.size)]
+        pull, push = self._seconds_of(self.traffic.round), self._seconds_of(self.traffic.hidden)
+        return [max(iterations * self._step_seconds(rank), push) + pull for rank in range(self.machines.size)]
 
     @property
     def _slowness(self) -> list[float]:
@@ -198,10 +211,10 @@ class StrategyTime:
         machines = self.machines
         return [1.0] * (machines.size - machines.stragglers) + [machines.slowdown] * machines.stragglers
 
-    def _step(self, rank: int) -> float:
+    def _step_seconds(self, rank: int) -> float:
         return self.machines.step * self._slowness[rank]
 
-    def _sum(self, transfers: Sequence[Transfer]) -> float:
+    def _seconds_of(self, transfers: Sequence[Transfer]) -> float:
         return sum(transfer.seconds(self.link, self.machines.size) for transfer in transfers)
 
 
@@ -221,3 +234,57 @@ def _turn_seconds(periods: Sequence[float], once: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if sum(once / (period + middle) for period in periods) > 1 else (low, middle)
     return high
+
+
+def slowest_seconds(machines: Machines, iterations: int) -> float:
+    """The expected time until the last of all machines has done so many iterations."""
+    return _expected_maximum(
+        machines.step * iterations,
+        machines.slowdown,
+        machines.size - machines.stragglers,
+        machines.stragglers,
+        _spread(machines.jitter, iterations),
+    )
+
+
+def steps_until(seconds: float, step: float, jitter: float) -> float:
+    """The expected number of iterations that a machine begins before so many seconds are over, and at least one.
+
+    It is the sum of the probabilities that those before were over in time.
+    """
+    if not step:
+        return 1.0
+    if not jitter:
+        return max(1.0, math.ceil(seconds / step))
+    count = 1.0
+    for before in itertools.count(1):
+        spread = _spread(jitter, before)
+        begun = NormalDist(math.log(before * step) - spread**2 / 2, spread).cdf(math.log(seconds))
+        count += begun
+        if begun < _RARE and before * step > seconds:
+            break
+    return count
+
+
+def _spread(jitter: float, count: int) -> float:
+    """The standard deviation of the logarithm of a sum of lognormal times, which is taken to be lognormal too."""
+    return math.sqrt(math.log1p(math.expm1(jitter**2) / count)) if jitter and count else 0.0
+
+
+@cache
+def _expected_maximum(mean: float, slowdown: float, quick: int, slow: int, spread: float) -> float:
+    """The mean of the largest of `quick` times of a mean, and `slow` times that are longer by a factor.
+
+    It is the integral of the probability that not all of them are over, over the logarithm of time.
+    """
+    longest = slowdown if slow and (slowdown > 1 or not quick) else 1.0
+    if not spread or quick + slow == 1:
+        return mean * longest
+    means = [(1.0, quick), (slowdown, slow)]
+    groups = [(NormalDist(math.log(factor) - spread**2 / 2, spread), count) for factor, count in means if count]
+    low = min(normal.mean for normal, _ in groups) - _REACH * spread
+    high = max(normal.mean for normal, _ in groups) + _REACH * spread
+    width = (high - low) / _POINTS
+    logs = [low + (point + 0.5) * width for point in range(_POINTS)]
+    rest = [1 - math.prod(normal.cdf(log) ** count for normal, count in groups) for log in logs]
+    return mean * (math.exp(low) + width * sum(map(lambda log, part: math.exp(log) * part, logs, rest)))

@@ -17,8 +17,7 @@ from netdsl.net.build import Built, running
 from netdsl.net.graph import Node
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.module import NetModule, Step
-from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation, tensor_bytes
-from netdsl.planner.without_values import without_values
+from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation, tensor_bytes, without_values
 
 VALUE_BYTES = 4  # of a value of a blob
 
@@ -76,22 +75,22 @@ class _Measurement:
         """The costs of the layers that don't only bring data."""
         operations = {}
         for step in self.module.steps:
-            bottoms, leaves = self._bottoms(step)
+            bottoms, leaves = self._bottoms_and_leaves(step)
             recorder = OperationRecorder()
             with recorder:
-                tops = self._forward(step, bottoms)
+                tops = self._run_forward(step, bottoms)
             self.edges.update(zip(step.tops, tops, strict=False))
             for edge in step.unneeded:
                 del self.edges[edge]
-            operations[step.key] = recorder.operations, self._backward(step, tops, leaves)
+            operations[step.key] = recorder.operations, self._run_backward(step, tops, leaves)
         for key, (node, layer) in zip(self.module.keys, self.built.pairs(), strict=True):
             if not isinstance(layer, BringsData):
                 forward, backward = operations.get(key, ([], []))
                 if isinstance(layer, NeedsValues):
-                    forward, backward = self._once(node, layer)
-                yield self._cost(node, layer, forward, [*self._sums(node), *backward])
+                    forward, backward = self._once_over(node, layer)
+                yield self._cost_of(node, layer, forward, [*self._gradient_sums(node), *backward])
 
-    def _once(self, node: Node, layer: Layer) -> tuple[list[TensorOperation], list[TensorOperation]]:
+    def _once_over(self, node: Node, layer: Layer) -> tuple[list[TensorOperation], list[TensorOperation]]:
         """One operation that reads the bottoms and writes the tops, and one for the gradients, if there are any."""
         sizes = [math.prod(self.built.shapes[edge]) for edge in (*node.bottoms, *node.tops)]
         operation = TensorOperation(node.layer.type, max(sizes, default=0), VALUE_BYTES * sum(sizes))
@@ -99,7 +98,7 @@ class _Measurement:
         learns = any(edge in self.learning for place, edge in enumerate(node.bottoms) if place not in cut)
         return [operation], [operation] if learns else []
 
-    def _bottoms(self, step: Step) -> tuple[list[Tensor], dict[int, Tensor]]:
+    def _bottoms_and_leaves(self, step: Step) -> tuple[list[Tensor], dict[int, Tensor]]:
         """A layer's bottoms, and those that get a gradient, by their place, which are leaves of the layer's graph."""
         leaves, bottoms = {}, []
         for place, edge in enumerate(step.bottoms):
@@ -110,7 +109,7 @@ class _Measurement:
             bottoms.append(bottom)
         return bottoms, leaves
 
-    def _forward(self, step: Step, bottoms: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def _run_forward(self, step: Step, bottoms: Sequence[Tensor]) -> tuple[Tensor, ...]:
         layer = self.module.layers[step.key]
         if step.following is None:
             tops = layer(*bottoms)
@@ -120,7 +119,7 @@ class _Measurement:
             tops = layer.forward_merged(following, *bottoms)
         return tops if isinstance(tops, tuple) else (tops,)
 
-    def _backward(self, step: Step, tops: Sequence[Tensor], leaves: Mapping[int, Tensor]) -> list[TensorOperation]:
+    def _run_backward(self, step: Step, tops: Sequence[Tensor], leaves: Mapping[int, Tensor]) -> list[TensorOperation]:
         keys = [step.key] if step.following is None else [step.key, step.following]
         blobs = [blob for key in keys for blob in learned_blobs(cast(Layer, self.module.layers[key]))]
         ends, sources = [top for top in tops if top.requires_grad], [*leaves.values(), *blobs]
@@ -135,14 +134,14 @@ class _Measurement:
         )
         return backward.operations
 
-    def _sums(self, node: Node) -> Iterator[TensorOperation]:
+    def _gradient_sums(self, node: Node) -> Iterator[TensorOperation]:
         """The additions of gradients that come from several readers of a top."""
         for edge in node.tops:
             values = math.prod(self.built.shapes[edge])
             for _ in range(self.gradients[edge] - 1):
                 yield TensorOperation("add", values, 3 * VALUE_BYTES * values)
 
-    def _cost(
+    def _cost_of(
         self, node: Node, layer: Layer, forward: list[TensorOperation], backward: list[TensorOperation]
     ) -> LayerCost:
         bottoms, tops = ([math.prod(self.built.shapes[edge]) for edge in edges] for edges in (node.bottoms, node.tops))

@@ -1,7 +1,7 @@
 """Measuring this machine: real steps of training of made-up nets, with the time of every operation.
 
 Operations are timed where they stand in a step, so that their inputs are in the caches or not, and the memory of their
-outputs is new or not, as it is in training.
+outputs is new or not, as it is in training. Between them the nets have layers of all usual kinds and sizes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -19,23 +19,38 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.sample_inputs import sample_input
-from netdsl.dsl import NetParams
+from netdsl.dsl import (
+    LRN,
+    Average,
+    BatchNorm,
+    Concat,
+    ConvLayer,
+    Dropout,
+    Eltwise,
+    LinearLayer,
+    Max,
+    NetParams,
+    PoolLayer,
+    RDDLayer,
+    ReLU,
+    Scale,
+    SoftmaxWithLoss,
+)
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.net.module import NetModule
 from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType
 from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation
-from netdsl.planner.sample_nets import sample_nets, tiny_net
 from netdsl.planner.step_time import measured_name, sizes_of, update_operation
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.update import Updater
 
+_FILLER = pb.FillerParameter(type="msra")
 _ROUNDS = 3
 _REPEATS = 12  # of what takes no time
 _LONG = 1 << 27  # bytes that no cache holds
 _SOLVER = pb.SolverParameter(type="SGD", momentum=0.9, weight_decay=5e-4)
 _RATE = 1e-7  # so small that weights stay about what they are
-
 Timed = tuple[TensorOperation, float]
 
 
@@ -58,7 +73,7 @@ def measure_device(
             sample.measure()
             done(1 / (rounds * len(samples)))
     timed = [each for sample in samples for each in sample.operations()]
-    return _device(name, timed, _overhead(), memory_bandwidth())
+    return _measured_device(name, timed, _operation_overhead(), memory_bandwidth())
 
 
 class TrainingStep:
@@ -127,7 +142,7 @@ class SampleNet:
             step = TrainingStep(self._net, _SOLVER)
         self._update = update_operation(step.module.built, _SOLVER)
         step.run()
-        self._updates.append(_seconds(step.update))
+        self._updates.append(_processor_seconds(step.update))
         self._rounds.append(timed_operations(step.differentiate))
 
     def operations(self) -> list[Timed]:
@@ -152,10 +167,10 @@ def timed_operations(task: Callable[[], object]) -> list[Timed]:
     return found
 
 
-def _overhead() -> float:
+def _operation_overhead() -> float:
     """The seconds of a step in which nothing is computed, for each operation, in a net that computes little."""
     sample, step = SampleNet(tiny_net().message), TrainingStep(tiny_net().message, _SOLVER)
-    whole = min(_seconds(step.differentiate) for _ in range(_REPEATS))
+    whole = min(_processor_seconds(step.differentiate) for _ in range(_REPEATS))
     for _ in range(_REPEATS):
         sample.measure()
     *operations, _ = sample.operations()
@@ -166,14 +181,14 @@ def memory_bandwidth() -> float:
     """Bytes a second that are read and written when a long tensor is copied into memory that is there."""
     source = torch.ones(_LONG // 4)
     target = torch.ones_like(source)
-    return 2 * _LONG / min(_seconds(lambda: target.copy_(source)) for _ in range(_REPEATS))
+    return 2 * _LONG / min(_processor_seconds(lambda: target.copy_(source)) for _ in range(_REPEATS))
 
 
-def _device(name: str, timed: Iterable[Timed], overhead: float, bandwidth: float) -> Device:
+def _measured_device(name: str, timed: Iterable[Timed], overhead: float, bandwidth: float) -> Device:
     groups: dict[tuple[str, tuple[float, ...], int, int], list[float]] = defaultdict(list)
     best = dict.fromkeys(OperationKind, 0.0)  # operations a second
     for operation, seconds in timed:
-        sizes = tuple(map(_rounded, sizes_of(operation)))
+        sizes = tuple(map(_five_digits, sizes_of(operation)))
         key = measured_name(operation), sizes, operation.flops, operation.bytes
         groups[key].append(max(seconds, 1e-9))
         best[operation.kind] = max(best[operation.kind], operation.flops / seconds)
@@ -192,16 +207,217 @@ def _device(name: str, timed: Iterable[Timed], overhead: float, bandwidth: float
         tile=1,
         overhead=overhead,
         sources=dict.fromkeys(facts, source) | {"memory": "the operating system", "tile": "not known"},
-        measured=tuple(MeasuredOperation(*key, _rounded(fmean(seconds))) for key, seconds in groups.items()),
+        measured=tuple(MeasuredOperation(*key, _five_digits(fmean(seconds))) for key, seconds in groups.items()),
     )
 
 
-def _rounded(value: float) -> float:
+def _five_digits(value: float) -> float:
     """To five digits, so that a file can be read by people too."""
     return float(f"{value:.5g}")
 
 
-def _seconds(task: Callable[[], object]) -> float:
+def _processor_seconds(task: Callable[[], object]) -> float:
     start = time.thread_time()
     task()
     return time.thread_time() - start
+
+
+def sample_nets() -> Iterator[NetParams]:
+    """The nets, each at some batches."""
+    for make, batches in _BATCHES.items():
+        for batch in batches:
+            yield make(batch)
+
+
+def tiny_net() -> NetParams:
+    """A net whose operations take hardly any time."""
+    return _small_net(2)
+
+
+class _Chain:
+    """A net that is written layer after layer; `blob` is the last one's top."""
+
+    def __init__(self, batch: int, channels: int, size: int) -> None:
+        self.layers = [RDDLayer("data", shape=[batch, channels, size, size]), RDDLayer("label", shape=[batch])]
+        self.blob = "data"
+
+    def add(self, layer: pb.LayerParameter) -> None:
+        self.layers.append(layer)
+        self.blob = layer.top[0]
+
+    def name(self) -> str:
+        return f"layer{len(self.layers)}"
+
+    def convolve(self, filters: int, kernel: int, *, stride: int = 1, group: int = 1, pad: int | None = None) -> None:
+        pad = kernel // 2 if pad is None else pad
+        self.add(
+            ConvLayer(
+                self.name(),
+                [self.blob],
+                kernel=kernel,
+                num_filters=filters,
+                stride=stride,
+                pad=pad,
+                group=group,
+                weight_filler=_FILLER,
+            )
+        )
+
+    def rectify(self) -> None:
+        self.add(ReLU(self.name(), [self.blob], in_place=True))
+
+    def normalise(self) -> None:
+        self.add(BatchNorm(self.name(), [self.blob], in_place=True))
+        self.add(Scale(self.name(), [self.blob], in_place=True, bias_term=True))
+
+    def respond(self) -> None:
+        self.add(LRN(self.name(), [self.blob], local_size=5, alpha=1e-4, beta=0.75))
+
+    def pool(self, kernel: int, stride: int, *, pad: int = 0) -> None:
+        self.add(PoolLayer(self.name(), [self.blob], pool=Max, kernel=kernel, stride=stride, pad=pad))
+
+    def connect(self, outputs: int) -> None:
+        self.add(LinearLayer(self.name(), [self.blob], num_outputs=outputs, weight_filler=_FILLER))
+
+    def connect_with_dropout(self, *widths: int) -> None:
+        for outputs in widths:
+            self.connect(outputs)
+            self.rectify()
+            self.add(Dropout(self.name(), [self.blob], in_place=True))
+
+    def finish(self, classes: int) -> NetParams:
+        self.connect(classes)
+        self.add(SoftmaxWithLoss("loss", [self.blob, "label"]))
+        return NetParams("sample", *self.layers)
+
+
+def _plain_net(batch: int) -> NetParams:
+    """3x3 convolutions whose filters double where the size halves."""
+    net = _Chain(batch, 3, 176)
+    for filters in (48, 96, 192, 384, 640):
+        for _ in range(2):
+            net.convolve(filters, 3)
+            net.rectify()
+        net.pool(2, 2)
+    net.connect_with_dropout(2000, 1500)
+    return net.finish(300)
+
+
+def _grouped_net(batch: int) -> NetParams:
+    """Large windows first, and groups later."""
+    net = _Chain(batch, 3, 199)
+    for filters, kernel, stride, group in ((80, 11, 4, 1), (224, 5, 1, 2)):
+        net.convolve(filters, kernel, stride=stride, group=group, pad=0 if stride > 1 else None)
+        net.rectify()
+        net.respond()
+        net.pool(3, 2)
+    for filters, group in ((320, 1), (320, 2), (224, 2)):
+        net.convolve(filters, 3, group=group)
+        net.rectify()
+    net.pool(3, 2)
+    net.connect_with_dropout(3000, 2500)
+    return net.finish(800)
+
+
+def _residual_net(batch: int) -> NetParams:
+    """Bottlenecks whose tops are added to their bottoms."""
+    net = _Chain(batch, 3, 192)
+    net.convolve(48, 7, stride=2)
+    net.normalise()
+    net.rectify()
+    net.pool(3, 2)
+    for width, stride in ((48, 1), (96, 2), (192, 2), (384, 2)):
+        for first in (True, False):
+            bottom = shortcut = net.blob
+            if first:
+                net.convolve(4 * width, 1, stride=stride)
+                net.normalise()
+                shortcut = net.blob
+            net.blob = bottom
+            for filters, kernel in ((width, 1), (width, 3), (4 * width, 1)):
+                net.convolve(filters, kernel, stride=stride if first and filters == width and kernel == 1 else 1)
+                net.normalise()
+                if filters == width:
+                    net.rectify()
+            net.add(Eltwise(net.name(), [shortcut, net.blob]))
+            net.rectify()
+    net.add(PoolLayer(net.name(), [net.blob], pool=Average, kernel=6, stride=1))
+    return net.finish(700)
+
+
+def _branched_net(batch: int) -> NetParams:
+    """Convolutions of different windows side by side."""
+    net = _Chain(batch, 3, 192)
+    net.convolve(48, 7, stride=2)
+    net.rectify()
+    net.pool(3, 2)
+    net.respond()
+    net.convolve(48, 1)
+    net.rectify()
+    net.convolve(160, 3)
+    net.rectify()
+    net.respond()
+    for width in (1, 2):
+        net.pool(3, 2)
+        for _ in range(2):
+            _add_branches(net, width)
+    net.add(PoolLayer(net.name(), [net.blob], pool=Average, kernel=6, stride=1, pad=0))
+    return net.finish(700)
+
+
+def _add_branches(net: _Chain, width: int) -> None:
+    bottom, tops = net.blob, []
+    for reduction, filters, kernel in ((0, 56, 1), (72, 112, 3), (12, 24, 5), (-1, 40, 1)):
+        net.blob = bottom
+        if reduction > 0:
+            net.convolve(reduction * width, 1)
+            net.rectify()
+        elif reduction < 0:
+            net.pool(3, 1, pad=1)
+        net.convolve(filters * width, kernel)
+        net.rectify()
+        tops.append(net.blob)
+    net.add(Concat(net.name(), tops))
+
+
+def _separable_net(batch: int) -> NetParams:
+    """A group for every channel, and then 1x1 convolutions."""
+    net = _Chain(batch, 3, 160)
+    net.convolve(24, 3, stride=2)
+    for filters, stride in ((56, 1), (112, 2), (240, 2), (480, 2)):
+        net.normalise()
+        net.rectify()
+        net.convolve(_channels_of(net), 3, stride=stride, group=_channels_of(net))
+        net.normalise()
+        net.rectify()
+        net.convolve(filters, 1)
+    net.add(PoolLayer(net.name(), [net.blob], pool=Average, kernel=10, stride=1))
+    return net.finish(200)
+
+
+def _channels_of(net: _Chain) -> int:
+    """Those of the last blob, which the last convolution made."""
+    return next(
+        layer.convolution_param.num_output for layer in reversed(net.layers) if layer.convolution_param.num_output
+    )
+
+
+def _small_net(batch: int) -> NetParams:
+    """A few filters, which fill no vector, on small images."""
+    net = _Chain(batch, 1, 32)
+    for filters in (18, 44):
+        net.convolve(filters, 5, pad=0)
+        net.pool(2, 2)
+    net.connect(400)
+    net.rectify()
+    return net.finish(12)
+
+
+_BATCHES: dict[Callable[[int], NetParams], tuple[int, ...]] = {
+    _small_net: (48, 192),
+    _separable_net: (6,),
+    _grouped_net: (5, 14),
+    _branched_net: (5, 14),
+    _residual_net: (5, 14),
+    _plain_net: (3, 10),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -20,15 +20,22 @@ from netdsl.layer.data import DataOrigin
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.module import NetModule
-from netdsl.planner.allocation import Allocation, CachedAllocation
 from netdsl.planner.layer_costs import VALUE_BYTES
-from netdsl.planner.operations import operations_of, tensors_in
-from netdsl.planner.without_values import without_values
-from netdsl.planner.workspaces import WorkspaceRule, no_workspace, onednn_workspace
+from netdsl.planner.operations import ConvolutionPass, TensorOperation, operations_of, tensors_in, without_values
 from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.module_net import Compute, ModuleOnBatches
 from netdsl.solver.solver import Solver
 
+_UNIT = 512  # bytes, of which the sizes of all blocks are multiples
+_SMALL = 1 << 20  # bytes up to which a block is cut out of a small segment
+_SMALL_SEGMENT = 2 << 20
+_MEDIUM = 10 << 20  # bytes from which a block is a segment of its own
+_MEDIUM_SEGMENT = 20 << 20
+_LARGE_UNIT = 2 << 20  # bytes, of which the sizes of such segments are multiples
+WorkspaceRule = Callable[[TensorOperation], int]  # bytes
+_BYTES = 4  # of a value
+_BLOCK = 16  # channels, as many as a register of AVX-512 has values
+_COLOURS = 4
 _LOADING = Loading()
 
 
@@ -84,7 +91,7 @@ def training_memory(
     on_cpu = device.type == "cpu"
     watch = _MemoryWatch(workspace or (onednn_workspace if on_cpu else no_workspace))
     with without_values(built, device, precision), watch:
-        _train(built, param, precision, watch)
+        _follow_step(built, param, precision, watch)
     peak = watch.peak(Allocation() if on_cpu else CachedAllocation())
     if on_cpu:  # those for a GPU are made in the memory of its CPU
         peak[MemoryKind.DATA] += loading.prefetch * _bytes_read(built)
@@ -92,7 +99,7 @@ def training_memory(
     return MemoryUse(**sizes)
 
 
-def _train(built: Built, param: pb.SolverParameter, precision: ComputePrecision, watch: _MemoryWatch) -> None:
+def _follow_step(built: Built, param: pb.SolverParameter, precision: ComputePrecision, watch: _MemoryWatch) -> None:
     """Let a solver do a step on batches without values."""
 
     def next_batch() -> dict[int, Tensor]:
@@ -102,7 +109,7 @@ def _train(built: Built, param: pb.SolverParameter, precision: ComputePrecision,
 
     trained = ModuleOnBatches(NetModule(built), next_batch, Compute())
     trained.loss_scale = LossScale("meta") if precision is ComputePrecision.FP16 else None
-    solver = Solver(_quiet(param), trained)
+    solver = Solver(_without_output(param), trained)
     watch.mark_all(MemoryKind.HISTORY)
     watch.mark(MemoryKind.PARAMETERS, [solver.weights.buffer])
     solver.iterate()
@@ -110,7 +117,7 @@ def _train(built: Built, param: pb.SolverParameter, precision: ComputePrecision,
     watch.mark(MemoryKind.GRADIENTS, [blob.grad for blob in blobs if blob.grad is not None])
 
 
-def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
+def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
     """The same settings for a solver that neither displays nor saves anything, with one batch in an iteration."""
     quiet = pb.SolverParameter()
     quiet.CopyFrom(param)
@@ -152,21 +159,21 @@ class _MemoryWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         for tensor in tensors_in(result):
-            self._see(tensor.untyped_storage())
+            self._note_taken(tensor.untyped_storage())
         workspace = max(map(self._workspace, operations_of(func, args, kwargs, result)), default=0)
         if workspace:
             self._changes.append(_Change(0, 0, workspace))
         return result
 
-    def _see(self, storage: torch.UntypedStorage) -> None:
+    def _note_taken(self, storage: torch.UntypedStorage) -> None:
         address = storage._cdata
         if address not in self._numbers:
             self._count += 1
             self._numbers[address] = self._count
             self._changes.append(_Change(self._count, storage.nbytes()))
-            weakref.finalize(storage, self._forget, address, storage.nbytes())
+            weakref.finalize(storage, self._note_let_go, address, storage.nbytes())
 
-    def _forget(self, address: int, size: int) -> None:
+    def _note_let_go(self, address: int, size: int) -> None:
         self._changes.append(_Change(self._numbers.pop(address), -size))
 
     def mark(self, kind: MemoryKind, tensors: Iterable[Tensor]) -> None:
@@ -191,3 +198,85 @@ class _MemoryWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 peak[MemoryKind.WORKSPACE] = change.workspace
                 peak[MemoryKind.ROUNDING] = allocation.total - sizes.total()
         return peak
+
+
+class Allocation:
+    """Memory that is taken as it is asked for, as a CPU's is but for some pages."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def change(self, size: int) -> None:
+        """Take memory of this size, or give it back if the size is negative."""
+        self._bytes += size
+
+    @property
+    def total(self) -> int:
+        """The bytes that are taken from the device."""
+        return self._bytes
+
+
+class CachedAllocation(Allocation):
+    """Memory as torch's caching allocator takes it from a GPU: in segments, of which blocks are parts.
+
+    It is as much as is needed if blocks always fit into what is left of segments. Where they don't, the allocator
+    takes more as long as there is more, and gives back what it doesn't use before it says that there is none.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._small, self._medium, self._large = 0, 0, 0
+
+    def change(self, size: int) -> None:
+        """Take a block for this size, or give it back if the size is negative."""
+        sign, block = 1 if size > 0 else -1, _rounded_up(abs(size), _UNIT)
+        if block <= _SMALL:
+            self._small += sign * block
+        elif block < _MEDIUM:
+            self._medium += sign * block
+        else:
+            self._large += sign * _rounded_up(block, _LARGE_UNIT)
+
+    @property
+    def total(self) -> int:
+        """The bytes of all segments."""
+        return _rounded_up(self._small, _SMALL_SEGMENT) + _rounded_up(self._medium, _MEDIUM_SEGMENT) + self._large
+
+
+def _rounded_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def no_workspace(operation: TensorOperation) -> int:
+    """Nothing."""
+    return 0
+
+
+def onednn_workspace(operation: TensorOperation) -> int:
+    """The copies that oneDNN, a CPU's library of convolutions, makes in its own layout with channels in blocks.
+
+    The two tensors that an operation reads are copied, and the third is computed in that layout, before torch has
+    memory for it in the usual one. Then the copies are let go, and the result is copied. An image in colours is read
+    as it is.
+    """
+    if operation.convolution is None:
+        return 0
+    shape = operation.convolution
+    pixels, top_pixels = shape.height * shape.width, shape.top_height * shape.top_width
+    kernel = shape.kernel_height * shape.kernel_width
+    bottom = _copied_bytes(shape.batch * pixels, shape.channels)
+    top = _copied_bytes(shape.batch * top_pixels, shape.filters)
+    weight = _BYTES * kernel * shape.channels // shape.groups * shape.filters
+    match operation.convolution_pass:
+        case ConvolutionPass.TOP:
+            read, result, plain = bottom + weight, top, shape.batch * top_pixels * shape.filters
+        case ConvolutionPass.BOTTOM_GRADIENT:
+            read, result, plain = top + weight, bottom, shape.batch * pixels * shape.channels
+        case _:
+            return bottom + top
+    return max(read + result - _BYTES * plain, result)
+
+
+def _copied_bytes(places: int, channels: int) -> int:
+    """The bytes of a copy of images with channels in blocks."""
+    return 0 if channels <= _COLOURS else _BYTES * places * -(-channels // _BLOCK) * _BLOCK

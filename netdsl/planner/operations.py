@@ -1,26 +1,39 @@
-"""What torch is asked to do: each operation with its arithmetic, the bytes that it moves and a convolution's shape."""
+"""What torch is asked to do, also on tensors without values: operations, with their arithmetic and their bytes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.fx.experimental import _config
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.flop_counter import conv_flop_count, flop_registry
 
-from netdsl.layer.running import repetitions
+from netdsl.layer import Shape
+from netdsl.layer.running import NeedsValues, meta_stands_for, repetitions
+from netdsl.net.build import Built
+from netdsl.net.compute_precision import ComputePrecision
 
 _ATEN = torch.ops.aten
 _NEW_MEMORY = {_ATEN.empty, _ATEN.empty_like, _ATEN.empty_strided, _ATEN.new_empty, _ATEN.new_empty_strided}
 _FREE = _NEW_MEMORY | {_ATEN.detach, _ATEN.lift_fresh, _ATEN.set_, _ATEN._local_scalar_dense, _ATEN._unsafe_view}
 
 Numbers = tuple[int, ...]
+_PRODUCTS = {
+    *(F.linear, torch.matmul, torch.mm, torch.mv, torch.bmm, torch.addmm, torch.baddbmm, torch.einsum),
+    *(F.conv1d, F.conv2d, F.conv3d, F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d),
+    *(Tensor.matmul, Tensor.__matmul__, Tensor.mm, Tensor.bmm),
+}
 
 
 class OperationKind(Enum):
@@ -126,14 +139,14 @@ def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
     count = flop_registry.get(func.overloadpacket)
     if count is None:
         largest = max((tensor.numel() for tensor in tensors), default=0)
-        return TensorOperation(name, largest, moved, window=_window(func, args))
+        return TensorOperation(name, largest, moved, window=_window_size(func, args))
     return TensorOperation(name, int(count(*args, **kwargs, out_val=result)), moved, OperationKind.PRODUCT)
 
 
-def _window(func: Any, args: tuple[Any, ...]) -> int:
+def _window_size(func: Any, args: tuple[Any, ...]) -> int:
     """How many values a pooling's kernel covers, which torch gives by position."""
     named = zip((argument.name for argument in func._schema.arguments), args, strict=False)
-    return next((math.prod(_plane(value)) for name, value in named if name == "kernel_size"), 1)
+    return next((math.prod(_last_two(value)) for name, value in named if name == "kernel_size"), 1)
 
 
 def _convolution(args: tuple[Any, ...], top: Tensor) -> TensorOperation:
@@ -141,7 +154,7 @@ def _convolution(args: tuple[Any, ...], top: Tensor) -> TensorOperation:
     transposed = settings[3]
     flops = conv_flop_count(list(bottom.shape), list(weight.shape), list(top.shape), transposed)
     moved = sum(map(tensor_bytes, tensors_in((bottom, weight, bias, top))))
-    shape = _shape(bottom.shape, weight.shape, top.shape, settings)
+    shape = _shape_of(bottom.shape, weight.shape, top.shape, settings)
     part = ConvolutionPass.BOTTOM_GRADIENT if transposed else ConvolutionPass.TOP
     return TensorOperation("convolution", flops, moved, OperationKind.CONVOLUTION, shape, part)
 
@@ -150,7 +163,7 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
     """One operation for each of the gradients that are needed; that of the bias is found along with another one."""
     top_gradient, bottom, weight, _, *settings, mask = args
     transposed = settings[3]
-    shape = _shape(bottom.shape, weight.shape, top_gradient.shape, settings)
+    shape = _shape_of(bottom.shape, weight.shape, top_gradient.shape, settings)
     flops = conv_flop_count(list(bottom.shape), list(weight.shape), list(top_gradient.shape), transposed)
     if mask[0]:
         part = ConvolutionPass.TOP if transposed else ConvolutionPass.BOTTOM_GRADIENT
@@ -165,7 +178,7 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
         yield TensorOperation("sum", top_gradient.numel(), moved)
 
 
-def _shape(
+def _shape_of(
     bottom: Sequence[int], weight: Sequence[int], top: Sequence[int], settings: Sequence[Any]
 ) -> ConvolutionShape:
     """The sizes of a convolution; the settings are stride, padding, dilation, whether it's transposed, and groups."""
@@ -179,17 +192,142 @@ def _shape(
         bottom[0] * images,
         bottom[1],
         top[1],
-        *_plane(size),
-        *_plane(top_size),
-        *_plane(kernel),
-        _plane(strides),
-        _plane(pads, 0),
-        _plane(dilations),
+        *_last_two(size),
+        *_last_two(top_size),
+        *_last_two(kernel),
+        _last_two(strides),
+        _last_two(pads, 0),
+        _last_two(dilations),
         groups,
     )
 
 
-def _plane(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
+def _last_two(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
     """The last two of some numbers, one for each spatial axis."""
     pair = [missing, missing, *numbers][-2:]
     return int(pair[0]), int(pair[1])
+
+
+@contextmanager
+def without_values(
+    built: Built, device: torch.device, precision: ComputePrecision = ComputePrecision.EXACT
+) -> Iterator[None]:
+    """Inside, the blobs of all layers are on meta, and layers do there what they do on the device in a precision.
+
+    A layer that asks for a value gets 0, and one that asks which of its values are chosen gets all of them.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(meta_stands_for(device))
+        if device.type != "cpu":
+            stack.enter_context(_FusedDropout())
+        if precision.half is not None:
+            stack.enter_context(_HalfProducts(precision.half))
+        stack.enter_context(_ZeroValues())  # type: ignore[no-untyped-call]
+        stack.enter_context(_config.patch(meta_nonzero_assume_all_nonzero=True))  # type: ignore[attr-defined]
+        stack.enter_context(_empty_blobs(built))
+        stack.enter_context(_stand_ins(built))
+        yield
+
+
+class _FusedDropout(TorchFunctionMode):
+    """What torch does by itself on a GPU only: dropout keeps a byte for each value, elsewhere a factor."""
+
+    def __torch_function__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is F.dropout and kwargs["training"]:
+            return torch.native_dropout(args[0], kwargs["p"], True)[0]
+        return func(*args, **kwargs)
+
+
+class _HalfProducts(TorchFunctionMode):
+    """What torch's autocast does, but not on meta: the factors of products are rounded to numbers of two bytes."""
+
+    def __init__(self, half: torch.dtype) -> None:
+        super().__init__()
+        self._half = half
+
+    def __torch_function__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func in _PRODUCTS:
+            args, kwargs = tree_map_only(Tensor, self._to_half_and_back, (args, kwargs))
+        return func(*args, **(kwargs or {}))
+
+    def _to_half_and_back(self, values: Tensor) -> Tensor:
+        return values.to(self._half) if values.dtype is torch.float32 else values
+
+
+class _ZeroValues(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Gives 0 where a value is asked for, as by a layer that looks for wrong labels."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func is _ATEN._local_scalar_dense.default:
+            return _zero_of(args[0])
+        if func is _ATEN.equal.default:
+            return True
+        return func(*args, **(kwargs or {}))
+
+
+def _zero_of(tensor: Tensor) -> bool | int | float:
+    if tensor.dtype is torch.bool:
+        return False
+    return 0.0 if tensor.is_floating_point() else 0
+
+
+@contextmanager
+def _empty_blobs(built: Built) -> Iterator[None]:
+    """Put tensors without memory into the places of all blobs and other buffers; those that are shared stay shared."""
+    places: list[tuple[dict[str, Any], str, Tensor]] = [
+        (tensors, name, tensor)
+        for layer in built.layers
+        for module in layer.modules()
+        for tensors in (module._parameters, module._buffers)
+        for name, tensor in tensors.items()
+        if tensor is not None
+    ]
+    empties = {id(tensor): _empty_like(tensor) for _, _, tensor in places}
+    for tensors, name, tensor in places:
+        tensors[name] = empties[id(tensor)]
+    try:
+        yield
+    finally:
+        for tensors, name, tensor in places:
+            tensors[name] = tensor
+
+
+def _empty_like(tensor: Tensor) -> Tensor:
+    empty = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
+    return nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty
+
+
+@contextmanager
+def _stand_ins(built: Built) -> Iterator[None]:
+    """Let layers that need values only make tops of the right shapes, through which gradients go."""
+    layers = [(node, layer) for node, layer in built.pairs() if isinstance(layer, NeedsValues)]
+    for node, layer in layers:
+        shapes = [built.shapes[edge] for edge in node.tops]
+        layer.__dict__["forward"] = partial(_UnknownFunction.apply, shapes, layer.no_gradient)
+    try:
+        yield
+    finally:
+        for _, layer in layers:
+            del layer.__dict__["forward"]
+
+
+class _UnknownFunction(torch.autograd.Function):
+    """Something that keeps its bottoms for a backward pass, in which they get gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, shapes: Sequence[Shape], no_gradient: Sequence[int], *bottoms: Tensor) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(*bottoms)
+        ctx.no_gradient = no_gradient
+        return tuple(torch.empty(shape, device="meta") for shape in shapes)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        places = enumerate(ctx.saved_tensors)
+        return None, None, *(None if at in ctx.no_gradient else torch.empty_like(bottom) for at, bottom in places)

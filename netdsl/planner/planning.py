@@ -15,19 +15,18 @@ from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.shape_guesses import Shapes
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES
-from netdsl.distributed.strategies.strategy import Strategy
-from netdsl.distributed.strategies.traffic import ModelSize
+from netdsl.distributed.strategies.strategy import ModelSize, Strategy
 from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
-from netdsl.planner.cluster import DeviceCluster
-from netdsl.planner.convergence_grid import read_grid
+from netdsl.planner.convergence import read_grid
+from netdsl.planner.device import DeviceCluster
 from netdsl.planner.exchange import StrategyTime, predict
-from netdsl.planner.pass_cost import PassCost, pass_cost
+from netdsl.planner.operations import without_values
 from netdsl.planner.plan import Forecast, Plan
+from netdsl.planner.step_time import PassCost, pass_cost
 from netdsl.planner.units import format_seconds
-from netdsl.planner.without_values import without_values
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.nets import train_net
 
@@ -161,12 +160,12 @@ class Planner:
 
     def _candidates(self, request: PlanRequest) -> Iterator[Candidate]:
         for items in self._iteration_items(request):
-            for workers in _counts(request.cluster.workers):
-                for strategy in request.strategies or _strategies(workers):
+            for workers in _worker_counts(request.cluster.workers):
+                for strategy in request.strategies or _strategies_for(workers):
                     share, rest = divmod(items, workers if strategy.divides_batch else 1)
                     found = None if rest else self._quickest(request, share)
                     if found is not None:
-                        yield self._candidate(request, strategy, workers, *found)
+                        yield self._candidate_of(request, strategy, workers, *found)
 
     def _iteration_items(self, request: PlanRequest) -> list[int]:
         """The items of an iteration that are tried: the recipe's, or powers of two between the limits and these."""
@@ -179,14 +178,14 @@ class Planner:
         """The quickest passes that see so many items in an iteration, and how many they are; None if none fit."""
         fitting = []
         for passes in (count for count in range(1, min(items, _MOST_PASSES) + 1) if items % count == 0):
-            cost = self._cost(request, items // passes)
+            cost = self._pass_cost(request, items // passes)
             if isinstance(cost, PassCost):
                 fitting.append((cost, passes))
                 if len(fitting) > 1 and fitting[-1][0].iteration(passes) > fitting[-2][0].iteration(fitting[-2][1]):
                     break  # smaller ones only become slower
         return min(fitting, key=lambda pair: pair[0].iteration(pair[1]), default=None)
 
-    def _cost(self, request: PlanRequest, batch: int) -> PassCost | MemoryBoundError:
+    def _pass_cost(self, request: PlanRequest, batch: int) -> PassCost | MemoryBoundError:
         device, precision = request.cluster.device, request.precision
         key = device.name, precision, batch
         if key not in self._costs:
@@ -196,7 +195,7 @@ class Planner:
                 self._costs[key] = problem
         return self._costs[key]
 
-    def _candidate(
+    def _candidate_of(
         self, request: PlanRequest, strategy: Strategy, workers: int, cost: PassCost, passes: int
     ) -> Candidate:
         step, cluster = cost.iteration(passes), request.cluster
@@ -274,12 +273,12 @@ def _own_batch(built: Built) -> int:
     return batches[0]
 
 
-def _counts(most: int) -> list[int]:
+def _worker_counts(most: int) -> list[int]:
     """Numbers of workers that are tried: all small ones, then fewer and fewer, and the most."""
     return sorted({*range(1, min(most, 8) + 1), *(count for count in range(8, most, max(4, most // 16))), most})
 
 
-def _strategies(workers: int) -> list[Strategy]:
+def _strategies_for(workers: int) -> list[Strategy]:
     """All strategies with their own settings and, where they have a tau, with several. One worker needs none."""
     if workers == 1:
         return [ModelAveraging()]

@@ -9,8 +9,8 @@ from statistics import fmean, median
 
 import torch
 
-from netdsl.distributed.record import Activity, RoundRecord
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import Activity, RoundRecord
 from netdsl.distributed.run_worker import compute_threads
 from netdsl.errors import DistributedError
 from netdsl.solver.module_net import ModuleNet
@@ -91,33 +91,33 @@ class _SolverClock:
         self._waited: list[float] = []
 
     def profile(self) -> StepProfile:
-        seconds = iteration_seconds(self._iterate, self._now)
+        seconds = iteration_seconds(self._iterate_once, self._time_after_all)
         waited = self._waited[_WARM_UP:]
         busy = median(whole - idle for whole, idle in zip(seconds, waited, strict=True))
-        transfer, update = self._transfer(), self._update()
+        transfer, update = self._transfer_seconds(), self._update_seconds()
         return StepProfile(max(0.0, busy - transfer - update), fmean(waited), transfer, update)
 
-    def _iterate(self) -> None:
+    def _iterate_once(self) -> None:
         before = self._net.feeds.waited
         self._solver.iterate()
         self._waited.append(self._net.feeds.waited - before)
 
-    def _transfer(self) -> float:
+    def _transfer_seconds(self) -> float:
         """The seconds that the device waits until a batch was copied to it; none where it computes in memory."""
         if self._device.type == "cpu":
             return 0.0
         batch = [tensor.cpu().pin_memory() for tensor in self._net.feeds.next().values()]
-        return self._seconds(lambda: [tensor.to(self._device, non_blocking=True) for tensor in batch])
+        return self._median_seconds(lambda: [tensor.to(self._device, non_blocking=True) for tensor in batch])
 
-    def _update(self) -> float:
+    def _update_seconds(self) -> float:
         """The seconds of an update by the last gradients, at a rate of 0, which takes as long as any other."""
-        return self._seconds(lambda: self._solver.updater.apply(0.0, self._solver.iteration))
+        return self._median_seconds(lambda: self._solver.updater.apply(0.0, self._solver.iteration))
 
-    def _seconds(self, task: Callable[[], object]) -> float:
+    def _median_seconds(self, task: Callable[[], object]) -> float:
         """The median seconds of a task that runs a few times."""
-        return median(iteration_seconds(task, self._now, total=0.0))
+        return median(iteration_seconds(task, self._time_after_all, total=0.0))
 
-    def _now(self) -> float:
+    def _time_after_all(self) -> float:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
         return time.perf_counter()

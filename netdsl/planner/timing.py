@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -82,76 +82,74 @@ class NetTime:
         return sum(layer.flops for layer in self.layers)
 
 
-@dataclass(frozen=True)
-class TimingSettings:
-    """Settings of a timing. `assume` has shapes, without the batch, of blobs that data layers bring."""
-
-    phase: Phase = Phase.TRAIN
-    level: int = 0
-    stages: Sequence[str] = ()
-    assume: Shapes = field(default_factory=dict)
-    batch: int | None = None  # instead of the net's own
-    weights: Sequence[str | Path] = ()
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    iterations: int = 10
-
-
 def time_net(
-    net: pb.NetParameter, settings: TimingSettings, done: Callable[[float], object] = lambda part: None
+    net: pb.NetParameter,
+    phase: Phase = Phase.TRAIN,
+    *,
+    level: int = 0,
+    stages: Sequence[str] = (),
+    assume: Shapes | None = None,
+    batch: int | None = None,
+    weights: Sequence[str | Path] = (),
+    device: torch.device | str = "cpu",
+    iterations: int = 10,
+    done: Callable[[float], object] = lambda part: None,
 ) -> NetTime:
     """Time a net in today's form on random input, with labels of 0. Its data aren't read, and it writes no files.
 
-    `done` is told which part of the work was done, in passes of the whole net, of which there are about two for each
-    iteration.
+    `assume` has shapes, without the batch, of blobs that data layers bring, and `batch` takes the place of the net's
+    own. `done` is told which part of the work was done, in passes of the whole net, of which there are about two for
+    each iteration.
     """
-    resolved = _resolved(net, settings)
-    module = NetModule(next(built for built in resolved.builts if built.graph.phase is settings.phase))
-    if settings.batch is not None:
-        set_batch(module.built, settings.batch)
-    check_blobs(module.built, settings.device)
-    module.allocate(settings.device)
-    for path in settings.weights:
+    device = torch.device(device)
+    resolved = _resolved(net, phase, level, stages, assume or {})
+    module = NetModule(next(built for built in resolved.builts if built.graph.phase is phase))
+    if batch is not None:
+        set_batch(module.built, batch)
+    check_blobs(module.built, device)
+    module.allocate(device)
+    for path in weights:
         load_weights(path, module.built)
-    inputs = {edge: sample_input(module.built, edge).to(settings.device) for edge in module.inputs.values()}
+    inputs = {edge: sample_input(module.built, edge).to(device) for edge in module.inputs.values()}
     with running(module.built):
         passes = []
-        for _ in range(settings.iterations + 1):
-            passes.append(_pass(module, inputs, settings.device))
+        for _ in range(iterations + 1):
+            passes.append(_time_pass(module, inputs, device))
             done(1)
         layers = []
-        for layer in _layers(module.built, inputs, settings):
+        for layer in _time_layers(module.built, inputs, device, iterations):
             layers.append(layer)
-            done((settings.iterations + 1) / len(module.built.layers))
+            done((iterations + 1) / len(module.built.layers))
         return NetTime(tuple(layers), tuple(passes[1:]), resolved.assumed)
 
 
-def _resolved(net: pb.NetParameter, settings: TimingSettings) -> ResolvedNet:
+def _resolved(net: pb.NetParameter, phase: Phase, level: int, stages: Sequence[str], assume: Shapes) -> ResolvedNet:
     """The layers of one state, as a net that has no other and writes no files."""
-    alone = filter_layers(net, state_of(net, settings.phase, settings.level, settings.stages))
+    alone = filter_layers(net, state_of(net, phase, level, stages))
     kept = [layer for layer in alone.layer if not issubclass(LAYERS.get(layer.type, Layer), WritesFile)]
     if not kept:
-        raise NetError(f"the net has no layers in phase {settings.phase.name} at this level and with these stages")
+        raise NetError(f"the net has no layers in phase {phase.name} at this level and with these stages")
     alone.ClearField("layer")
     alone.layer.extend(kept)
     for layer in alone.layer:
         layer.ClearField("include")
         layer.ClearField("exclude")
-    return resolve_shapes(alone, CheckSettings(assume=settings.assume))
+    return resolve_shapes(alone, CheckSettings(assume=assume))
 
 
-def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
-    began = _now(device)
+def _time_pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
+    began = _time_after_all(device)
     edges = module.run(dict(inputs))
-    middle = _now(device)
+    middle = _time_after_all(device)
     ends = [edges[edge] for edge in module.losses or module.outputs.values()]
     _differentiate(ends, module.parameters())
-    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle))
+    return Pass(1000 * (middle - began), 1000 * (_time_after_all(device) - middle))
 
 
-def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
+def _time_layers(built: Built, inputs: dict[int, Tensor], device: torch.device, iterations: int) -> Iterator[LayerTime]:
     """Each layer on what those before it made, in the layout of a whole pass; what nobody reads any more is let go."""
     nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
-    costs = iter(layer_costs(built, settings.device))
+    costs = iter(layer_costs(built, device))
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
     channels_last = channels_last_pays(built)
     for index, (node, layer) in enumerate(built.pairs()):
@@ -161,11 +159,12 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         if channels_last:
             edges |= {edge: laid_out(edges[edge], wish_of(layer)) for edge in node.bottoms}
         bottoms = [
-            _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
+            _leaf_of(edges[edge], learns=edge in learning and place not in cut)
+            for place, edge in enumerate(node.bottoms)
         ]
         if isinstance(layer, OverwritesBottom):
             layer.may_overwrite = ()  # alone, it would overwrite the bottoms of its next turn
-        tops, passes = _time(layer, bottoms, settings)
+        tops, passes = _time_layer(layer, bottoms, device, iterations)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:
             if last[edge] == index:
@@ -175,27 +174,29 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         yield LayerTime(cost.name, cost.type, forward, backward, cost.flops, cost.bytes)
 
 
-def _leaf(bottom: Tensor, *, learns: bool) -> Tensor:
+def _leaf_of(bottom: Tensor, *, learns: bool) -> Tensor:
     return bottom.detach().requires_grad_(learns and bottom.is_floating_point())
 
 
-def _time(layer: Layer, bottoms: list[Tensor], settings: TimingSettings) -> tuple[list[Tensor], list[Pass]]:
+def _time_layer(
+    layer: Layer, bottoms: list[Tensor], device: torch.device, iterations: int
+) -> tuple[list[Tensor], list[Pass]]:
     """The tops of a layer, and its times after one turn that is for warming up."""
-    tops = _tops(layer, bottoms)
+    tops = _tops_of(layer, bottoms)
     leaves = [*learned_blobs(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
     _differentiate(tops, leaves)
-    return tops, [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
+    return tops, [_time_alone(layer, bottoms, leaves, device) for _ in range(iterations)]
 
 
-def _alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
-    began = _now(device)
-    tops = _tops(layer, bottoms)
-    middle = _now(device)
+def _time_alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
+    began = _time_after_all(device)
+    tops = _tops_of(layer, bottoms)
+    middle = _time_after_all(device)
     learns = _differentiate(tops, leaves)
-    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle) if learns else 0.0)
+    return Pass(1000 * (middle - began), 1000 * (_time_after_all(device) - middle) if learns else 0.0)
 
 
-def _tops(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
+def _tops_of(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
     tops = layer(*bottoms)
     return list(tops) if isinstance(tops, tuple) else [tops]
 
@@ -210,7 +211,7 @@ def _differentiate(tops: Iterable[Tensor], leaves: Iterable[Tensor]) -> bool:
     return True
 
 
-def _now(device: torch.device) -> float:
+def _time_after_all(device: torch.device) -> float:
     """Seconds, with everything done that a GPU was given to do."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)

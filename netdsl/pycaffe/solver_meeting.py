@@ -9,11 +9,10 @@ import msgspec
 import torch
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
-from netdsl.distributed.supervision.control_server import ControlServer
-from netdsl.distributed.supervision.protocol import Abort
-from netdsl.distributed.transports.connect import connect
-from netdsl.distributed.transports.control_store import ControlStore
+from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.protocol import Abort
+from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.transports.connect import ControlStore, connect
 from netdsl.distributed.transports.transport import choose_transport
 from netdsl.errors import NetError
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from netdsl.errors import DistributedError
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import BarrierTaskContext, SparkContext, TaskContext
     from pyspark.sql import SparkSession
+
 
 Work = Callable[[Iterable[int]], Iterable[Any]]
 
@@ -121,7 +122,7 @@ class BarrierJob:
         self._context, self._size, self._work, self._group = context, size, work, group
         self._problem: Exception | None = None
         self._results: list[Any] = []
-        self._thread = threading.Thread(target=self._run, name=group, daemon=True)
+        self._thread = threading.Thread(target=self._run_job, name=group, daemon=True)
         self._thread.start()
 
     def has_ended(self, timeout: float = 0.0) -> bool:
@@ -131,7 +132,7 @@ class BarrierJob:
 
     def problem(self) -> str:
         """The reason why the job failed, in Spark's words; empty if it hasn't."""
-        return "" if self._problem is None else _reason(self._problem)
+        return "" if self._problem is None else _reason_of(self._problem)
 
     def results(self) -> list[Any]:
         """The results of all tasks, after the job has succeeded."""
@@ -145,7 +146,7 @@ class BarrierJob:
                 self._context.cancelJobGroup(self._group)
             self._thread.join(_POLL)
 
-    def _run(self) -> None:
+    def _run_job(self) -> None:
         try:
             self._context.setJobGroup(self._group, self._group, interruptOnCancel=True)
             parts = self._context.parallelize(range(self._size), self._size)
@@ -159,7 +160,7 @@ def first_line(problem: object) -> str:
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:300]
 
 
-def _reason(problem: Exception) -> str:
+def _reason_of(problem: Exception) -> str:
     """The reason of an error: the line before the first of Java's calls, or before the code of an SQL state."""
     java = getattr(problem, "java_exception", None)
     text = str(problem)
@@ -171,3 +172,15 @@ def _reason(problem: Exception) -> str:
             break
         reason = line or reason
     return reason[:300]
+
+
+def local_rank(context: BarrierTaskContext, rank: int) -> int:
+    """The number of tasks of a barrier job with lower ranks on this machine."""
+    hosts = [info.address.rpartition(":")[0] for info in context.getTaskInfos()]
+    return hosts[:rank].count(hosts[rank])
+
+
+def assigned_gpus(context: TaskContext) -> tuple[str, ...]:
+    """The addresses of the GPUs that Spark assigned to a task, as spark.task.resource.gpu.amount asks."""
+    gpus = context.resources().get("gpu")
+    return () if gpus is None else tuple(gpus.addresses)

@@ -41,7 +41,7 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
     Executors use this Python unless PYSPARK_PYTHON names another. If this process has a session already, it is used as
     it is, and stays open.
     """
-    spark_session = _library().sql.SparkSession
+    spark_session = _pyspark().sql.SparkSession
     existing: SparkSession | None = spark_session.getActiveSession()
     if existing is not None:
         yield existing
@@ -53,7 +53,7 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
     for name, value in settings.items():
         builder = builder.config(name, value)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _starting(f"at master '{master}'"):
+    with _start_errors(f"at master '{master}'"):
         session: SparkSession = builder.getOrCreate()
     try:
         session.sparkContext.setLogLevel("OFF")  # the supervisor reports why workers end
@@ -66,14 +66,14 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
 def _check_standalone(master: str) -> None:
     """Raise an error if no standalone master listens at spark://host:port,host:port; Java would try for minutes."""
     addresses = re.findall(r"([^,/]+):(\d+)(?=,|$)", master) if master.startswith("spark://") else []
-    problems = [problem for host, port in addresses if (problem := _problem_of(host.strip("[]"), int(port)))]
+    problems = [problem for host, port in addresses if (problem := _why_nothing_listens(host.strip("[]"), int(port)))]
     if addresses and len(problems) == len(addresses):
         raise DistributedError(
             f"no Spark master listens at {master} ({'; '.join(problems)}); start it, or name one that runs"
         )
 
 
-def _problem_of(host: str, port: int) -> str:
+def _why_nothing_listens(host: str, port: int) -> str:
     """The reason why nothing listens at an address; empty if something does."""
     try:
         socket.create_connection((host, port), _PROBE).close()
@@ -84,16 +84,16 @@ def _problem_of(host: str, port: int) -> str:
 
 def task_cores(master: str = "") -> int:
     """The number of cores of a task, by the settings that Spark will start with, at a master that can be reached."""
-    pyspark = _library()
+    pyspark = _pyspark()
     _check_standalone(master)
-    with _starting("here"):
+    with _start_errors("here"):
         pyspark.SparkContext._ensure_initialized()  # which reads the settings of spark-submit
     return int(pyspark.SparkConf().get("spark.task.cpus", "1"))
 
 
 @contextmanager
-def _starting(where: str) -> Iterator[None]:
-    _find_java()
+def _start_errors(where: str) -> Iterator[None]:
+    _use_java()
     with _keeping_interrupt():
         try:
             yield
@@ -104,12 +104,12 @@ def _starting(where: str) -> Iterator[None]:
             ) from None
 
 
-def _library() -> Any:
+def _pyspark() -> Any:
     import_extra("pyspark.sql", "spark", "the spark backend needs pyspark")
     return import_module("pyspark")
 
 
-def _find_java() -> None:
+def _use_java() -> None:
     """Use the Java that comes with the extra if no other is installed."""
     java = find_java()
     if java.origin is JavaOrigin.EXTRA:

@@ -15,11 +15,11 @@ from torch.nn.parameter import is_lazy
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
-from netdsl.distributed.gradients import Bucket, GradientBuckets
+from netdsl.distributed.strategies.all_reduce import Bucket, GradientBuckets
 from netdsl.errors import DistributedError
 from netdsl.transparent.batch_tensor import RANK_MEAN, BatchTensor, Part, own_part
 from netdsl.transparent.ranks import Doing, ScriptRanks
-from netdsl.transparent.rules.values import true_gradient
+from netdsl.transparent.rules.shapes import true_gradient
 
 _BUCKET = 4 << 20  # bytes
 _CLOSE = 1e-5  # relative, between losses that ranks of different machines computed of the same numbers
@@ -92,8 +92,8 @@ class Gradients:
             if inputs is not None:
                 chosen = {id(value) for value in ([inputs] if isinstance(inputs, Tensor) else inputs)}
                 leaves = [leaf for leaf in leaves if id(leaf) in chosen]
-            self._check(roots, leaves)
-            buckets = self._plan(leaves)
+            self._check_agreement(roots, leaves)
+            buckets = self._buckets_for(leaves)
             buckets.begin()
             before, self._active = self._active, buckets
             try:
@@ -104,7 +104,7 @@ class Gradients:
             for bucket in buckets.buckets:
                 bucket.put_back()
 
-    def _check(self, roots: Sequence[Tensor], leaves: Sequence[Tensor]) -> None:
+    def _check_agreement(self, roots: Sequence[Tensor], leaves: Sequence[Tensor]) -> None:
         """Whether all ranks go backward from the same loss to the same tensors."""
         common = [root for root in roots if not isinstance(root, BatchTensor) and root.numel() == 1]
         losses = [float(root.detach()) for root in common[:4]]
@@ -127,22 +127,22 @@ class Gradients:
                         "batches with a DataLoader, or give the script's random numbers a seed"
                     )
 
-    def _plan(self, leaves: Sequence[Tensor]) -> GradientBuckets:
+    def _buckets_for(self, leaves: Sequence[Tensor]) -> GradientBuckets:
         """The buckets of these tensors, which are watched from now on."""
         key = tuple(map(id, leaves))
         if key not in self._plans:
             for leaf in leaves:
                 if leaf not in self._watched:
                     self._watched[leaf] = True
-                    leaf.register_post_accumulate_grad_hook(self._note)  # type: ignore[no-untyped-call]
+                    leaf.register_post_accumulate_grad_hook(self._note_gradient)  # type: ignore[no-untyped-call]
             if len(self._plans) >= _PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = GradientBuckets(
-                self._ranks.communicator, list(_buckets(leaves)), lambda handle: handle.wait()
+                self._ranks.communicator, list(_cut_into_buckets(leaves)), lambda handle: handle.wait()
             )
         return self._plans[key]
 
-    def _note(self, tensor: Tensor) -> None:
+    def _note_gradient(self, tensor: Tensor) -> None:
         if self._active is None:
             return
         if tensor.grad is not None and tensor.grad.is_sparse:
@@ -164,7 +164,7 @@ class Gradients:
         inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
         given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
         with torch._C.DisableTorchFunctionSubclass():
-            shares = [_share(output, gradient) for output, gradient in zip(outputs, given, strict=True)]
+            shares = [_own_share(output, gradient) for output, gradient in zip(outputs, given, strict=True)]
             own = self._grad(outputs, inputs, shares, retain_graph, create_graph, *args, **kwargs)
             self._ranks.meet(Doing.AVERAGE_GRADIENTS, len(own))
             return tuple(
@@ -173,7 +173,7 @@ class Gradients:
             )
 
 
-def _share(output: Tensor, gradient: Tensor | None) -> Tensor | None:
+def _own_share(output: Tensor, gradient: Tensor | None) -> Tensor | None:
     """What a rank begins with, of the true gradient of an output."""
     placement = getattr(output, "placement", RANK_MEAN)
     if not isinstance(placement, Part):
@@ -199,7 +199,7 @@ def _leaves(roots: Sequence[Tensor]) -> list[Tensor]:
     return leaves
 
 
-def _buckets(leaves: Sequence[Tensor]) -> Iterator[Bucket]:
+def _cut_into_buckets(leaves: Sequence[Tensor]) -> Iterator[Bucket]:
     """Buckets of some megabytes, each of one type on one device."""
     kinds: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for leaf in leaves:
@@ -212,12 +212,12 @@ def _buckets(leaves: Sequence[Tensor]) -> Iterator[Bucket]:
             members.append(tensor)
             room += tensor.numel()
             if room * kind.itemsize >= _BUCKET:
-                yield _bucket(members, torch.zeros(room, device=device, dtype=kind))
+                yield _new_bucket(members, torch.zeros(room, device=device, dtype=kind))
                 room, members = 0, []
         if members:
-            yield _bucket(members, torch.zeros(room, device=device, dtype=kind))
+            yield _new_bucket(members, torch.zeros(room, device=device, dtype=kind))
 
 
-def _bucket(tensors: list[Tensor], buffer: Tensor) -> Bucket:
+def _new_bucket(tensors: list[Tensor], buffer: Tensor) -> Bucket:
     parts = torch.split(buffer, [tensor.numel() for tensor in tensors])
     return Bucket(tensors, [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)], buffer)

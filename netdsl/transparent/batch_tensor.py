@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch.utils import _pytree as pytree
 
 from netdsl.errors import DistributedError
@@ -27,6 +28,8 @@ Function = Callable[..., Any]
 Rule = Callable[[Function, tuple[Any, ...], dict[str, Any]], Any]
 
 RULES: dict[Function, list[Rule]] = {}
+_IN_PLACE = {"add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"}
+_PLACES = (torch, torch.Tensor, functional, torch.special, torch.linalg)
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class BatchTensor(Tensor):
     ) -> Any:
         """Compute by the operation's rule, or else on the whole batch."""
         with torch._C.DisableTorchFunctionSubclass():
-            return _compute(func, args, kwargs or {})
+            return _compute_placed(func, args, kwargs or {})
 
 
 def place(values: Tensor, placement: Placement) -> BatchTensor:
@@ -162,7 +165,7 @@ def has_batch_tensor(*values: Any) -> bool:
     return next(batch_tensors(*values), None) is not None
 
 
-def _compute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _compute_placed(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = _by_rule(func, args, kwargs)
     if result is not NotImplemented:
         return result
@@ -207,4 +210,34 @@ def changes_argument(name: str) -> bool:
     return name.endswith("_")
 
 
-_IN_PLACE = {"add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"}
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Use a rule for the operations of these names, whether they are functions or methods."""
+
+    def use(function: Rule) -> Rule:
+        for name in " ".join(names).split():
+            for operation in operations(name):
+                RULES.setdefault(operation, []).append(function)
+        return function
+
+    return use
+
+
+def operations(name: str) -> Iterator[Function]:
+    """The operations of a name, each once; of a property it is how it is read."""
+    seen: list[Any] = []
+    for place in _PLACES:
+        operation = getattr(place, name, None)
+        operation = operation if callable(operation) else getattr(operation, "__get__", None)
+        if operation is not None and operation not in seen:
+            seen.append(operation)
+            yield operation
+
+
+def name_of(func: Function) -> str:
+    """An operation's name, the same for the function, the method, and the one that works in place."""
+    return func.__name__.strip("_")
+
+
+def argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str, default: Any = None) -> Any:
+    """An argument by its position or name."""
+    return args[index] if len(args) > index else kwargs.get(name, default)

@@ -1,28 +1,41 @@
-"""Starting a script's ranks: as processes of this machine, or as one of those that something else has started."""
+"""A script's ranks: how they are started, or found where something else has started them, and what each does."""
 
 from __future__ import annotations
 
 import os
 import sys
+import traceback
 from functools import partial
 from pathlib import Path
 
+import msgspec
+import torch
+
+from caffe_proto.storage import write_pieces
+from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.heartbeat import WatchedCommunicator
+from netdsl.distributed.control.protocol import Ending
+from netdsl.distributed.journal import Membership, Retention
+from netdsl.distributed.launcher import WorkerSpec, log_of
 from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, take_part
 from netdsl.distributed.launchers.local import LocalLauncher, Shown
-from netdsl.distributed.launchers.process_end import log_of
-from netdsl.distributed.supervision.supervisor import watch
+from netdsl.distributed.run_worker import compute_threads
+from netdsl.distributed.supervisor import watch
+from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport, is_memory_shareable
+from netdsl.errors import DistributedError, PeerLostError
 from netdsl.ranks import share_of_cores
-from netdsl.transparent.run_rank import ScriptPlan, run_rank
-from netdsl.transparent.script import Script
+from netdsl.transparent.script import Script, run_script
 
+_PLAN_FILE = "script.json"
+_VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 COMMAND = [sys.executable, "-P", "-m", "netdsl.transparent.worker_process"]
 _HASHES = "PYTHONHASHSEED"  # the order of sets of strings, which must be the same for all ranks
 
 
 def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) -> None:
     """Run a script as several processes of this machine, whose logs are in a folder."""
-    plan = ScriptPlan(script, workers, _transport(workers, workers), share_of_cores(workers), deadline)
+    plan = ScriptPlan(script, workers, _transport_between(workers, workers), share_of_cores(workers), deadline)
     plan.save(folder)
     os.environ.setdefault(_HASHES, "0")
     shown = Shown.ALL if script.all_output else Shown.FIRST
@@ -32,7 +45,7 @@ def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) 
 def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
     """Run a script as the worker that the environment describes; all meet in a folder that they share."""
     worker = ExternalWorker.of(os.environ)
-    transport, cores = _transport(worker.size, worker.local_size), share_of_cores(worker.local_size)
+    transport, cores = _transport_between(worker.size, worker.local_size), share_of_cores(worker.local_size)
     plan = ScriptPlan(script, worker.size, transport, cores, deadline)
     if worker.rank and not script.all_output:
         keep_output(log_of(folder, worker.rank))
@@ -44,7 +57,7 @@ def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
     take_part(folder, supervise, partial(run_rank, plan=plan))
 
 
-def _transport(workers: int, per_machine: int) -> Transport:
+def _transport_between(workers: int, per_machine: int) -> Transport:
     """How ranks exchange buffers in main memory, wherever the script's tensors are."""
     is_one_machine = workers == per_machine and is_memory_shareable()
     return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
@@ -55,3 +68,77 @@ def keep_output(log: Path) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
+
+
+class ScriptPlan(msgspec.Struct, frozen=True):
+    """A script and how many workers run it, each with so many threads."""
+
+    script: Script
+    workers: int
+    transport: Transport
+    threads: int
+    deadline: float
+    fewest: None = None  # workers that are lost can't be done without
+    memberships: tuple[Membership, ...] = ()
+    keeping: Retention = Retention()
+
+    def save(self, folder: Path) -> None:
+        """Write the plan for workers, which find it in the folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_pieces(folder / _PLAN_FILE, [msgspec.json.encode(self)])
+
+    @classmethod
+    def load(cls, folder: Path) -> ScriptPlan:
+        """The plan that a folder has."""
+        return msgspec.json.decode((folder / _PLAN_FILE).read_bytes(), type=cls)
+
+
+def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) -> None:
+    """Run a script as one rank, and tell the supervisor how that ended. `connect` makes the rank's communicator."""
+    with ControlClient(spec.control, spec.rank, spec.beat) as control:
+        try:
+            with control.pulse.waiting():
+                control.await_join()  # until all are there
+                _choose_gpu(spec.local_rank)
+                communicator = WatchedCommunicator(
+                    connect(Transport(spec.transport), control, spec.rank, spec.size, torch.device("cpu")),
+                    control.pulse,
+                )
+            try:
+                with compute_threads(plan.threads):
+                    run_script(plan.script, communicator)
+                communicator.barrier()  # nobody leaves while others may still ask the first one for something
+            finally:
+                communicator.close()
+        except PeerLostError as problem:
+            control.report_end(Ending.LOST, str(problem))
+            raise
+        except DistributedError as problem:
+            control.report_end(Ending.FAILED, str(problem))
+            raise
+        except SystemExit as problem:
+            control.report_end(Ending.CRASHED, f"the script ended with exit code {problem.code}")
+            raise
+        except BaseException as problem:
+            traceback.print_exception(_without_our_frames(problem))
+            sys.stderr.flush()
+            control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
+            raise SystemExit(1) from None
+        sys.stdout.flush()  # the supervisor ends a process that has said it is done
+        control.report_end(Ending.DONE)
+
+
+def _without_our_frames(problem: BaseException) -> BaseException:
+    """The error with what the script itself did, as plain Python shows it."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") != "__main__":
+        trace = trace.tb_next
+    return problem if trace is None else problem.with_traceback(trace)
+
+
+def _choose_gpu(local_rank: int) -> None:
+    """Let the script see one GPU of this machine, which to it is the first; if there are several."""
+    names = [name for name in os.environ.get(_VISIBLE_GPUS, "").split(",") if name]
+    names = names or [str(index) for index in range(torch.cuda.device_count())]
+    if len(names) > 1:
+        os.environ[_VISIBLE_GPUS] = names[local_rank % len(names)]

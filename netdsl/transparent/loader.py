@@ -58,17 +58,17 @@ class DividedDataset:
     def __getitems__(self, indices: Sequence[Any]) -> LoadedBatch:
         digest = zlib.crc32(repr(list(indices)).encode())
         if not self.needs_whole and len(indices) >= self.size:
-            values = self._part(indices)
+            values = self._own_part_of(indices)
             if not self.needs_whole:
                 return LoadedBatch(values, len(indices), is_whole=False, digest=digest)
-        return LoadedBatch(self.collate(self._items(indices)), len(indices), is_whole=True, digest=digest)
+        return LoadedBatch(self.collate(self._items_at(indices)), len(indices), is_whole=True, digest=digest)
 
-    def _part(self, indices: Sequence[Any]) -> Any:
+    def _own_part_of(self, indices: Sequence[Any]) -> Any:
         """A rank's part; it is noted if the whole is needed instead."""
         count = len(indices)
         own = indices[count * self.rank // self.size : count * (self.rank + 1) // self.size]
         before = _RandomState()
-        values = self.collate(self._items(own))
+        values = self.collate(self._items_at(own))
         leaves = pytree.tree_leaves(values)
         is_divisible = all(isinstance(leaf, Tensor) and leaf.ndim and len(leaf) == len(own) for leaf in leaves)
         if not is_divisible or _RandomState().digest != before.digest:
@@ -76,7 +76,7 @@ class DividedDataset:
             self.needs_whole = True
         return values
 
-    def _items(self, indices: Sequence[Any]) -> Any:
+    def _items_at(self, indices: Sequence[Any]) -> Any:
         if callable(getattr(self.dataset, "__getitems__", None)):
             return self.dataset.__getitems__(indices)
         return [self.dataset[index] for index in indices]
@@ -99,7 +99,7 @@ class _RandomState:
             sys.modules["numpy"].random.set_state(self._numpy)
 
 
-def _pass(batch: LoadedBatch) -> LoadedBatch:
+def _collated(batch: LoadedBatch) -> LoadedBatch:
     """The collating function for batches that are complete."""
     return batch
 
@@ -114,7 +114,7 @@ def divided_loaders(ranks: ScriptRanks, note: Callable[[str], object]) -> Iterat
         begin(self, loader)
         if self._dataset_kind == torch_dataloader._DatasetKind.Map and self._auto_collation:
             self._dataset = DividedDataset(self._dataset, self._collate_fn, ranks.rank, ranks.size)
-            self._collate_fn = _pass
+            self._collate_fn = _collated
         else:
             note("a DataLoader whose dataset makes its own batches is read by all ranks, which compute them whole")
 

@@ -52,9 +52,9 @@ class ScriptRanks:
 
     def part(self, items: int) -> slice:
         """The part of so many items that is this rank's."""
-        return self._part(items, self.rank)
+        return self._part_of_rank(items, self.rank)
 
-    def _part(self, items: int, rank: int) -> slice:
+    def _part_of_rank(self, items: int, rank: int) -> slice:
         return slice(items * rank // self.size, items * (rank + 1) // self.size)
 
     def note_batch(self, digest: int) -> None:
@@ -88,7 +88,7 @@ class ScriptRanks:
     @torch.no_grad()
     def gather(self, tensor: Tensor, dim: int, items: int) -> Tensor:
         """The whole of what each rank has its part of."""
-        parts = [self._part(items, rank) for rank in range(self.size)]
+        parts = [self._part_of_rank(items, rank) for rank in range(self.size)]
         granule = tensor.shape[dim] // (parts[self.rank].stop - parts[self.rank].start)
         own = tensor.detach().transpose(0, dim).contiguous()
         self.meet(Doing.GATHER_BATCH, own[:1].numel())
@@ -97,7 +97,7 @@ class ScriptRanks:
             piece = whole[part.start * granule : part.stop * granule]
             if rank == self.rank:
                 piece.copy_(own)
-            self.communicator.broadcast(_bytes(piece), root=rank, lane=FORWARD_LANE).wait()
+            self.communicator.broadcast(_as_bytes(piece), root=rank, lane=FORWARD_LANE).wait()
         return whole.transpose(0, dim).contiguous()
 
     @torch.no_grad()
@@ -107,11 +107,11 @@ class ScriptRanks:
         self.meet(Doing.SHARE_WEIGHTS, sum(tensor.numel() for tensor in tensors))
         for tensor in tensors:
             buffer = tensor.detach().contiguous()
-            self.communicator.broadcast(_bytes(buffer), lane=FORWARD_LANE).wait()
+            self.communicator.broadcast(_as_bytes(buffer), lane=FORWARD_LANE).wait()
             tensor.detach().copy_(buffer)
 
 
-def _bytes(tensor: Tensor) -> Tensor:
+def _as_bytes(tensor: Tensor) -> Tensor:
     return tensor.view(-1).view(torch.uint8)
 
 

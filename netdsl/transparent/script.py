@@ -79,7 +79,7 @@ def complain(text: str) -> None:
 def transparent(ranks: ScriptRanks) -> Iterator[None]:
     """Let torch, its DataLoaders and pycaffe's nets work for all ranks together."""
     BatchTensor.ranks = ranks
-    _seed(ranks)
+    _seed_all_ranks(ranks)
     notes: set[str] = set()
 
     def note(text: str) -> None:
@@ -90,7 +90,7 @@ def transparent(ranks: ScriptRanks) -> Iterator[None]:
     with (
         Gradients(ranks).installed(),
         divided_loaders(ranks, note),
-        patched(_replacements(ranks)),
+        patched(_functions_on_whole(ranks)),
         _nothing_compiled(),
         modes.divided_batches(lambda batch: _divide_batch(batch, ranks), whole),
     ):
@@ -118,7 +118,7 @@ def _nothing_compiled() -> Iterator[None]:
             torch.compiler.set_stance("default")
 
 
-def _seed(ranks: ScriptRanks) -> None:
+def _seed_all_ranks(ranks: ScriptRanks) -> None:
     """Let random numbers that the script doesn't seed be the same on all ranks."""
     (seed, *_), *_ = ranks.communicator.gather([float(random.SystemRandom().getrandbits(32))])
     torch.manual_seed(int(seed))
@@ -147,7 +147,7 @@ def _divide_batch(batch: Sequence[Tensor], ranks: ScriptRanks) -> Sequence[Tenso
     return [divide(tensor) for tensor in batch] if len(lengths) == 1 and min(lengths) >= ranks.size else batch
 
 
-def _replacements(ranks: ScriptRanks) -> list[Replacement]:
+def _functions_on_whole(ranks: ScriptRanks) -> list[Replacement]:
     """Functions that torch's own protocol for kinds of tensors doesn't reach."""
     apply = torch.autograd.Function.__dict__["apply"].__func__
 

@@ -6,9 +6,9 @@ import gc
 import sys
 from pathlib import Path
 
-from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.errors import DistributedError
-from netdsl.transparent.run_rank import ScriptPlan, run_rank
+from netdsl.transparent.launch import ScriptPlan, run_rank
 
 
 def main() -> int:

@@ -13,13 +13,13 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal
-from netdsl.distributed.link import Link
 from netdsl.distributed.loop import Loop
+from netdsl.distributed.machines import Link
 from netdsl.distributed.run_worker import compute_threads, open_worker
-from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
-from netdsl.distributed.simulator.world import World
 from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.distributed.transports.transport import Transport
+from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
+from netdsl.simulator.world import World
 from netdsl.weights.files import save_net
 from tests.chaos.attack import attack
 from tests.chaos.cases import ChaosCase, DisturbedCommand, draw_case

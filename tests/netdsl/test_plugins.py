@@ -11,11 +11,11 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, in_folder
+from netdsl.distributed.control.client import ControlAddress
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.launchers import LAUNCHERS
-from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse, text_of
-from netdsl.distributed.supervision.control_client import ControlAddress
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, RegistryError

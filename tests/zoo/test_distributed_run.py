@@ -12,11 +12,11 @@ from google.protobuf import text_format
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
-from netdsl.distributed.membership import Membership, note_membership
+from netdsl.distributed.journal import Membership, note_membership
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
-from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.supervisor import End
 from netdsl.errors import DistributedError, NetError
 from netdsl.solver import events as tell
 from netdsl.solver.action import Action

@@ -129,7 +129,7 @@ def _train(flags: Flags) -> None:
         raise FlagError("a snapshot has its own weights; give -snapshot or -weights, not both")
     effects = _effect("sigint_effect", flags.sigint_effect), _effect("sighup_effect", flags.sighup_effect)
     from netdsl.distributed.run import Run
-    from netdsl.distributed.supervision.retries import End
+    from netdsl.distributed.supervisor import End
     from netdsl.solver.settings import read_settings
     from zoo.distributed_run import train_on_devices
     from zoo.training import train
@@ -176,13 +176,11 @@ def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
     from netdsl.open_net import open_net
-    from netdsl.planner.timing import TimingSettings, time_net
+    from netdsl.planner.timing import time_net
 
     net = open_net(model).net
     device = _devices(flags.gpu)[0]
-    log_times(
-        time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
-    )
+    log_times(time_net(net, phase, level=flags.level, stages=flags.stages, device=device, iterations=flags.iterations))
 
 
 def _device_query(flags: Flags) -> None:

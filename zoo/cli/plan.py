@@ -198,8 +198,7 @@ def _request(
     from netdsl.data.sources.open_source import open_source, train_and_test
     from netdsl.distributed.strategies.settings import parse
     from netdsl.net.compute_precision import ComputePrecision
-    from netdsl.planner.cluster import DeviceCluster
-    from netdsl.planner.device import read_device
+    from netdsl.planner.device import DeviceCluster, read_device
     from netdsl.planner.planning import PlanRequest
     from netdsl.solver.nets import inline_nets
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netdsl.distributed.link import Link, SparkLink
+from netdsl.distributed.machines import Link, SparkLink
 from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options, simulation_options
 from zoo.cli.options import as_json

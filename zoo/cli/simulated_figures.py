@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link
 from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import simulation_options as options
 from zoo.cli.options import as_json

@@ -71,13 +71,23 @@ def command(
     """
     with progress_bar(2 * (iterations + 1), "measuring") as advance:
         from netdsl.open_net import open_net
-        from netdsl.planner.timing import TimingSettings, time_net
+        from netdsl.planner.timing import time_net
         from netdsl.solver.nets import split_names
 
         message = open_net(net).net
         torch_device, names = devices_of(device)[0], list(split_names(weights))
-        settings = TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
-        times = time_net(message, settings, advance)
+        times = time_net(
+            message,
+            Phase[phase],
+            level=level,
+            stages=stages,
+            assume=assume,
+            batch=batch,
+            weights=names,
+            device=torch_device,
+            iterations=iterations,
+            done=advance,
+        )
     shapes.complain_of_unused(assume, times.assumed)
     if as_json:
         print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain(times)})

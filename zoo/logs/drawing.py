@@ -10,7 +10,7 @@ from typing import Any
 
 from caffe_proto.extras import import_extra
 from caffe_proto.storage import atomic_path
-from netdsl.distributed.record import Activity
+from netdsl.distributed.run_log import Activity
 
 COLOURS: Mapping[Activity, str] = {
     Activity.COMPUTE: "#4f9d69",

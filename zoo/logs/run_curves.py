@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run_log import RoundRecord
 from zoo.logs.summary import Elapsed
 
 Moment = tuple[int, float]  # iterations and seconds of the run

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from netdsl.distributed.record import Activity, RoundRecord
+from netdsl.distributed.run_log import Activity, RoundRecord
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from typing import TypeVar
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.record import Activity
-from netdsl.net.graph import Phase
-from netdsl.planner.timing import LayerTime, TimingSettings, time_net
+from netdsl.distributed.run_log import Activity
+from netdsl.planner.timing import LayerTime, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
 from zoo.drawing.svg import svg_of
@@ -181,7 +180,7 @@ def _slow_layers(net: pb.NetParameter, items: int) -> SlowLayers | str:
     if not items:
         return "The net wasn't run for this report."
     try:
-        times = time_net(net, TimingSettings(Phase.TRAIN, batch=_TIMED_BATCH, iterations=_TIMED_ITERATIONS))
+        times = time_net(net, batch=_TIMED_BATCH, iterations=_TIMED_ITERATIONS)
     except CaffeError as problem:
         return f"This can't be told: {problem}"
     layers = sorted(times.layers, key=lambda layer: -(layer.forward + layer.backward))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.extras import import_extra
-from netdsl.distributed.record import Activity
+from netdsl.distributed.run_log import Activity
 from zoo.logs.drawing import COLOURS
 from zoo.report.charts import number
 from zoo.report.facts import duration

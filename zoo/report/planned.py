@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run_log import RoundRecord
 from netdsl.planner.plan import Forecast
 from netdsl.planner.units import format_bytes, format_seconds
 from zoo.report.recorded_run import RecordedRun

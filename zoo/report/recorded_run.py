@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import FileError
-from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import EVENTS, read_records
+from netdsl.distributed.run_log import EVENTS, RoundRecord, read_records
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError, PlanError
 from netdsl.planner.plan import Plan, read_plan

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from netdsl.distributed.record import Activity, RoundRecord, Span
+from netdsl.distributed.run_log import Activity, RoundRecord, Span
 from zoo.logs.summary import Elapsed
 from zoo.report.charts import AxisScale, Tick, nice_numbers, number
 

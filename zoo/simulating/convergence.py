@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.digits import DigitsTask

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.link import ExchangeKind, Link
+from netdsl.distributed.machines import ExchangeKind, Link
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.planner.tau import best_tau, naive_speedup
+from netdsl.planner.convergence import best_tau, naive_speedup
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
 from zoo.simulating.pool import ProgressCallback

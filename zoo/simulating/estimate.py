@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
 from zoo.simulating.pool import ProgressCallback, run_trials

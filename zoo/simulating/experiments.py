@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from netdsl.distributed.link import Link
-from netdsl.planner.convergence_grid import write_grid
+from netdsl.distributed.machines import Link
+from netdsl.planner.convergence import write_grid
 from zoo.simulating import figures, tables
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from netdsl.distributed.link import ExchangeKind, Link, SparkLink
+from netdsl.distributed.machines import ExchangeKind, Link, Machines, SparkLink
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
 from netdsl.distributed.strategies.mpca import MPCA

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from netdsl.distributed.link import Link, SparkLink
+from netdsl.distributed.machines import Link, Machines, SparkLink
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.alexnet import AlexNetTask
 from zoo.simulating.cache import TrialCache

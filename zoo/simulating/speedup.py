@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netdsl.planner.convergence_grid import ConvergenceGrid
+from netdsl.planner.convergence import ConvergenceGrid
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
 from zoo.simulating.pool import ProgressCallback

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import quantiles
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_worker
-from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.world import World
 from netdsl.planner.step_profile import iteration_seconds
+from netdsl.simulator.communicator import Network, SimulatedCommunicator
+from netdsl.simulator.world import World
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Self
 
-from netdsl.distributed.link import Link
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
-from netdsl.distributed.simulator.run import Simulation, simulate
+from netdsl.distributed.run_log import RoundRecord
+from netdsl.simulator.simulate import Simulation, simulate
 
 
 @dataclass(frozen=True)

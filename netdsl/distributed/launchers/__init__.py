@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from netdsl.registry import Registry
 
 if TYPE_CHECKING:
-    from netdsl.distributed.launchers.launcher import Launcher
+    from netdsl.distributed.launcher import Launcher
 
 _OWN = {  # the command line has these in its own way
     "local": "netdsl.distributed.launchers.local",

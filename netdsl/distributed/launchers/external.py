@@ -18,11 +18,11 @@ from typing import ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from caffe_proto.storage import atomic_path
-from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
+from netdsl.distributed.control.heartbeat import START
+from netdsl.distributed.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
-from netdsl.distributed.supervision.health import START
-from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.supervisor import End
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.ranks import Ranks, ranks_in
 

@@ -14,8 +14,7 @@ from typing import IO, ClassVar
 
 import msgspec
 
-from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
-from netdsl.distributed.launchers.process_end import ending_of, last_words, log_of
+from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_words, log_of
 from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
@@ -70,7 +69,7 @@ class LocalWorkers(Workers):
         log_of(Path(spec.run), 0).parent.mkdir(parents=True, exist_ok=True)
         try:
             for rank in range(spec.size):
-                self._processes.append(self._process(rank))
+                self._processes.append(self._new_process(rank))
         except BaseException:
             self.close()
             raise
@@ -87,10 +86,10 @@ class LocalWorkers(Workers):
         """End what is left of a lost worker, and start a process in its place."""
         self._processes[rank].kill()
         self._processes[rank].wait()
-        self._processes[rank] = self._process(rank)
+        self._processes[rank] = self._new_process(rank)
         return True
 
-    def _process(self, rank: int) -> _WorkerProcess:
+    def _new_process(self, rank: int) -> _WorkerProcess:
         worker = msgspec.structs.replace(self._spec, rank=rank, local_rank=rank)
         is_shown = self._shown is Shown.ALL or (self._shown is Shown.FIRST and rank == 0)
         return _WorkerProcess(worker, self._command, None if is_shown else log_of(Path(self._spec.run), rank))
@@ -110,35 +109,35 @@ class _WorkerProcess:
         self._log = log
         try:
             if log is None:
-                self._process = _start(spec, command, None)
+                self._new_process = _start_process(spec, command, None)
                 return
             with log.open("ab") as output:
-                self._start = output.tell()
-                self._process = _start(spec, command, output)
+                self._start_process = output.tell()
+                self._new_process = _start_process(spec, command, output)
         except OSError as problem:
             raise DistributedError(f"worker {spec.rank} can't be started: {problem}") from None
 
     def ending(self) -> str:
         """How the process ended; empty if it runs."""
-        code = self._process.poll()
+        code = self._new_process.poll()
         return "" if code is None else ending_of(code)
 
     def last_words(self) -> str:
         """The last lines that the process wrote, and where the rest is."""
-        return "" if self._log is None else last_words(self._log, self._start)
+        return "" if self._log is None else last_words(self._log, self._start_process)
 
     def kill(self) -> None:
         """End the process at once, with everything that it started."""
-        if self._process.poll() is None:
+        if self._new_process.poll() is None:
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.killpg(self._new_process.pid, signal.SIGKILL)
 
     def wait(self) -> None:
         """Wait until it has ended."""
-        self._process.wait()
+        self._new_process.wait()
 
 
-def _start(spec: WorkerSpec, command: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
+def _start_process(spec: WorkerSpec, command: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

@@ -6,7 +6,7 @@ import gc
 import sys
 
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run_worker import run_worker
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import msgspec
+import torch
 from torch import Tensor
 
-from netdsl.distributed.gradients import Bucket, GradientBuckets
-from netdsl.distributed.link import ExchangeKind
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer
+from netdsl.distributed.communicator import Communicator, Handle
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.strategies.strategy import ModelSize, StrategyTraffic, Transfer
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 from netdsl.solver.flat import FlatBlob, FlatWeights
@@ -39,7 +41,7 @@ class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
         """A mean of gradients in each iteration, bucket by bucket, and of the other values in each round."""
-        pieces = sum(len(list(_cut(blobs, self._bucket_bytes))) for blobs in model.learned)
+        pieces = sum(len(list(_cut_into_buckets(blobs, self._bucket_bytes))) for blobs in model.learned)
         gradients = Transfer(ExchangeKind.MEAN, model.learned_bytes, pieces)
         sums = [Transfer(ExchangeKind.MEAN, model.statistics)] if model.statistics else []
         begin = [Transfer(ExchangeKind.BROADCAST, model.bytes)]
@@ -58,9 +60,11 @@ class _AllReduce:
     def __init__(self, settings: AllReduce, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
         worker.finish(worker.communicator.broadcast(worker.weights))
-        buckets = [self._bucket(blobs) for blobs in _buckets(worker.solver.weights, settings._bucket_bytes)]
+        buckets = [
+            self._gradient_bucket(blobs) for blobs in _blobs_by_bucket(worker.solver.weights, settings._bucket_bytes)
+        ]
         self._buckets = GradientBuckets(worker.communicator, buckets, worker.finish)
-        worker.solver.on_start.append(self._start)
+        worker.solver.on_start.append(self._begin_iteration)
         worker.solver.on_gradients_ready.append(self._buckets.complete)
         for bucket in buckets:
             for tensor in bucket.tensors:
@@ -82,29 +86,99 @@ class _AllReduce:
     def finish(self) -> None:
         pass
 
-    def _bucket(self, blobs: Sequence[FlatBlob]) -> Bucket:
+    def _gradient_bucket(self, blobs: Sequence[FlatBlob]) -> Bucket:
         """The bucket of blobs next to each other in the flat buffer."""
         gradients = self._worker.solver.updater.gradients
         tensors = [blob.tensor for blob in blobs]
         views = [gradients.views[tensor] for tensor in tensors]
         return Bucket(tensors, views, gradients.buffer[blobs[0].start : blobs[-1].stop])
 
-    def _start(self) -> None:
+    def _begin_iteration(self) -> None:
         self._buckets.begin(self._worker.solver.param.iter_size)
 
 
-def _buckets(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ...]]:
+@dataclass
+class Bucket:
+    """Tensors whose gradients are averaged in one exchange, in a buffer of which `views` are their parts."""
+
+    tensors: Sequence[Tensor]
+    views: Sequence[Tensor]
+    buffer: Tensor
+    missing: int = 0  # gradients that aren't computed yet
+    handle: Handle | None = None
+
+    def fill(self) -> None:
+        """Copy the gradients into the buffer, unless they lie there; it is zero where nothing depends on a tensor."""
+        for tensor, view in zip(self.tensors, self.views, strict=True):
+            if tensor.grad is None:
+                view.zero_()
+            elif tensor.grad is not view:
+                view.copy_(tensor.grad)
+
+    @torch.no_grad()
+    def put_back(self) -> None:
+        """Copy the buffer into the gradients, where there are any."""
+        for tensor, view in zip(self.tensors, self.views, strict=True):
+            if tensor.grad is not None:
+                tensor.grad.copy_(view)
+
+
+class GradientBuckets:
+    """Buckets that all workers send in the same order, each as soon as it and those before it are complete.
+
+    `finish` waits for an exchange.
+    """
+
+    def __init__(
+        self, communicator: Communicator, buckets: Sequence[Bucket], finish: Callable[[Handle], object]
+    ) -> None:
+        self.buckets, self._communicator, self._finish = buckets, communicator, finish
+        self._sent = 0
+        self._bucket_of = {id(tensor): bucket for bucket in buckets for tensor in bucket.tensors}
+
+    def begin(self, passes: int = 1) -> None:
+        """Begin an iteration with so many backward passes."""
+        self._sent = 0
+        for bucket in self.buckets:
+            bucket.missing = len(bucket.tensors) * passes
+
+    @torch.no_grad()
+    def note(self, tensor: Tensor) -> None:
+        """Note that a pass has added to a tensor's gradient, and send what is complete now."""
+        self._bucket_of[id(tensor)].missing -= 1
+        self._send_complete()
+
+    @torch.no_grad()
+    def complete(self) -> None:
+        """Send what no pass came to, and wait for all means, which are in the views then."""
+        for bucket in self.buckets[self._sent :]:
+            bucket.missing = 0
+        self._send_complete()
+        for bucket in self.buckets:
+            assert bucket.handle is not None
+            self._finish(bucket.handle)
+
+    def _send_complete(self) -> None:
+        """Send the complete buckets, up to the first that isn't complete."""
+        while self._sent < len(self.buckets) and self.buckets[self._sent].missing <= 0:
+            bucket = self.buckets[self._sent]
+            bucket.fill()
+            bucket.handle = self._communicator.mean(bucket.buffer)
+            self._sent += 1
+
+
+def _blobs_by_bucket(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ...]]:
     """The blobs of each bucket in the order in which gradients are computed: those of the last layers first."""
     order = {id(blob.tensor): index for index, blob in enumerate(weights.blobs)}
     buckets = [
         group.blobs[part]
         for group in weights.groups
-        for part in _cut([blob.tensor.nbytes for blob in group.blobs], size)
+        for part in _cut_into_buckets([blob.tensor.nbytes for blob in group.blobs], size)
     ]
     return sorted(buckets, key=lambda bucket: -min(order[id(blob.tensor)] for blob in bucket))
 
 
-def _cut(sizes: Sequence[int], least: int) -> Iterator[slice]:
+def _cut_into_buckets(sizes: Sequence[int], least: int) -> Iterator[slice]:
     """The buckets of a group of blobs with these sizes: each has `least` bytes or more, but for the last one."""
     start = size = 0
     for index, blob in enumerate(sizes, 1):

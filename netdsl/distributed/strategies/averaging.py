@@ -8,9 +8,8 @@ from typing import ClassVar
 import msgspec
 from torch import Tensor
 
-from netdsl.distributed.link import ExchangeKind
-from netdsl.distributed.strategies.pace import Pace, Tau, check_tau
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.strategies.strategy import ModelSize, Pace, StrategyTraffic, Tau, Transfer, check_tau
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 

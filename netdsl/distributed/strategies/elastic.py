@@ -11,10 +11,18 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.communicator import Handle
-from netdsl.distributed.link import ExchangeKind
-from netdsl.distributed.record import Activity, Span
-from netdsl.distributed.strategies.pace import AUTO, Pace, Tau, check_tau
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.run_log import Activity, Span
+from netdsl.distributed.strategies.strategy import (
+    AUTO,
+    ModelSize,
+    Pace,
+    StrategyTraffic,
+    Tau,
+    Transfer,
+    Waiting,
+    check_tau,
+)
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 
@@ -50,7 +58,7 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
 
     def __post_init__(self) -> None:
         check_tau(self.tau)
-        _check(self.alpha, self.beta)
+        _check_rates(self.alpha, self.beta)
         if self.alpha != AUTO and self.beta != AUTO:
             raise DistributedError("the asynchronous form has either alpha or beta, which is alpha times the workers")
 
@@ -85,7 +93,7 @@ class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_fi
 
     def __post_init__(self) -> None:
         check_tau(self.tau)
-        _check(self.alpha, self.beta)
+        _check_rates(self.alpha, self.beta)
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
         """A mean of everything at the end of each round."""
@@ -185,7 +193,7 @@ def rates(alpha: Rate, beta: Rate, size: int) -> tuple[float, float]:
     return alpha, size * alpha if beta == AUTO else beta
 
 
-def _check(alpha: Rate, beta: Rate) -> None:
+def _check_rates(alpha: Rate, beta: Rate) -> None:
     for name, rate in (("alpha", alpha), ("beta", beta)):
         if rate != AUTO and not 0 <= rate <= 1:
             raise DistributedError(f"{name} is {rate}; it is a share, from 0 to 1, or 'auto'")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import msgspec
 import torch
 from torch import Tensor
 
-from netdsl.distributed.link import ExchangeKind
-from netdsl.distributed.strategies.joint_model import JointModel, Motion
-from netdsl.distributed.strategies.phases import Phases, mean_weight
-from netdsl.distributed.strategies.shards import cut, lag
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
+from netdsl.distributed.communicator import Handle
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.run_log import Activity, Span
+from netdsl.distributed.strategies.strategy import ModelSize, StrategyTraffic, Transfer, Waiting
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
+
+_CACHED = 1 << 17  # values of model, velocity and mean that fit into a core's cache
+_ALIGNMENT = 16  # values, as for the blobs in the flat buffer
+_REDUCE, _BROADCAST = 0, 1  # lanes
+_LEAST_WEIGHT = 1e-6  # of a model without new iterations: if all are so, their weights mustn't add up to 0
 
 
 class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
@@ -64,7 +70,7 @@ class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         shard = model.bytes // self.shards
         reduction, broadcast = Transfer(ExchangeKind.REDUCE, shard), Transfer(ExchangeKind.BROADCAST, shard)
-        last = [reduction] * (2 + lag(self.shards))
+        last = [reduction] * (2 + shard_lag(self.shards))
         return StrategyTraffic(
             self.tau, [copy], hidden=[reduction, broadcast], finish=[*last, mean, copy], waiting=Waiting.NOBODY
         )
@@ -83,14 +89,14 @@ class _MPCA:
         worker.finish(worker.communicator.broadcast(worker.weights))
         self._joint = self._new_joint_model() if worker.rank == 0 else None
         self._phases = Phases(worker, settings.shards, self._joint)
-        worker.solver.on_start.append(self._start)
-        worker.solver.on_gradients_ready.append(self._end)
+        worker.solver.on_start.append(self._before_iteration)
+        worker.solver.on_gradients_ready.append(self._pull_gradients)
 
     def round(self) -> None:
         worker = self._worker
         worker.train(self._settings.tau)
         if self._phases.complete:
-            worker.record.divergence = torch.dist(self._weights, self._phases.projected).item()
+            worker.record.divergence = torch.dist(self._learned_weights, self._phases.projected).item()
 
     def model(self) -> Tensor:
         return self._worker.weights if self._joint is None else self._joint.model
@@ -102,8 +108,8 @@ class _MPCA:
     def finish(self) -> None:
         """Exchange until no worker trains any more; then average all models, weighted by their iterations."""
         worker, joint = self._worker, self._joint
-        worker.solver.on_start.remove(self._start)
-        worker.solver.on_gradients_ready.remove(self._end)
+        worker.solver.on_start.remove(self._before_iteration)
+        worker.solver.on_gradients_ready.remove(self._pull_gradients)
         while not self._phases.finished:
             self._phases.wait()
             self._phases.poll(self._trained, training=False)
@@ -117,14 +123,16 @@ class _MPCA:
     def _new_joint_model(self) -> JointModel:
         settings, worker = self._settings, self._worker
         motion = Motion(settings.beta, settings.gamma, settings.delta, settings.ramp)
-        return JointModel(motion, worker.weights, worker.learned, cut(worker.weights.numel(), settings.shards))
+        return JointModel(
+            motion, worker.weights, worker.learned, cut_into_shards(worker.weights.numel(), settings.shards)
+        )
 
     @property
-    def _weights(self) -> Tensor:
+    def _learned_weights(self) -> Tensor:
         """The learned values of the worker's blobs."""
         return self._worker.weights[: self._worker.learned]
 
-    def _start(self) -> None:
+    def _before_iteration(self) -> None:
         """Exchange before an iteration, and pull the weights towards the joint model (Eq. 7)."""
         if self._trained == 0 and self._worker.solver.iteration > 0:
             self._early = 0  # the training was resumed
@@ -134,15 +142,15 @@ class _MPCA:
         if self._pulls:
             self._pulled += 1
             if not self._settings.in_gradient:
-                self._weights.lerp_(self._phases.projected, self._alpha())
+                self._learned_weights.lerp_(self._phases.projected, self._alpha())
 
-    def _end(self) -> None:
+    def _pull_gradients(self) -> None:
         """Pull the gradients before the weights are updated: the distance from the joint model is a loss (Eq. 6)."""
         if not (self._settings.in_gradient and self._pulls):
             return
         solver = self._worker.solver
         alpha = self._alpha() * solver.param.iter_size  # by which the solver divides
-        pull = self._weights - self._phases.projected
+        pull = self._learned_weights - self._phases.projected
         if solver.net.loss_scale is not None:
             pull *= solver.net.loss_scale.value  # as the gradients are
         solver.updater.gradients.buffer.add_(pull, alpha=alpha)
@@ -157,3 +165,243 @@ class _MPCA:
         settings = self._settings
         progress = min(1.0, self._pulled / self._early) if self._early else 1.0
         return float(settings.high * (settings.alpha / settings.high) ** progress)
+
+
+class Phases:
+    """The exchanges of one worker, in steps: a step begins when all exchanges of the one before are complete.
+
+    So all workers begin the same exchanges in the same order, each of them when it polls. Buffers end with one
+    additional value: in a reduction whether the worker still trains, in a broadcast whether no worker does, which makes
+    it the last step.
+    """
+
+    def __init__(self, worker: Worker, shards: int, joint: JointModel | None) -> None:
+        self._worker, self._joint = worker, joint  # only the first worker has the joint model
+        self.shards, self._lag = cut_into_shards(worker.weights.numel(), shards), shard_lag(shards)
+        self.projected = torch.empty_like(worker.weights[: worker.learned])  # the joint model as it was received
+        self.finished = False
+        self._told: _Arrival | None = None  # by the last broadcast: whether nobody trains any more
+        self._received: set[int] = set()
+        self._trained = 0  # iterations until now
+        self._reduced_at = [0] * shards  # iterations when each shard was last reduced
+        self._number, self._step = -1, ShardStep(None, None)
+        self._pending: list[_Exchange] = []
+        self._nobody_trains = worker.weights.new_zeros(())  # 1 if so; it isn't read here, which would make a GPU wait
+        # Two buffers each: while one is exchanged, the other is prepared or read.
+        longest = 1 + max(place.stop - place.start for place in self.shards)
+        self._reduced = [worker.weights.new_zeros(longest) for _ in range(2)]
+        self._broadcast = [worker.weights.new_zeros(longest) for _ in range(2)]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shard was received once."""
+        return len(self._received) == len(self.shards)
+
+    def poll(self, trained: int, *, training: bool) -> None:
+        """Receive shards that have arrived, and begin the next step if this one is complete; never waits.
+
+        `trained` is the number of iterations that the worker has done.
+        """
+        self._trained = trained
+        for exchange in [exchange for exchange in self._pending if exchange.handle.done()]:
+            self._pending.remove(exchange)
+            self._note_span(exchange.activity, exchange.start, exchange.shard)
+            if exchange.activity is Activity.BROADCAST:
+                self._receive_shard(exchange.shard)
+        if self._told is not None and self._told.is_there():
+            self._take_told()
+        if not (self._pending or self._told or self.finished):
+            self._next_step(training)
+
+    def wait(self) -> None:
+        """Wait until all exchanges of this step are complete, and until it is known whether it is the last one."""
+        for exchange in self._pending:
+            self._worker.finish(exchange.handle)
+        self._take_told()
+
+    def _take_told(self) -> None:
+        if self._told is not None:
+            self.finished, self._told = bool(self._told.wait()), None
+
+    def _receive_shard(self, shard: int) -> None:
+        place, buffer = self.shards[shard], self._buffer_of(self._broadcast, self._number, shard)
+        target = self.projected[place]
+        target.copy_(buffer[: len(target)])
+        self._received.add(shard)
+        self._told = _Arrival(buffer[-1])
+
+    def _next_step(self, training: bool) -> None:
+        """Begin the next step; with three phases before the last shard is prepared, so that no worker waits for it."""
+        number, shard = self._number, self._step.reduced
+        if shard is not None and self._lag == 1:
+            self._prepare_shard(number, shard)
+        self._begin_exchanges(training)
+        if shard is not None and self._lag == 2:
+            self._prepare_shard(number, shard)
+
+    def _begin_exchanges(self, training: bool) -> None:
+        self._number += 1
+        self._step = shard_step(self._number, len(self.shards))
+        if self._step.reduced is not None:
+            self._begin_reduction(self._step.reduced, training)
+        if self._step.broadcast is not None:
+            buffer = self._buffer_of(self._broadcast, self._number, self._step.broadcast)
+            buffer[-1] = self._nobody_trains
+            handle = self._worker.communicator.broadcast(buffer, lane=_BROADCAST)
+            self._note_pending(Activity.BROADCAST, self._step.broadcast, handle)
+
+    def _begin_reduction(self, shard: int, training: bool) -> None:
+        worker, buffer = self._worker, self._buffer_of(self._reduced, self._number, shard)
+        buffer[:-1].copy_(worker.weights[self.shards[shard]])
+        buffer[-1] = training
+        weight = mean_weight(self._trained - self._reduced_at[shard])
+        self._reduced_at[shard] = self._trained
+        self._note_pending(Activity.REDUCE, shard, worker.communicator.reduce(buffer, weight, lane=_REDUCE))
+
+    def _prepare_shard(self, number: int, shard: int) -> None:
+        """Update the joint model with a reduced shard, and fill the buffer that will be broadcast."""
+        if self._joint is None:
+            return
+        start, mean = self._worker.clock.now(), self._buffer_of(self._reduced, number, shard)
+        self._nobody_trains = mean[-1] == 0
+        self._joint.update(shard, mean[:-1])
+        self._joint.project(shard, self._buffer_of(self._broadcast, number + self._lag, shard)[:-1])
+        self._note_span(Activity.PREPARE, start, shard)
+
+    def _buffer_of(self, buffers: list[Tensor], number: int, shard: int) -> Tensor:
+        """The part of a step's buffer that a shard needs."""
+        place = self.shards[shard]
+        return buffers[number % 2][: place.stop - place.start + 1]
+
+    def _note_pending(self, activity: Activity, shard: int, handle: Handle) -> None:
+        self._pending.append(_Exchange(activity, shard, handle, self._worker.clock.now()))
+
+    def _note_span(self, activity: Activity, start: float, shard: int) -> None:
+        self._worker.record.spans.append(Span(activity, start, self._worker.clock.now(), shard))
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """A reduction or broadcast of a shard that isn't complete."""
+
+    activity: Activity
+    shard: int
+    handle: Handle
+    start: float
+
+
+class _Arrival:
+    """A number on its way from a device to the program, which can ask whether it is there without waiting."""
+
+    def __init__(self, number: Tensor) -> None:
+        self._event: torch.cuda.Event | None = None
+        if not number.is_cuda:
+            self._value = number.clone()
+            return
+        self._value = torch.empty((), dtype=number.dtype, pin_memory=True)
+        self._value.copy_(number, non_blocking=True)
+        self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._event.record(torch.cuda.current_stream(number.device))
+
+    def is_there(self) -> bool:
+        return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
+
+    def wait(self) -> float:
+        """Wait for the number."""
+        if self._event is not None:
+            self._event.synchronize()
+        return self._value.item()
+
+
+class JointModel:
+    """The joint model with its velocity, shard by shard.
+
+    Values that aren't learned, such as BatchNorm's sums, are blended but have no velocity: a sum over batches can't be
+    projected to batches that are still to come.
+    """
+
+    def __init__(self, motion: Motion, weights: Tensor, learned: int, shards: Sequence[slice]) -> None:
+        self.motion, self.learned, self.shards = motion, learned, shards
+        self.model = weights.clone()
+        self.velocity = torch.zeros_like(weights[:learned])
+        self.cycles = torch.zeros(len(shards), dtype=torch.int64)  # the number of updates of each shard
+
+    def update(self, shard: int, mean: Tensor) -> None:
+        """Blend a shard with the workers' mean (Eq. 8), and update its velocity (Eq. 4)."""
+        model, velocity = self.model[self.shards[shard]], self.velocity[self.shards[shard]]
+        beta = self.motion.beta_after(int(self.cycles[shard]))
+        longest = _CACHED if mean.is_cpu else max(1, len(mean))
+        for start in range(0, len(mean), longest):
+            part = slice(start, start + longest)
+            part_velocity, part_model, part_mean = velocity[part], model[part], mean[part]
+            learned = len(part_velocity)
+            change = torch.sub(part_mean[:learned], part_model[:learned]).mul_(beta)
+            part_velocity.lerp_(change, 1 - self.motion.delta)
+            part_model.lerp_(part_mean, beta)
+        self.cycles[shard] += 1
+
+    def project(self, shard: int, projected: Tensor) -> None:
+        """Fill a buffer with the values that a shard is expected to have `gamma` cycles from now (Eq. 5)."""
+        model, velocity = self.model[self.shards[shard]], self.velocity[self.shards[shard]]
+        learned, gamma = len(velocity), self.motion.gamma_after(int(self.cycles[shard]))
+        torch.add(model[:learned], velocity, alpha=gamma, out=projected[:learned])
+        projected[learned:].copy_(model[learned:])
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The rates at which the joint model moves: Eqs. 4, 5 and 8 of the MPCA paper.
+
+    `beta` is the share of the workers' mean in the next model, `delta` the share of the old velocity in the next one,
+    and `gamma` the number of cycles that the model is projected ahead. In the first `ramp` cycles beta falls from 1 by
+    a constant factor, since a new model has learned nothing yet, and gamma rises from 0, since its first changes are
+    noise.
+    """
+
+    beta: float
+    gamma: float
+    delta: float
+    ramp: int
+
+    def beta_after(self, cycles: int) -> float:
+        """Beta of the update after `cycles` updates."""
+        return float(self.beta ** self._ramped(cycles))
+
+    def gamma_after(self, cycles: int) -> float:
+        """Gamma after `cycles` updates."""
+        return self.gamma * self._ramped(cycles)
+
+    def _ramped(self, cycles: int) -> float:
+        return min(1.0, cycles / self.ramp) if self.ramp else 1.0
+
+
+@dataclass(frozen=True)
+class ShardStep:
+    """The shards that are exchanged in one step."""
+
+    reduced: int | None
+    broadcast: int | None
+
+
+def cut_into_shards(size: int, count: int) -> list[slice]:
+    """The slices of a flat buffer in `count` parts of nearly equal length, which don't end where layers do."""
+    places = [min(size, round(size * index / count / _ALIGNMENT) * _ALIGNMENT) for index in range(count)] + [size]
+    return [slice(start, stop) for start, stop in pairwise(places)]
+
+
+def shard_lag(count: int) -> int:
+    """The number of steps between a shard's reduction and broadcast; of three or more one is prepared between them."""
+    return 1 if count < 3 else 2
+
+
+def shard_step(number: int, count: int) -> ShardStep:
+    """The exchanges of a step: one shard is reduced and broadcast in turn, several at the same time."""
+    if count == 1:
+        return ShardStep(0, None) if number % 2 == 0 else ShardStep(None, 0)
+    ago = number - shard_lag(count)
+    return ShardStep(number % count, ago % count if ago >= 0 else None)
+
+
+def mean_weight(iterations: int) -> float:
+    """The weight of a model in a mean (Eq. 9): its iterations since the last mean."""
+    return max(_LEAST_WEIGHT, float(iterations))

@@ -9,9 +9,8 @@ import msgspec
 import torch
 from torch import Tensor
 
-from netdsl.distributed.link import ExchangeKind
-from netdsl.distributed.strategies.pace import Pace, Tau, check_tau
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.strategies.strategy import ModelSize, Pace, StrategyTraffic, Tau, Transfer, check_tau
 from netdsl.distributed.worker import Worker
 
 

@@ -37,7 +37,7 @@ def parse(text: str) -> Strategy:
         setting, equals, value = pair.partition("=")
         if not equals or setting not in names:
             raise DistributedError(f"strategy '{name}': '{pair}' is no setting{_suggestion(setting, names)}")
-        settings[setting] = _read(name, STRATEGIES[name], setting, value)
+        settings[setting] = _setting_value(name, STRATEGIES[name], setting, value)
     strategy: Strategy = STRATEGIES[name](**settings)
     return strategy
 
@@ -54,10 +54,10 @@ def from_plain(settings: Any, file: Path) -> Strategy:
 def text_of(strategy: Strategy) -> str:
     """The text that `parse` reads as the same strategy."""
     settings = msgspec.structs.asdict(strategy)  # type: ignore[arg-type] # a struct, as every strategy is
-    return f"{strategy.name}:" + ",".join(f"{name}={_plain(value)}" for name, value in settings.items())
+    return f"{strategy.name}:" + ",".join(f"{name}={_setting_text(value)}" for name, value in settings.items())
 
 
-def _read(strategy: str, kind: type[Any], setting: str, text: str) -> Any:
+def _setting_value(strategy: str, kind: type[Any], setting: str, text: str) -> Any:
     """The value of one setting, checked by its type."""
     try:
         return getattr(msgspec.convert({"name": strategy, setting: text}, kind, strict=False), setting)
@@ -65,7 +65,7 @@ def _read(strategy: str, kind: type[Any], setting: str, text: str) -> Any:
         raise DistributedError(f"strategy '{strategy}': {setting} can't be '{text}'") from None
 
 
-def _plain(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,14 +1,50 @@
-"""The interface of strategies: settings, from which every worker begins its part of a run."""
+"""What every strategy has: an interface, the length of its rounds, and what it says of its traffic."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Protocol, runtime_checkable
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from torch import Tensor
 
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic
+from netdsl.distributed.machines import ExchangeKind, Link
+from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.worker import Worker
+from netdsl.errors import DistributedError
+from netdsl.solver.flat import BlobGroup, FlatWeights
+
+AUTO: Literal["auto"] = "auto"
+Tau = int | Literal["auto"]
+
+_SHARE = 5
+SHORT_ROUNDS = 2  # of one iteration, before tau is measured
+_INTERVAL = 10  # rounds until tau is measured again
+_MOST = 10_000  # workers exchange at least so often, however slow the network is
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
+
+    name: ClassVar[str]
+    synchronous: ClassVar[bool]  # whether all workers end a round together, with results that can be repeated
+
+    @property
+    def divides_batch(self) -> bool:
+        """Whether the workers divide the net's batch."""
+        ...
+
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """What workers exchange, and when, for a model of this size."""
+        ...
+
+    def begin(self, worker: Worker) -> StrategyRun:
+        """Begin a worker's part of the run. All workers begin with the first one's blobs."""
+        ...
 
 
 class StrategyRun(Protocol):
@@ -31,22 +67,110 @@ class StrategyRun(Protocol):
         ...
 
 
-@runtime_checkable
-class Strategy(Protocol):
-    """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
+class Waiting(Enum):
+    """Whom a worker waits for at the end of a round."""
 
-    name: ClassVar[str]
-    synchronous: ClassVar[bool]  # whether all workers end a round together, with results that can be repeated
+    ALL = "all"  # all others, and until everything is exchanged
+    SERVER = "server"  # its turn at a server, which sends to one worker at a time, and receives from one at a time
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True)
+class StrategyTraffic:
+    """What the workers of a strategy exchange, and when.
+
+    A round is `tau` iterations, or as many as a worker can do in `seconds`. Before the first one the first worker alone
+    does `warmup` iterations, and all exchange what is in `begin`. Everybody waits for what is exchanged in each
+    `iteration`, which is gradients, each piece as soon as it is computed, and in each `round`. What is `hidden` goes on
+    beside computing: once a round with a server, else again and again, all of it at the same time. What is in `finish`
+    is exchanged after the last round.
+    """
+
+    tau: Tau
+    begin: Sequence[Transfer]
+    iteration: Sequence[Transfer] = ()
+    round: Sequence[Transfer] = ()
+    hidden: Sequence[Transfer] = ()
+    finish: Sequence[Transfer] = ()
+    waiting: Waiting = Waiting.ALL
+    seconds: float = 0.0
+    warmup: int = 0
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Bytes that workers exchange, in so many nearly equal pieces one after the other."""
+
+    kind: ExchangeKind
+    bytes: int
+    pieces: int = 1
+
+    def seconds(self, link: Link, workers: int) -> float:
+        """The time that all pieces take."""
+        size, longer = divmod(self.bytes, self.pieces)
+        seconds = [link.seconds(self.kind, workers, length) for length in (size, size + 1)]
+        return (self.pieces - longer) * seconds[0] + longer * seconds[1]
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """The bytes of a model's blobs: of each that learns, in groups of equal multipliers, and of all others together."""
+
+    learned: tuple[tuple[int, ...], ...]
+    statistics: int = 0
+
+    @classmethod
+    def of(cls, weights: FlatWeights) -> Self:
+        """The size of the blobs in a flat buffer, each with the gap to the next one."""
+        value = weights.buffer.element_size()
+        groups = tuple(tuple(value * length for length in _blob_lengths(group)) for group in weights.groups)
+        return cls(groups, value * (weights.buffer.numel() - weights.learned_size))
 
     @property
-    def divides_batch(self) -> bool:
-        """Whether the workers divide the net's batch."""
-        ...
+    def learned_bytes(self) -> int:
+        """The bytes of all blobs that learn."""
+        return sum(map(sum, self.learned))
 
-    def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """What workers exchange, and when, for a model of this size."""
-        ...
+    @property
+    def bytes(self) -> int:
+        """The bytes of all blobs."""
+        return self.learned_bytes + self.statistics
 
-    def begin(self, worker: Worker) -> StrategyRun:
-        """Begin a worker's part of the run. All workers begin with the first one's blobs."""
-        ...
+
+def _blob_lengths(group: BlobGroup) -> list[int]:
+    return [stop - start for start, stop in pairwise([*(blob.start for blob in group.blobs), group.stop])]
+
+
+def check_tau(tau: Tau) -> None:
+    """Raise a DistributedError if a round would have no iteration."""
+    if tau != AUTO and tau < 1:
+        raise DistributedError(f"tau is {tau}; a round has one iteration at least; 'auto' measures how many")
+
+
+def iterations_per_round(exchange: float, step: float) -> int:
+    """The iterations of a round by SparkNet's rule: computing should take five times as long as exchanging."""
+    return min(_MOST, max(1, math.ceil(_SHARE * exchange / step))) if step else 1
+
+
+class Pace:
+    """The length of rounds. A measured length is the same for all workers of a run, but may differ between runs."""
+
+    def __init__(self, tau: Tau) -> None:
+        self._auto = tau == AUTO
+        self._tau = 1 if isinstance(tau, str) else tau
+        self._rounds = 0
+
+    def tau(self, worker: Worker) -> int:
+        """The iterations of the next round. Of the short ones before a measured tau the first is a warm-up."""
+        due = self._rounds == SHORT_ROUNDS or self._rounds % _INTERVAL == 0
+        if self._auto and worker.last_record is not None and due:
+            self._tau = _measured_tau(worker, worker.last_record)
+        self._rounds += 1
+        return self._tau
+
+
+def _measured_tau(worker: Worker, last: RoundRecord) -> int:
+    """The iterations of a round by the times of all workers' last one."""
+    times = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
+    step = sum(step for step, _ in times) / len(times)
+    return iterations_per_round(max(exchange for _, exchange in times), step)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import torch
 
     from netdsl.distributed.communicator import Communicator
-    from netdsl.distributed.supervision.control_client import ControlClient
+    from netdsl.distributed.control.client import ControlClient
 
 _OWN = {
     **dict.fromkeys(("shared-memory", "gloo", "nccl", "relay"), "netdsl.distributed.transports"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cache, partial
 from typing import Any
 
@@ -17,13 +19,13 @@ from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
-from netdsl.distributed.transports.lane_variable import LaneVariable
-from netdsl.distributed.transports.ordered_sum import OrderedSum
-from netdsl.distributed.transports.staging import StagedBuffer
-from netdsl.distributed.transports.torch_shared_variable import TorchValues, peer_errors
-from netdsl.distributed.transports.weighted_mean import Array, check_weights, scales_of
+from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
+from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, check_weights, scales_of
+from netdsl.errors import PeerLostError
 
+_SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # in gloo's source, with which its errors begin
+_LEAVE = 5.0  # seconds for the others to leave
+_IDLE = timedelta(days=365)  # a worker asks when it likes; that it is gone is seen by its connection
 TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
 _PIECE = 1 << 25  # bytes that are averaged at once; smaller pieces wait more often for others
 _SMALL = 1 << 21  # bytes; torch's sum of two larger buffers is quicker, though it must wait for the weights
@@ -34,27 +36,6 @@ class Library(Enum):
 
     GLOO = "gloo"
     NCCL = "nccl"
-
-
-class GlooMessages:
-    """Messages over one of gloo's groups."""
-
-    def __init__(self, group: Any) -> None:
-        self._group = group
-        self.rank, self.size = group.rank(), group.size()
-
-    def begin_send(self, values: Array, to: int) -> Any:
-        """Begin to send values."""
-        return self._group.send([torch.from_numpy(values)], to, 0)
-
-    def begin_receive(self, values: Array, source: int) -> Any:
-        """Begin to fill an array with what another worker sends."""
-        return self._group.recv([torch.from_numpy(values)], source, 0)
-
-    def finish(self, begun: Sequence[Any], doing: str) -> None:
-        """Wait for what has begun."""
-        for work in begun:
-            work.wait()
 
 
 class TorchGroup:
@@ -85,17 +66,17 @@ class TorchGroup:
         self._lanes = [Lane(f"lane {number}", self._interruption) for number in range(LANES)]
         self._groups: list[Any] = []
         self._sums: dict[Any, OrderedSum] = {}  # of groups
-        self._control_lane.do(self._meet)
+        self._control_lane.do(self._open_groups)
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
         """Replace everybody's buffer by their weighted mean."""
         average = self._average_by_nccl if self._library is Library.NCCL else self._average_in_order
-        return self._add(lane, f"mean of {buffer.numel()} values", buffer, partial(average, weight, None))
+        return self._add_operation(lane, f"mean of {buffer.numel()} values", buffer, partial(average, weight, None))
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace the root's buffer by the weighted mean."""
         average = self._average_by_nccl if self._library is Library.NCCL else self._average_in_order
-        return self._add(
+        return self._add_operation(
             lane,
             f"reduce of {buffer.numel()} values",
             buffer,
@@ -110,7 +91,7 @@ class TorchGroup:
             group.broadcast(values, root).wait()
             return values.nbytes
 
-        return self._add(lane, f"broadcast of {buffer.numel()} values", buffer, work)
+        return self._add_operation(lane, f"broadcast of {buffer.numel()} values", buffer, work)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
         """Send a buffer to another worker."""
@@ -119,7 +100,7 @@ class TorchGroup:
             group.send([values], to, 0).wait()
             return values.nbytes
 
-        return self._add(lane, f"send to worker {to}", buffer, work, changes=False)
+        return self._add_operation(lane, f"send to worker {to}", buffer, work, changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
         """Fill a buffer with what another worker sends."""
@@ -128,7 +109,7 @@ class TorchGroup:
             group.recv([values], source, 0).wait()
             return values.nbytes
 
-        return self._add(lane, f"receive from worker {source}", buffer, work)
+        return self._add_operation(lane, f"receive from worker {source}", buffer, work)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
         """Everybody's numbers."""
@@ -137,7 +118,7 @@ class TorchGroup:
         def work() -> None:
             start = time.monotonic()
             with peer_errors("a gather of numbers"):
-                gathered = self._gathering(self._control, [*values, 0.0], torch.device("cpu"))()
+                gathered = self._begin_gather(self._control, [*values, 0.0], torch.device("cpu"))()
             rows.extend(row[:-1].tolist() for row in gathered)
             self.traffic.add(waited=time.monotonic() - start, count=8 * len(values) * self.size)
 
@@ -167,12 +148,12 @@ class TorchGroup:
         self._sums.clear()
         del self._control
 
-    def _meet(self) -> None:
+    def _open_groups(self) -> None:
         with peer_errors("meeting the other workers"):
-            self._control: Any = self._gloo("control")
-            self._groups = [self._group(f"lane {number}") for number in range(LANES)]
+            self._control: Any = self._new_gloo_group("control")
+            self._groups = [self._new_group(f"lane {number}") for number in range(LANES)]
 
-    def _add(
+    def _add_operation(
         self,
         number: int,
         doing: str,
@@ -188,7 +169,7 @@ class TorchGroup:
 
         def run() -> None:
             start = time.monotonic()
-            with peer_errors(f"{doing}, lane {number}"), self._stream(ready):
+            with peer_errors(f"{doing}, lane {number}"), self._stream_after(ready):
                 moved = work(self._groups[number], buffer.detach() if staged is None else staged.fetch())
                 if staged is not None and changes:
                     staged.put_back()
@@ -197,7 +178,7 @@ class TorchGroup:
         return self._lanes[number].add(run)
 
     @contextmanager
-    def _stream(self, ready: torch.cuda.Event | None) -> Iterator[None]:
+    def _stream_after(self, ready: torch.cuda.Event | None) -> Iterator[None]:
         """On a GPU, a stream that begins when the buffer is ready, and is through at the end."""
         if ready is None:
             yield
@@ -213,7 +194,7 @@ class TorchGroup:
 
         The weights go along with the first piece, since for small buffers each round trip counts.
         """
-        gathered = self._gathering(group, [weight], torch.device("cpu"))
+        gathered = self._begin_gather(group, [weight], torch.device("cpu"))
         scales = cache(lambda: scales_of([row.item() for row in gathered()], f"mean of {buffer.numel()} values"))
         if self.size == 2 and buffer.is_floating_point() and buffer.nbytes > _SMALL and len(set(scales())) == 1:
             total = buffer if root is None else buffer.clone()  # a sum of two has no order
@@ -231,7 +212,7 @@ class TorchGroup:
         total = (buffer if root is None else buffer.clone()) if exact else buffer.double()
         if weight != 1:
             total.mul_(weight)
-        weights = self._gathering(group, [weight], self._device)()
+        weights = self._begin_gather(group, [weight], self._device)()
         if root is None:
             group.allreduce([total]).wait()
         else:
@@ -246,7 +227,7 @@ class TorchGroup:
                 buffer.copy_(total if exact else total.round_())
         return 4 * (self.size - 1) * buffer.nbytes // self.size
 
-    def _gathering(self, group: Any, values: Sequence[float], device: torch.device) -> Callable[[], list[Tensor]]:
+    def _begin_gather(self, group: Any, values: Sequence[float], device: torch.device) -> Callable[[], list[Tensor]]:
         """Begin to gather numbers. The function gives everybody's, by rank: whoever comes first waits there."""
         numbers = torch.tensor(values, dtype=torch.float64, device=device)
         rows = [torch.empty_like(numbers) for _ in range(self.size)]
@@ -261,12 +242,136 @@ class TorchGroup:
 
         return gathered
 
-    def _group(self, name: str) -> Any:
+    def _new_group(self, name: str) -> Any:
         if self._library is Library.GLOO:
-            return self._gloo(name)
+            return self._new_gloo_group(name)
         options = dist.ProcessGroupNCCL.Options()
         options._timeout = self._timeout
         return dist.ProcessGroupNCCL(PrefixStore(name, self._store), self.rank, self.size, options)
 
-    def _gloo(self, name: str) -> Any:
+    def _new_gloo_group(self, name: str) -> Any:
         return ProcessGroupGloo(PrefixStore(name, self._store), self.rank, self.size, self._timeout)
+
+
+class GlooMessages:
+    """Messages over one of gloo's groups."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+        self.rank, self.size = group.rank(), group.size()
+
+    def begin_send(self, values: Array, to: int) -> Any:
+        """Begin to send values."""
+        return self._group.send([torch.from_numpy(values)], to, 0)
+
+    def begin_receive(self, values: Array, source: int) -> Any:
+        """Begin to fill an array with what another worker sends."""
+        return self._group.recv([torch.from_numpy(values)], source, 0)
+
+    def finish(self, begun: Sequence[Any], doing: str) -> None:
+        """Wait for what has begun."""
+        for work in begun:
+            work.wait()
+
+
+class SharedVariableRequest(IntEnum):
+    """What a worker asks the first one for."""
+
+    READ = 0
+    WRITE = 1
+    ADD = 2
+    LEAVE = 3  # the worker needs the variable no more
+
+
+@contextmanager
+def peer_errors(doing: str) -> Iterator[None]:
+    """Turn torch's errors while others are waited for into a PeerLostError."""
+    try:
+        yield
+    except RuntimeError as problem:
+        reason = _SOURCE_LINE.sub("", (str(problem).splitlines() or [type(problem).__name__])[0])
+        raise PeerLostError(f"{doing}: {reason}") from None
+
+
+class TorchValues:
+    """The values as one worker sees them. The first worker has a thread for each of the others."""
+
+    def __init__(self, group: Any, rank: int, size: int, number: int, buffer: Tensor, traffic: Traffic) -> None:
+        self._group, self._rank, self._tag, self._traffic = group, rank, number, traffic
+        self._values = buffer.detach().view(-1).cpu().clone()
+        self._using = threading.Lock()
+        self._servers = [
+            threading.Thread(target=self._serve_worker, args=(other,), name=f"variable for {other}", daemon=True)
+            for other in range(1, size if rank == 0 else 0)
+        ]
+        for server in self._servers:
+            server.start()
+
+    def read(self, values: Tensor) -> None:
+        """Fill a tensor with the variable's values."""
+        self._ask_first_worker(SharedVariableRequest.READ, values)
+
+    def write(self, values: Tensor) -> None:
+        """Set the variable."""
+        self._ask_first_worker(SharedVariableRequest.WRITE, values)
+
+    def add(self, values: Tensor) -> None:
+        """Add to the variable."""
+        self._ask_first_worker(SharedVariableRequest.ADD, values)
+
+    def leave(self) -> None:
+        """Leave the variable; the first worker waits until the others have."""
+        if self._rank:
+            with peer_errors("leaving the shared variable"):
+                self._send_values(_request_tensor(SharedVariableRequest.LEAVE), 0)
+        for server in self._servers:
+            server.join(_LEAVE)
+
+    def _ask_first_worker(self, request: SharedVariableRequest, values: Tensor) -> None:
+        """Ask the first worker, who sends the values that are read, or says that it has those that are sent."""
+        if self._rank == 0:
+            self._do_request(request, values)
+            return
+        start, head = time.monotonic(), _request_tensor(request)
+        with peer_errors(f"{request.name.lower()} of the shared variable"):
+            self._send_values(head, 0)
+            if request is not SharedVariableRequest.READ:
+                self._send_values(values, 0)
+            self._group.recv([values if request is SharedVariableRequest.READ else head], 0, self._tag).wait()
+        self._traffic.add(moved=time.monotonic() - start, count=values.nbytes)
+
+    def _do_request(self, request: SharedVariableRequest, values: Tensor) -> None:
+        """Do what is asked, with a worker's values."""
+        with self._using:
+            if request is SharedVariableRequest.READ:
+                values.copy_(self._values)
+            elif request is SharedVariableRequest.WRITE:
+                self._values.copy_(values)
+            else:
+                self._values.add_(values)
+
+    def _serve_worker(self, other: int) -> None:
+        """Grant a worker's requests, until it is gone."""
+        head, values = _request_tensor(SharedVariableRequest.READ), torch.empty_like(self._values)
+        with suppress(RuntimeError):
+            while True:
+                self._receive_values(head, other)
+                request = SharedVariableRequest(int(head))
+                if request is SharedVariableRequest.LEAVE:
+                    return
+                if request is not SharedVariableRequest.READ:
+                    self._receive_values(values, other)
+                self._do_request(request, values)
+                self._send_values(values if request is SharedVariableRequest.READ else head, other)
+
+    def _send_values(self, values: Tensor, to: int) -> None:
+        self._group.send([values], to, self._tag).wait()
+
+    def _receive_values(self, values: Tensor, source: int) -> None:
+        """Receive what a worker sends whenever it likes."""
+        self._group.recv([values], source, self._tag).wait(_IDLE)
+
+
+def _request_tensor(request: SharedVariableRequest) -> Tensor:
+    """A request as it is sent."""
+    return torch.tensor([request], dtype=torch.int64)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,8 +12,10 @@ import torch
 from pyspark.ml import Estimator
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasValidationIndicatorCol
-from pyspark.ml.util import MLReadable, MLWritable
+from pyspark.ml.util import DefaultParamsReader, MLReadable, MLReader, MLWritable, MLWriter
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+from pyspark.sql.functions import max as highest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
@@ -20,13 +24,14 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.transports.transport import Transport
-from netdsl.errors import NetError, SolverError
+from netdsl.errors import DataError, NetError, SolverError, WeightsError
+from netdsl.model import Model, open_model
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.spark.pipeline.fit import fit_net
-from netdsl.spark.pipeline.fit_request import FitRequest
+from netdsl.spark.pipeline.fit import Fit
 from netdsl.spark.pipeline.model import NetModel
-from netdsl.spark.pipeline.param_values import (
+from netdsl.spark.pipeline.params import (
     NetDescription,
+    PredictionParams,
     Settings,
     count_of,
     net_of,
@@ -35,9 +40,12 @@ from netdsl.spark.pipeline.param_values import (
     strategy_of,
     transport_of,
 )
-from netdsl.spark.pipeline.params import PredictionParams
-from netdsl.spark.pipeline.persistence import EstimatorReader, EstimatorWriter
-from netdsl.spark.pipeline.tuned_model import tuned_model
+from netdsl.spark.pipeline.persistence import save_params, set_params
+from netdsl.tuning.new_head import DataLayers, heads_of, label_of, with_data, with_heads
+from netdsl.tuning.preparation import transforms_of
+
+_TUNED_BATCH = 32  # of each worker, and of tests
+_SUFFIX = "tuned"  # of the names of layers that learn anew
 
 
 class NetEstimator(
@@ -211,16 +219,14 @@ class NetEstimator(
         return EstimatorWriter(self)
 
     def _fit(self, dataset: DataFrame) -> NetModel:
-        with fit_net(self._request(dataset), dataset) as result:
-            model = NetModel(result.net, result.weights, history=result.history)
-        return self._copyValues(model)
+        return self._copyValues(self._fit_on(dataset).train(dataset))
 
-    def _request(self, rows: DataFrame) -> FitRequest:
+    def _fit_on(self, rows: DataFrame) -> Fit:
         def value_of(param: Param[Any]) -> Any:
             return self.getOrDefault(param) if self.isDefined(param) else None
 
         transport, folder = value_of(self.transport), value_of(self.runFolder)
-        settings, weights = self._settings(), tuple(value_of(self.weights) or ())
+        settings, weights = self._solver_with_net(), tuple(value_of(self.weights) or ())
         if self.isDefined(self.model):
             tuned = tuned_model(self.getModel(), weights, rows, self.getBindings())
             settings.net_param.CopyFrom(tuned.net)
@@ -232,7 +238,7 @@ class NetEstimator(
             transport=None if transport is None else Transport(transport),
             devices=(torch.device(self.getDevice()),) if self.isDefined(self.device) else (),
         )
-        return FitRequest(
+        return Fit(
             run,
             self.getBindings(),
             workers=value_of(self.workers),
@@ -243,7 +249,7 @@ class NetEstimator(
             invalid=InvalidRows(self.getHandleInvalid()),
         )
 
-    def _settings(self) -> pb.SolverParameter:
+    def _solver_with_net(self) -> pb.SolverParameter:
         """The solver's settings, with the net in them."""
         if not self.isDefined(self.solver):
             raise SolverError("how long is the net to be trained? Say it with solver={'max_iter': ...}")
@@ -258,3 +264,53 @@ class NetEstimator(
         if self.isDefined(self.seed):
             param.random_seed = self.getSeed()
         return param
+
+
+class EstimatorWriter(MLWriter):
+    """Saves an estimator."""
+
+    def __init__(self, estimator: NetEstimator) -> None:
+        super().__init__()
+        self._estimator = estimator
+
+    def saveImpl(self, path: str) -> None:
+        """Save the estimator in a folder."""
+        save_params(self._estimator, path, self.sparkSession)
+
+
+class EstimatorReader(MLReader["NetEstimator"]):
+    """Loads an estimator."""
+
+    def __init__(self, kind: type[NetEstimator]) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def load(self, path: str) -> NetEstimator:
+        """The estimator that was saved in a folder."""
+        estimator = self._kind()
+        set_params(estimator, DefaultParamsReader.loadMetadata(path, self.sparkSession))
+        return estimator
+
+
+def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: Mapping[str, str]) -> Model:
+    """The model with new heads, whose data layers take the columns of their tops."""
+    model = open_model(name, weights)
+    if not model.weights:
+        raise WeightsError(f"{name}: has no weights to begin with; set weights to a file that has")
+    label = label_of(model.net)
+    heads = heads_of(model.net, {}, _count_classes(rows, bindings.get(label, label)))
+    phases = (pb.TRAIN, pb.TEST)
+    batches = dict.fromkeys(phases, _TUNED_BATCH)
+    with_data(model.net, DataLayers(dict.fromkeys(phases, ""), batches, transforms_of(model)))
+    with_heads(model.net, heads, _SUFFIX)
+    return replace(model, file=None)
+
+
+def _count_classes(rows: DataFrame, column: str) -> int:
+    """The number of classes: one more than the largest label."""
+    if column not in rows.columns:
+        raise DataError(f"there is no column '{column}' with labels; bindings name another one, as {{'label': 'kind'}}")
+    row = rows.select(highest(col(f"`{column}`")).alias("label")).first()
+    if row is None or row["label"] is None:
+        raise DataError(f"column '{column}' has no labels")
+    return int(row["label"]) + 1

@@ -3,94 +3,190 @@
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
+from typing import Any
 
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.shape_guesses import assume
 from netdsl.distributed.run import Run, exists
-from netdsl.distributed.run_log import EVENTS, Moment, Told, open_run_log, read_moments
+from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
-from netdsl.distributed.supervision.supervisor import train
-from netdsl.errors import DistributedError
+from netdsl.distributed.supervisor import train
+from netdsl.errors import DataError, DistributedError
+from netdsl.model import store_for_workers
+from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.open_net import todays_form
+from netdsl.prediction.invalid_rows import InvalidRows
+from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.events import Notice
-from netdsl.solver.nets import train_net
+from netdsl.solver.nets import test_nets, train_net
 from netdsl.spark.cluster import Cluster
-from netdsl.spark.pipeline.fit_request import Data, FitRequest, plan_fit
-from netdsl.spark.workers.launcher import SparkLauncher
+from netdsl.spark.launcher import SparkLauncher
+from netdsl.spark.pipeline.model import NetModel
+from netdsl.spark.tables.store import StoredTable, store_rows
+from netdsl.tables.table import Table
 
+Data = DataFrame | RDD[Any]
+_DISPLAYS = 50  # of the loss in a run, if the settings don't say when
 FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that name none
-
 _ONE_RUN = Lock()  # at a time, since a run takes all slots
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class FitResult:
-    """A trained net, a file with its weights, which is removed later, and the history of its training."""
+class Fit:
+    """A training on the rows of a DataFrame or an RDD: the run, whose settings contain their nets, and its columns."""
 
-    net: pb.NetParameter
-    weights: Path
-    history: tuple[Moment, ...]
+    run: Run
+    bindings: Mapping[str, str]
+    workers: int | None = None  # if unset, one for each of Spark's slots
+    folder: Path | None = None  # of the run; if unset a new one, which is removed afterwards
+    preprocess: Preprocess | None = None
+    shuffle: bool = True
+    validation: str = ""  # the column that is true for rows to test on
+    invalid: InvalidRows = InvalidRows.ERROR  # rows with values that are null or not finite; none is learned from
 
+    def train(self, data: Data) -> NetModel:
+        """The trained model. If the folder has a run that was interrupted, it is resumed."""
+        session = data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
+        launcher = SparkLauncher(session)
+        with self._run_folder(session, launcher.cluster) as folder:
+            if (folder / MODEL).exists():
+                raise DistributedError(f"{folder}: has a run that is finished; name another folder for a new one")
+            with _ONE_RUN:
+                earlier = Run.load(folder) if exists(folder) else None
+                run = self._prepared_run(earlier, data, folder, launcher)
+                net = _net_with_shapes(run)
+                self._save_or_compare(run, earlier, folder)
+                _train_and_log(folder, launcher)
+            return NetModel(net, folder / MODEL, history=read_moments(folder / EVENTS))
 
-@contextmanager
-def fit_net(request: FitRequest, data: Data) -> Iterator[FitResult]:
-    """Train as requested, or resume the interrupted run in the folder."""
-    session = data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
-    launcher = SparkLauncher(session)
-    with _folder_of(request, session, launcher.cluster) as folder:
-        if (folder / MODEL).exists():
-            raise DistributedError(f"{folder}: has a run that is finished; name another folder for a new one")
-        with _ONE_RUN:
-            launcher.cluster.await_slots(request.workers or 1)
-            workers, threads = request.workers or launcher.cluster.slots(), launcher.cluster.task_cores
-            earlier = Run.load(folder) if exists(folder) else None
-            run = replace(request.run, workers=workers, threads=threads)
-            if earlier is not None and run.transport is None:
-                run = replace(run, transport=earlier.transport)
-            run = launcher.prepare(folder, run, _log.warning)  # before the query, which may take long
-            run = plan_fit(request, run, data, folder)
-            net = _net_with_shapes(run)
-            _begin(run, earlier, folder, seeded=request.run.solver.random_seed >= 0)
-            _train(folder, launcher)
-        yield FitResult(net, folder / MODEL, read_moments(folder / EVENTS))
-
-
-@contextmanager
-def _folder_of(request: FitRequest, session: SparkSession, cluster: Cluster) -> Iterator[Path]:
-    """The requested folder; or a new one, which is removed afterwards."""
-    if request.folder is not None:
-        run = request.folder.resolve()
+    @contextmanager
+    def _run_folder(self, session: SparkSession, cluster: Cluster) -> Iterator[Path]:
+        """The requested folder; or a new one, which is removed afterwards."""
+        if self.folder is not None:
+            run = self.folder.resolve()
+            try:
+                run.mkdir(parents=True, exist_ok=True)
+            except OSError as problem:
+                raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
+            yield run
+            return
+        shared = session.conf.get(FOLDER, "")
+        if not shared and not cluster.setting("spark.master", "").startswith("local"):
+            raise DistributedError(
+                "data and rounds are kept in a folder that all machines share; name one in runFolder, or for all runs "
+                f"in Spark's setting {FOLDER}"
+            )
+        run = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
         try:
-            run.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
-        yield run
-        return
-    shared = session.conf.get(FOLDER, "")
-    if not shared and not cluster.setting("spark.master", "").startswith("local"):
-        raise DistributedError(
-            "data and rounds are kept in a folder that all machines share; name one in runFolder, or for all runs in "
-            f"Spark's setting {FOLDER}"
-        )
-    run = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
-    try:
-        run.mkdir(parents=True, mode=0o777 if shared else 0o700)
-        yield run
-    finally:
-        shutil.rmtree(run, ignore_errors=True)
+            run.mkdir(parents=True, mode=0o777 if shared else 0o700)
+            yield run
+        finally:
+            shutil.rmtree(run, ignore_errors=True)
+
+    def _prepared_run(self, earlier: Run | None, data: Data, folder: Path, launcher: SparkLauncher) -> Run:
+        """The run with its workers, transport and data; data that an earlier run wrote there are used again."""
+        launcher.cluster.await_slots(self.workers or 1)
+        workers, threads = self.workers or launcher.cluster.slots(), launcher.cluster.task_cores
+        run = replace(self.run, workers=workers, threads=threads)
+        if earlier is not None and run.transport is None:
+            run = replace(run, transport=earlier.transport)
+        run = launcher.prepare(folder, run, _log.warning)  # before the query, which may take long
+        solver = self._solver_with_defaults(folder)
+        weights = store_for_workers(self.run.weights, train_net(solver), folder)
+        training, testing = self._split_rows(data)
+        tables = {Phase.TRAIN: self._training_table(solver, training, folder)}
+        if testing is not None:
+            tables[Phase.TEST] = self._testing_table(solver, testing, folder)
+        return replace(run, solver=solver, weights=weights, tables=tables).settled()
+
+    def _save_or_compare(self, run: Run, earlier: Run | None, folder: Path) -> None:
+        """Save the run, or check that it is the same as the earlier one in the folder."""
+        if earlier is None:
+            run.save(folder)
+            return
+        if self.run.solver.random_seed < 0:
+            run.solver.random_seed = earlier.solver.random_seed
+        if replace(run, folder=earlier.folder) != earlier:
+            raise DistributedError(f"{folder}: has a run with other settings; name another folder")
+
+    def _solver_with_defaults(self, folder: Path) -> pb.SolverParameter:
+        """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
+        solver = pb.SolverParameter()
+        solver.CopyFrom(self.run.solver)
+        if not solver.HasField("display"):
+            solver.display = max(1, solver.max_iter // _DISPLAYS)
+        if not solver.HasField("test_initialization"):
+            solver.test_initialization = False
+        if not self.validation:
+            for name in ("test_iter", "test_interval", "test_net_param", "test_state"):
+                solver.ClearField(name)
+        solver.snapshot_prefix, solver.snapshot_after_train = str(folder / "snapshot"), False
+        return solver
+
+    def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
+        """The rows to learn from, and those to test on."""
+        if not self.validation:
+            return data, None
+        if not isinstance(data, DataFrame) or self.validation not in data.columns:
+            raise DataError(f"there is no column '{self.validation}', which should say which rows are for validation")
+        is_chosen = col(f"`{self.validation}`").cast("boolean")
+        return data.where(~is_chosen), data.where(is_chosen)
+
+    def _training_table(self, solver: pb.SolverParameter, data: Data, folder: Path) -> Table:
+        stored = self._store(self._inputs_of(train_net(solver)), data, folder / "data" / "train")
+        return Table(stored.source, shuffle=self.shuffle)
+
+    def _testing_table(self, solver: pb.SolverParameter, data: Data, folder: Path) -> Table:
+        """The table to test on. Unset settings for tests are set so that all rows are tested at the end."""
+        test_iter = list(solver.test_iter)
+        solver.test_interval = solver.test_interval or solver.max_iter
+        solver.test_iter[:] = test_iter or [1]
+        inputs = self._inputs_of(test_nets(solver)[0])
+        stored = self._store(inputs, data, folder / "data" / "test")
+        solver.test_iter[:] = test_iter or [math.ceil(stored.rows / inputs[0].batch)]
+        return Table(stored.source)
+
+    def _inputs_of(self, net: pb.NetParameter) -> list[NetInput]:
+        """The inputs of a net; an error if there are none, or if a binding names another blob."""
+        outside = {top: None for layer in net.layer if not layer.bottom for top in layer.top}
+        for name in self.bindings:
+            if name not in outside:
+                raise DataError(
+                    f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
+                )
+        inputs = inputs_of(build(connect(filter_layers(net, net.state))), self.bindings)
+        if not inputs:
+            raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
+        return inputs
+
+    def _store(self, inputs: Sequence[NetInput], data: Data, folder: Path) -> StoredTable:
+        """Write the inputs' columns into a folder."""
+        blobs = [net_input.blob for net_input in inputs]
+        stored = store_rows(data, folder, blobs, self.preprocess, self.invalid)
+        if stored.skipped:
+            _log.warning(
+                "%d of %d rows have a value that is null or not finite, and are left out of fit (handleInvalid='%s')",
+                stored.skipped,
+                stored.rows + stored.skipped,
+                self.invalid.value,
+            )
+        return stored
 
 
 def _net_with_shapes(run: Run) -> pb.NetParameter:
@@ -103,18 +199,7 @@ def _net_with_shapes(run: Run) -> pb.NetParameter:
     return net
 
 
-def _begin(run: Run, earlier: Run | None, folder: Path, *, seeded: bool) -> None:
-    """Save the run, or check that it is the same as the earlier one in the folder."""
-    if earlier is None:
-        run.save(folder)
-        return
-    if not seeded:
-        run.solver.random_seed = earlier.solver.random_seed
-    if replace(run, folder=earlier.folder) != earlier:
-        raise DistributedError(f"{folder}: has a run with other settings; name another folder")
-
-
-def _train(folder: Path, launcher: SparkLauncher) -> None:
+def _train_and_log(folder: Path, launcher: SparkLauncher) -> None:
     def on_restart(attempt: int, reason: str) -> None:
         _log.warning("%s; all workers begin again from the last round that was saved", reason)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -13,7 +14,7 @@ from typing import Any
 from pyspark import Broadcast, SparkContext
 from pyspark.ml import Model
 from pyspark.ml.functions import array_to_vector
-from pyspark.ml.util import MLReadable, MLWritable
+from pyspark.ml.util import DefaultParamsReader, MLReadable, MLReader, MLWritable, MLWriter
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StringType, StructField, StructType
 
@@ -25,11 +26,9 @@ from netdsl.net.graph import resolve_all
 from netdsl.net.net import Net
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.spark.pipeline.param_values import NetDescription, net_of
-from netdsl.spark.pipeline.params import PredictionParams
-from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
-from netdsl.spark.pipeline.prediction import PredictionTask
-from netdsl.spark.pipeline.shipped_net import ShippedNet, WeightsSource
+from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_of
+from netdsl.spark.pipeline.persistence import download, save_params, set_params, upload
+from netdsl.spark.pipeline.tasks import PredictionTask, ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
 from netdsl.tables.binding import check_columns
 
@@ -39,6 +38,7 @@ _TYPES: Mapping[ColumnForm, DataType] = {
     ColumnForm.BEST: DoubleType(),
     ColumnForm.NAME: StringType(),
 }
+_FILES = ("net.prototxt", "weights.caffemodel")  # of a saved model
 
 
 class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
@@ -92,9 +92,9 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         subgraph = prediction_subgraph(self._message(), self.getOutputs())
-        names = self._names()
+        names = self._column_names()
         new_columns = names.columns(subgraph)
-        self._check(dataset, subgraph, new_columns)
+        self._check_columns(dataset, subgraph, new_columns)
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
         adder = ColumnAdder(names, batch, self.function(), InvalidRows(self.getHandleInvalid()))
         device = self.getDevice() if self.isDefined(self.device) else None
@@ -106,11 +106,13 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         vectors = [column.name for column in new_columns if column.form is ColumnForm.ARRAY and self.getVectors()]
         return table.withColumns({name: array_to_vector(table[name]) for name in vectors}) if vectors else table
 
-    def _names(self) -> ColumnNames:
+    def _column_names(self) -> ColumnNames:
         blobs, classes = self.getOutputs(), tuple(self.getClasses())
         return ColumnNames(blobs, self.getPredictionCol(), self.getProbabilityCol(), self.getClassCol(), classes)
 
-    def _check(self, dataset: DataFrame, subgraph: PredictionSubgraph, new_columns: Sequence[NewColumn]) -> None:
+    def _check_columns(
+        self, dataset: DataFrame, subgraph: PredictionSubgraph, new_columns: Sequence[NewColumn]
+    ) -> None:
         """Raise a DataError if columns are missing, exist already, or can't be made."""
         check_columns(
             dataset.columns, [net_input.blob for net_input in subgraph.net_inputs(self.getBindings())], BINDINGS
@@ -148,3 +150,39 @@ class _NetBroadcast:
         if self._current is not None:
             self._current[1].destroy()
             self._current = None
+
+
+class ModelWriter(MLWriter):
+    """Saves a model."""
+
+    def __init__(self, model: NetModel) -> None:
+        super().__init__()
+        self._model = model
+
+    def saveImpl(self, path: str) -> None:  # noqa: N802 - as Spark calls it
+        """Save the model in a folder, with the net and its weights as Caffe's files."""
+        history = [asdict(moment) for moment in self._model.history]
+        save_params(self._model, path, self.sparkSession, history=history)
+        with self._model.files() as files:
+            for file, name in zip(files, _FILES, strict=True):
+                upload(self.sparkSession, file, f"{path}/{name}")
+
+
+class ModelReader(MLReader["NetModel"]):
+    """Loads a model."""
+
+    def __init__(self, kind: type[NetModel]) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def load(self, path: str) -> NetModel:
+        """The model that was saved in a folder."""
+        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
+        history = [Moment(**moment) for moment in metadata["history"]]
+        with TemporaryDirectory() as folder:
+            files = [Path(folder, name) for name in _FILES]
+            for file in files:
+                download(self.sparkSession, f"{path}/{file.name}", file)
+            model = self._kind(*files, history=history)
+        set_params(model, metadata)
+        return model

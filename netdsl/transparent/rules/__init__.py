@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from netdsl.transparent.rules import elementwise, layers, losses, reductions, shapes, values
+from netdsl.transparent.rules import arithmetic, layers, shapes
 
-__all__ = ["elementwise", "layers", "losses", "reductions", "shapes", "values"]
+__all__ = ["arithmetic", "layers", "shapes"]

@@ -1,4 +1,4 @@
-"""What layers compute of each item by itself, and BatchNorm and dropout, which need the whole batch."""
+"""What layers and losses compute of each item by itself; and BatchNorm and dropout, which need the whole batch."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from torch import Tensor
 from torch.nn import functional
 
 from netdsl.transparent.batch_tensor import (
+    RANK_MEAN,
     BatchTensor,
     Function,
     Part,
+    argument,
     batch_tensors,
+    fraction,
     has_batch_tensor,
     mean_of_ranks,
+    name_of,
     own_part,
     place,
     place_like,
+    rule,
     scaled,
     whole_shape,
 )
-from netdsl.transparent.rules.registry import argument, name_of, rule
+from netdsl.transparent.rules.arithmetic import align
 
 # The dimensions that the first argument must have; its first one is the batch's.
 _WITH_BATCH = {
@@ -40,9 +45,12 @@ _WITH_BATCH = {
 } | {"pixel_shuffle": 4, "pixel_unshuffle": 4, "unfold": 4, "fold": 3}
 _WITH_BATCH |= {f"{name}_with_indices": ndim for name, ndim in _WITH_BATCH.items() if "max_pool" in name}
 _ANY = "interpolate group_norm local_response_norm prelu channel_shuffle"
+_BATCH_NORM = inspect.signature(functional.batch_norm)
+_BY_ITEM = """mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits
+soft_margin_loss poisson_nll_loss gaussian_nll_loss kl_div hinge_embedding_loss"""
 
 
-def _placement(args: tuple[Any, ...], kwargs: dict[str, Any], *, only: bool = True) -> Part | None:
+def _first_part(args: tuple[Any, ...], kwargs: dict[str, Any], *, only: bool = True) -> Part | None:
     """The placement of the first argument, if that is a part; with `only`, if no other argument is."""
     tensor = args[0] if args else None
     if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part):
@@ -53,7 +61,7 @@ def _placement(args: tuple[Any, ...], kwargs: dict[str, Any], *, only: bool = Tr
 @rule(" ".join(_WITH_BATCH), _ANY)
 def by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Layers whose first dimension is the batch's, and whose weights all ranks have."""
-    placement = _placement(args, kwargs)
+    placement = _first_part(args, kwargs)
     if placement is None or placement.dim or args[0].ndim < 2:
         return NotImplemented
     if args[0].ndim != _WITH_BATCH.get(name_of(func), args[0].ndim):
@@ -64,7 +72,7 @@ def by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 @rule("pad")
 def pad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Padding of dimensions after the batch's."""
-    placement = _placement(args, kwargs)
+    placement = _first_part(args, kwargs)
     widths = argument(args, kwargs, 1, "pad")
     if placement is None or len(widths) // 2 >= args[0].ndim - placement.dim:
         return NotImplemented
@@ -74,7 +82,7 @@ def pad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @rule("layer_norm rms_norm")
 def normalise_items(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Statistics of single items."""
-    placement = _placement(args, kwargs)
+    placement = _first_part(args, kwargs)
     if placement is None or len(argument(args, kwargs, 1, "normalized_shape")) >= args[0].ndim - placement.dim:
         return NotImplemented
     return place_like(func(*args, **kwargs), placement)
@@ -90,7 +98,7 @@ def multiply_matrices(func: Function, args: tuple[Any, ...], kwargs: dict[str, A
             return NotImplemented
     else:
         left, right = args[:2]
-    placement = _placement((left,), {})
+    placement = _first_part((left,), {})
     if placement is None or placement.dim == left.ndim - 1:
         return NotImplemented
     if isinstance(right, BatchTensor):
@@ -104,7 +112,7 @@ def multiply_matrices(func: Function, args: tuple[Any, ...], kwargs: dict[str, A
 @rule("embedding")
 def embed(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Rows of a table for the items' numbers."""
-    placement = _placement(args, kwargs)
+    placement = _first_part(args, kwargs)
     if placement is None or argument(args, kwargs, 3, "max_norm") is not None:
         return NotImplemented
     return place(func(*args, **kwargs), placement)
@@ -113,7 +121,7 @@ def embed(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @rule("one_hot")
 def one_hot(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ones at the items' numbers, of which the script says how many there are."""
-    placement = _placement(args, kwargs)
+    placement = _first_part(args, kwargs)
     if placement is None or argument(args, kwargs, 1, "num_classes", -1) < 0:
         return NotImplemented
     return place(func(*args, **kwargs), placement)
@@ -122,7 +130,7 @@ def one_hot(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 @rule("scaled_dot_product_attention")
 def attend(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Attention within each item."""
-    placement = _placement(args, kwargs, only=False)
+    placement = _first_part(args, kwargs, only=False)
     mask = argument(args, kwargs, 3, "attn_mask")
     if placement is None or placement.dim or argument(args, kwargs, 4, "dropout_p", 0.0) or args[0].ndim < 3:
         return NotImplemented
@@ -136,7 +144,7 @@ def attend(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @rule("dropout dropout1d dropout2d dropout3d")
 def drop(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A part of what the whole batch's dropout would be, so that all ranks draw as many random numbers."""
-    tensor, placement = args[0], _placement(args, kwargs)
+    tensor, placement = args[0], _first_part(args, kwargs)
     if placement is None:
         return NotImplemented
     in_place = bool(argument(args, kwargs, 3, "inplace", False))
@@ -149,13 +157,10 @@ def drop(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return tensor.mul_(factors) if in_place else place(tensor * factors, placement)
 
 
-_BATCH_NORM = inspect.signature(functional.batch_norm)
-
-
 @rule("batch_norm")
 def normalise_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """BatchNorm with the statistics of the whole batch."""
-    placement = _placement(args, kwargs)
+    placement = _first_part(args, kwargs)
     if placement is None or placement.dim or func is not functional.batch_norm:
         return NotImplemented
     bound = _BATCH_NORM.bind(*args, **kwargs)
@@ -173,8 +178,8 @@ def normalise_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any
     mean = mean_of_ranks(scaled(tensor.mean(dims, keepdim=True), share))
     centred = tensor - mean
     variance = mean_of_ranks(scaled(centred.square().mean(dims, keepdim=True), share))
-    _update(given["running_mean"], mean, given["momentum"])
-    _update(given["running_var"], variance * (count / (count - 1)), given["momentum"])
+    _update_statistics(given["running_mean"], mean, given["momentum"])
+    _update_statistics(given["running_var"], variance * (count / (count - 1)), given["momentum"])
     result = centred * torch.rsqrt(variance + given["eps"])
     if given["weight"] is not None:
         result = result * given["weight"].view(mean.shape)
@@ -184,6 +189,68 @@ def normalise_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 @torch.no_grad()
-def _update(running: Tensor | None, value: Tensor, momentum: float) -> None:
+def _update_statistics(running: Tensor | None, value: Tensor, momentum: float) -> None:
     if running is not None:
         running.mul_(1 - momentum).add_(value.view(running.shape), alpha=momentum)
+
+
+def _reduction_of(kwargs: dict[str, Any]) -> str:
+    """Its name; empty for torch's old arguments."""
+    is_old = kwargs.get("size_average") is not None or kwargs.get("reduce") is not None
+    return "" if is_old else kwargs.get("reduction", "mean")
+
+
+def _reduced_loss(result: Tensor, reduction: str, placement: Part) -> BatchTensor:
+    """The result of a rank's items as what it is to the whole."""
+    if reduction == "none":
+        return place(result, placement)
+    factor = BatchTensor.ranks.size if reduction == "sum" else fraction(placement)
+    return place(scaled(result, factor), RANK_MEAN)
+
+
+@rule(_BY_ITEM)
+def loss_by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Losses of which the mean is over all values."""
+    reduction, aligned = _reduction_of(kwargs), align(args, kwargs)
+    if (
+        not reduction
+        or aligned is None
+        or any(value.ndim != args[0].ndim for value in args if isinstance(value, Tensor))
+    ):
+        return NotImplemented
+    args, kwargs, placement, _ = aligned
+    return _reduced_loss(func(*args, **kwargs), reduction, placement)
+
+
+@rule("cross_entropy nll_loss")
+def class_loss(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Losses of classes. Their mean is over the weights of the labels that count, which the ranks add up."""
+    scores, labels = args[0], argument(args, kwargs, 1, "target")
+    reduction, placement = _reduction_of(kwargs), getattr(scores, "placement", None)
+    if not reduction or not isinstance(placement, Part) or placement.dim or scores.ndim < 2:
+        return NotImplemented
+    if isinstance(labels, BatchTensor):
+        if labels.placement != placement:
+            return NotImplemented
+    else:
+        labels = own_part(labels, placement)
+    weight = argument(args, kwargs, 2, "weight")
+    if has_batch_tensor(weight):
+        return NotImplemented
+    kwargs = {name: value for name, value in kwargs.items() if name not in ("target", "weight")} | {"weight": weight}
+    if reduction != "mean" or labels.is_floating_point():
+        return _reduced_loss(func(scores, labels, **kwargs), reduction, placement)
+    total = func(scores, labels, **kwargs | {"reduction": "sum"})
+    return place(total * BatchTensor.ranks.size / _weight_of(labels, weight, kwargs), RANK_MEAN)
+
+
+@torch.no_grad()
+def _weight_of(labels: Tensor, weight: Tensor | None, kwargs: dict[str, Any]) -> Tensor:
+    """The weights of all ranks' labels that count."""
+    labels = labels.as_subclass(Tensor)
+    counting = labels[labels != kwargs.get("ignore_index", -100)]
+    if weight is None:
+        own = torch.tensor(float(counting.numel()), dtype=torch.float64, device=labels.device)
+    else:
+        own = weight[counting].sum()
+    return mean_of_ranks(own * BatchTensor.ranks.size).to(torch.get_default_dtype() if weight is None else own.dtype)

@@ -1,4 +1,4 @@
-"""Operations that give values other shapes and places: reshapes, transposes, indices, joins, splits."""
+"""Operations that give values other shapes and places, and what a script asks of a tensor without computing."""
 
 from __future__ import annotations
 
@@ -12,21 +12,35 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from netdsl.errors import DistributedError
 from netdsl.transparent.batch_tensor import (
+    RULES,
     BatchTensor,
     Function,
     Part,
+    argument,
     batch_tensors,
+    mean_of_ranks,
+    name_of,
     own_part,
     place,
     place_like,
+    rule,
     whole_shape,
 )
-from netdsl.transparent.rules.elementwise import align
-from netdsl.transparent.rules.registry import argument, name_of, rule
+from netdsl.transparent.rules.arithmetic import align
+
+_DIM_PLACES = {"split": 2, "chunk": 2, "tensor_split": 2, "split_with_sizes": 2, "take_along_dim": 2}
+_PASSED = """dim ndim ndimension dtype device layout is_cuda is_cpu is_leaf grad_fn is_floating_point is_complex
+is_signed is_contiguous data_ptr untyped_storage storage_offset element_size itemsize get_device
+is_sparse is_quantized is_meta is_mps is_xpu is_nested _version output_nr retain_grad retains_grad
+requires_grad requires_grad_ is_inference __hash__ is_conj is_neg is_same_size _is_view
+_backward_hooks names has_names _base"""
+_LIKE = """zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty
+new_full new_tensor"""
 
 
-def _placement(args: tuple[Any, ...]) -> Part | None:
+def _part_of(args: tuple[Any, ...]) -> Part | None:
     """The placement of the first argument, if that is a part."""
     tensor = args[0] if args else None
     return tensor.placement if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part) else None
@@ -46,7 +60,7 @@ def _result_shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 @rule("view reshape view_as reshape_as flatten unflatten ravel squeeze unsqueeze")
 def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Rows of items stay together where what lies before them keeps its size."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     if placement is None or any(isinstance(value, torch.dtype) for value in (*args, *kwargs.values())):
         return NotImplemented
     shape = list(_result_shape(func, args, kwargs))
@@ -66,7 +80,7 @@ def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 @rule("permute transpose swapaxes swapdims movedim moveaxis t adjoint T mT H mH")
 def permute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Other orders of dimensions."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     if placement is None:
         return NotImplemented
     marked = torch.empty(tuple(range(2, 2 + tensor.ndim)), device="meta")  # each dimension has a length of its own
@@ -77,7 +91,7 @@ def permute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 @rule("expand expand_as broadcast_to")
 def expand(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Items are repeated along other dimensions."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     if placement is None:
         return NotImplemented
     shape = list(_result_shape(func, args, kwargs))
@@ -89,7 +103,7 @@ def expand(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @rule("__getitem__")
 def index(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Whole numbers and slices along other dimensions."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     indices = args[1] if isinstance(args[1], tuple) else (args[1],)
     if placement is None or not all(_is_plain(value) for value in indices):
         return NotImplemented
@@ -112,13 +126,10 @@ def _is_plain(value: Any) -> bool:
     return value is None or value is Ellipsis or isinstance(value, slice) or is_number
 
 
-_DIM_PLACES = {"split": 2, "chunk": 2, "tensor_split": 2, "split_with_sizes": 2, "take_along_dim": 2}
-
-
 @rule("split chunk tensor_split split_with_sizes unbind narrow select index_select gather take_along_dim flip roll")
 def take(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Parts along other dimensions, also by an index for every item."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     name = name_of(func)
     default = 0 if name in ("split", "chunk", "tensor_split", "split_with_sizes", "unbind") else None
     dim = argument(args, kwargs, _DIM_PLACES.get(name, 1), "dim", default)
@@ -155,3 +166,89 @@ def join(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     own = [tensor if isinstance(tensor, BatchTensor) else own_part(tensor, placement) for tensor in tensors]
     moved = is_new and dim <= placement.dim
     return place(func(own, *args[1:], **kwargs), Part(placement.dim + moved, placement.items, placement.granule))
+
+
+@rule(_PASSED)
+def pass_on(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What isn't of the values."""
+    return func(*args, **kwargs)
+
+
+@rule("shape")
+def shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The shape of the whole."""
+    return whole_shape(args[0])
+
+
+@rule("size")
+def size(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The shape of the whole, or one of its lengths."""
+    dim = argument(args, kwargs, 1, "dim")
+    return whole_shape(args[0]) if dim is None else whole_shape(args[0])[dim]
+
+
+@rule("numel nelement")
+def count(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The number of values of the whole."""
+    return whole_shape(args[0]).numel()
+
+
+@rule("__len__")
+def length(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The length of the whole."""
+    return whole_shape(args[0])[0] if args[0].ndim else func(*args)
+
+
+@rule(_LIKE)
+def like(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """New tensors are as large as the whole, and the same on all ranks."""
+
+    def outline(tensor: Tensor) -> Tensor:
+        return torch.empty(whole_shape(tensor), dtype=tensor.dtype, device=tensor.device)
+
+    args, kwargs = pytree.tree_map_only(BatchTensor, outline, (args, kwargs))
+    return func(*args, **kwargs)
+
+
+@rule("data")
+def data(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The values without their history."""
+    return place(func(*args), args[0].placement)
+
+
+@rule("grad")
+def grad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The true gradient of a batch: only one rank has an item, and a rank's gradients count one size-th."""
+    gradient = func(*args)
+    return None if gradient is None else true_gradient(args[0], gradient)
+
+
+def true_gradient(tensor: Tensor, gradient: Tensor) -> Tensor:
+    """The true gradient of a tensor, from this rank's."""
+    if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part):
+        return place(gradient / BatchTensor.ranks.size, tensor.placement)
+    return mean_of_ranks(gradient)
+
+
+@rule("backward")
+def backward(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The backward pass, which averages gradients."""
+    return func(*args, **kwargs)
+
+
+@rule("register_hook")
+def hook(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Hooks would see a rank's gradients, which aren't the whole batch's."""
+    raise DistributedError(
+        "the script registers a hook on a tensor of a batch, which would see the gradients of one rank's part; "
+        "use torch.autograd.grad, or run it with --workers 1"
+    )
+
+
+def set_attribute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Whether it has a gradient, and that it has none yet."""
+    return func(*args) if isinstance(args[1], bool) or args[1] is None else NotImplemented
+
+
+for _name in ("requires_grad", "grad"):
+    RULES.setdefault(vars(Tensor.__base__)[_name].__set__, []).append(set_attribute)

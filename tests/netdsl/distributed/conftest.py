@@ -12,18 +12,17 @@ from google.protobuf import text_format
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Journal
-from netdsl.distributed.link import Link
+from netdsl.distributed.journal import Journal, Membership
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.membership import Membership
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.machines import Link
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.run_worker import compute_threads, open_worker
-from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
-from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.settings import parse
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
+from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
+from netdsl.simulator.world import Pace, World
 from netdsl.solver.action import Action
 from netdsl.solver.events import Event
 from netdsl.solver.module_net import Compute

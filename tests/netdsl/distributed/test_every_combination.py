@@ -19,8 +19,7 @@ from netdsl.distributed.launchers.local import LocalLauncher
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
-from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.mpi.installation import SETTINGS, mpiexec
 from netdsl.weights.match import arrays_of

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 import torch
 
+from netdsl.distributed.transports.relay.connection import NUMBERS
 from netdsl.distributed.transports.relay.connection import PIECE as OF_A_RELAY
-from netdsl.distributed.transports.relay.request import NUMBERS
-from netdsl.distributed.transports.shared_memory.memory import CELLS, SLOTS
-from netdsl.distributed.transports.shared_memory.memory import PIECE as OF_MEMORY
+from netdsl.distributed.transports.shared_block import CELLS, SLOTS
+from netdsl.distributed.transports.shared_block import PIECE as OF_MEMORY
 from tests.netdsl.distributed.workers import around_a_relay, in_shared_memory, over_gloo, own, simulated
 
 LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_RELAY) // 4 + 17  # goes round all slots, in several pieces, and has a rest

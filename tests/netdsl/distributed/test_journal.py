@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Journal, Retention
+from netdsl.distributed.journal import Journal, Membership, Retention, members_after, note_membership, read_memberships
 from netdsl.errors import DistributedError, SolverError
 from netdsl.solver.events import Notice
 from tests.netdsl.distributed.conftest import Simulate
@@ -98,3 +98,26 @@ def test_a_state_that_is_not_finite_is_not_saved(run: Simulate, folder: Path, pa
     with pytest.raises(SolverError, match="iteration 1: the weights of layer 'ip' aren't finite, so they aren't saved"):
         run("averaging:tau=1", journal=Journal(folder, Retention()))
     assert not list(folder.glob("*/whole.json"))
+
+
+def test_what_was_done_again_by_others_is_forgotten(tmp_path: Path) -> None:
+    for after, members in [(0, (0, 1, 2)), (5, (0, 2)), (9, (0, 1, 2)), (7, (0, 2)), (7, (2,))]:
+        note_membership(tmp_path, Membership(after, members))
+    memberships = read_memberships(tmp_path)
+    assert [(each.after, each.members) for each in memberships] == [(0, (0, 1, 2)), (5, (0, 2)), (7, (2,))]
+    assert [members_after(memberships, number) for number in (0, 4, 5, 6, 7, 100)] == [
+        (0, 1, 2),
+        (0, 1, 2),
+        (0, 2),
+        (0, 2),
+        (2,),
+        (2,),
+    ]
+    assert members_after(memberships[1:], 4) == ()
+
+
+@pytest.mark.parametrize("text", ["", "{}", '[{"after": 1, "members": [2, 1]}]', '[{"after": -1, "members": [1]}]'])
+def test_a_damaged_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "memberships.json").write_text(text)
+    with pytest.raises(DistributedError, match=r"memberships.json: is damaged|no membership"):
+        read_memberships(tmp_path)

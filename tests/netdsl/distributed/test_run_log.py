@@ -11,8 +11,17 @@ import pytest
 
 from caffe_proto.errors import FileError
 from netdsl.distributed.journal import Journal, Retention
-from netdsl.distributed.record import Activity, RoundRecord, Span
-from netdsl.distributed.run_log import RECORDS, Told, from_plain, open_run_log, read_records, to_plain
+from netdsl.distributed.run_log import (
+    RECORDS,
+    Activity,
+    RoundRecord,
+    Span,
+    Told,
+    from_plain,
+    open_run_log,
+    read_records,
+    to_plain,
+)
 from netdsl.errors import DistributedError
 from netdsl.solver import events
 from netdsl.solver.events import IterationFinished, Output
@@ -21,6 +30,7 @@ from tests.netdsl.distributed.conftest import Simulate
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
 FIRST = RoundRecord(1, 0, 2.5, 3.5, 10, 5, 0.5, 0.25, 0.125, 64, 0.75, {"accuracy": 0.5}, SPANS)
+OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
 
 
 def write(run: Path, *records: RoundRecord) -> None:
@@ -138,9 +148,6 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert read_records(tmp_path) == [FIRST]
-
-
-OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
 
 
 @pytest.mark.parametrize(

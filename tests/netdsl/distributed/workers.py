@@ -15,14 +15,14 @@ from torch import Tensor
 from torch import distributed as dist
 
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.link import Link
-from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.world import World
+from netdsl.distributed.machines import Link
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.relay.relay import Relay
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
-from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.shared_block import create_memory
+from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.transports.torch_group import TorchGroup
+from netdsl.simulator.communicator import Network, SimulatedCommunicator
+from netdsl.simulator.world import World
 
 TIMEOUT = 30.0
 
@@ -38,7 +38,7 @@ def own(rank: int, length: int = 5_003, kind: torch.dtype = torch.float32) -> Te
 
 def in_shared_memory(size: int, task: Task, interruptions: list[Interruption] | None = None) -> list[Any]:
     """Workers that share memory."""
-    descriptor = create(size)
+    descriptor = create_memory(size)
     events = interruptions or [Interruption() for _ in range(size)]
 
     def one(rank: int) -> Any:

@@ -17,8 +17,7 @@ from torch import Tensor
 from netdsl.distributed.transports.weighted_mean import add_up, scales_of
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.mpi.communicator import MpiCommunicator
-from netdsl.mpi.group import PIECE
-from netdsl.mpi.library import world
+from netdsl.mpi.library import PIECE, world
 
 LENGTHS = [0, 1, 63, 5_003, 2 * PIECE // 4 + 17]
 RANK, SIZE = world().rank, world().size

@@ -11,7 +11,7 @@ from netdsl.errors import NetError, memory_shortage
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.net import Net
-from netdsl.planner.timing import TimingSettings, time_net
+from netdsl.planner.timing import time_net
 
 WEIGHTS = """
 layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1000000 } } }
@@ -32,7 +32,7 @@ def test_weights_are_counted_first() -> None:
 @pytest.mark.parametrize(("text", "what"), [(WEIGHTS, "layer 'fc': its weights"), (BLOBS, "layer 'relu': its bottoms")])
 def test_a_timing_counts_bottoms_and_tops_too(text: str, what: str) -> None:
     with pytest.raises(NetError, match=what):
-        time_net(from_text(text, pb.NetParameter), TimingSettings(Phase.TEST, iterations=1))
+        time_net(from_text(text, pb.NetParameter), Phase.TEST, iterations=1)
 
 
 def test_an_allocator_without_memory_is_a_sentence_with_the_layer() -> None:

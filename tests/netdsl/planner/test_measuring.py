@@ -15,9 +15,8 @@ from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.planner.device import NumberType, device_text, read_device
 from netdsl.planner.layer_costs import layer_costs
-from netdsl.planner.measuring import TrainingStep, measure_device, timed_operations
+from netdsl.planner.measuring import TrainingStep, measure_device, sample_nets, timed_operations
 from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, OperationKind
-from netdsl.planner.sample_nets import sample_nets
 from netdsl.planner.step_time import step_time, update_operation
 from zoo import catalogue
 

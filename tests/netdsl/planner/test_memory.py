@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
+from benchmarks.planner_memory import BATCHES, SHAPES, measured, predicted, write_images
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.data.batches.reading import Loading
 from netdsl.net.build import Built, build, set_batch
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase, resolve
-from netdsl.planner.allocation import Allocation, CachedAllocation
-from netdsl.planner.memory import MemoryUse, training_memory
+from netdsl.planner.memory import Allocation, CachedAllocation, MemoryUse, training_memory
 from netdsl.planner.operations import TensorOperation
 from netdsl.solver.rules import TYPES
 
@@ -129,3 +132,12 @@ def test_a_cpu_gives_what_is_asked_for_and_a_gpu_whole_blocks() -> None:
     assert cached.total == 2 * MB + 20 * MB + 14 * MB
     cached.change(-3 * MB)
     assert cached.total == 2 * MB + 14 * MB
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process took at most")
+@pytest.mark.parametrize("name", BATCHES)
+def test_the_prediction_is_within_a_tenth(name: str, tmp_path: Path) -> None:
+    write_images(tmp_path / "images", SHAPES.get(name, (3, 256, 256)))
+    batch = BATCHES[name][0]
+    assert predicted(name, batch).total == pytest.approx(measured(name, batch, tmp_path / "images"), rel=0.1)

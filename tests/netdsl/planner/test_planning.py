@@ -12,8 +12,7 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import PlanError
 from netdsl.planner.advice import advise
-from netdsl.planner.cluster import DeviceCluster
-from netdsl.planner.device import Device, NumberType, read_device
+from netdsl.planner.device import Device, DeviceCluster, NumberType, read_device
 from netdsl.planner.planning import Planner, Planning, PlanRequest
 
 SOLVER = """base_lr: 0.01 lr_policy: "fixed" max_iter: 1000 momentum: 0.9 net_param { name: "small"

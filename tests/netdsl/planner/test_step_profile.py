@@ -9,14 +9,13 @@ from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.batch_threads import BatchThreads
-from netdsl.distributed.link import Link
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
-from netdsl.distributed.simulator.run import simulate
+from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.strategies.settings import parse
 from netdsl.errors import DistributedError
 from netdsl.planner.step_profile import StepProfile, overhead_ratio, profile_step
+from netdsl.simulator.simulate import simulate
 from netdsl.solver.update import Updater
 
 SOLVER = """

@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
 from netdsl.net.graph import Phase
-from netdsl.planner.timing import LayerTime, NetTime, TimingSettings, time_net
+from netdsl.planner.timing import LayerTime, NetTime, time_net
 
 INPUT = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 3 dim: 4 dim: 9 dim: 7 } } }'
 CONVOLUTION = """
@@ -21,7 +21,7 @@ RELU = 'layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }'
 
 
 def timed(text: str, **trial: object) -> NetTime:
-    return time_net(from_text(text, pb.NetParameter), TimingSettings(**{"iterations": 1, **trial}))
+    return time_net(from_text(text, pb.NetParameter), **{"iterations": 1, **trial})
 
 
 def layers(times: NetTime) -> dict[str, LayerTime]:

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
-from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import Told
+from netdsl.distributed.run_log import RoundRecord, Told
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import train
+from netdsl.spark.launcher import SparkLauncher
 from netdsl.spark.session import SETTINGS, open_session
-from netdsl.spark.workers.launcher import SparkLauncher
 
 if __name__ == "__main__":
     _, run, master, settings = sys.argv

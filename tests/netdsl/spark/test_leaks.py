@@ -12,14 +12,13 @@ from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Retention
-from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import Told
+from netdsl.distributed.run_log import RoundRecord, Told
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import train
 from netdsl.distributed.transports.transport import Transport
-from netdsl.spark.workers.launcher import SparkLauncher
+from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.spark.conftest import TRANSPORTS, executor_of, workers_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.spark.workers.launcher import SparkLauncher
+from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark import driver
 from tests.netdsl.spark.conftest import MASTER, QUIET, TRANSPORTS, after_round, begin, executor_of, same, workers_of

@@ -40,6 +40,8 @@ DENSE = [{"type": 1, "values": row} for row in FLOATS.reshape(5, 6).tolist()]
 SPARSE = [{"type": 0, "size": 6, "indices": [1, 4], "values": [row + 1, 9]} for row in range(5)]
 SPARSE_ARRAY = np.array([[0, row + 1, 0, 0, 9, 0] for row in range(5)], np.float32)
 IMAGE = pa.struct([*[(name, pa.int32()) for name in ("height", "width", "nChannels", "mode")], ("data", pa.binary())])
+CROP = pb.TransformationParameter(crop_size=3, scale=0.5)
+RESIZE = pb.TransformationParameter(resize_param=[pb.ResizeParameter(prob=1, height=2, width=3)])
 
 
 def spark_image(image: np.ndarray) -> dict[str, Any]:
@@ -69,10 +71,6 @@ def cut(row: int) -> np.ndarray:
 
 def dictionary(values: Any) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array([4, 3, 2, 1, 0]), pa.array(values))
-
-
-CROP = pb.TransformationParameter(crop_size=3, scale=0.5)
-RESIZE = pb.TransformationParameter(resize_param=[pb.ResizeParameter(prob=1, height=2, width=3)])
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ def predicted_on(kind: Kind) -> np.ndarray:
 
 def stored(kind: Kind, folder: Path) -> str:
     """The source that a task of Spark makes of a partition."""
-    writing = pytest.importorskip("netdsl.spark.tables.partition")
+    writing = pytest.importorskip("netdsl.spark.tables.store")
     writer = writing.PartitionWriter(str(folder), tuple(blob_columns(intake(kind), {"x": "c"})))
     rows = pa.record_batch({"c": kind.column})
     ((part,),) = [result.to_pylist() for result in writer.write_frame([rows[:3], rows[:0], rows[3:]])]

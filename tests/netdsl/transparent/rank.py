@@ -8,7 +8,7 @@ from contextlib import closing
 
 import torch
 
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
+from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.errors import DistributedError
 from netdsl.transparent.ranks import ScriptRanks
 from netdsl.transparent.script import transparent

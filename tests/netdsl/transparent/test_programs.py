@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.shared_block import create_memory
 from tests.netdsl.transparent import programs, refused_programs
 from tests.patience import PATIENCE
 from tests.test_house import ROOT
@@ -33,7 +33,7 @@ CLOSE = 1e-6
 @cache
 def together(size: int) -> Results:
     """What each rank got of all programs."""
-    descriptor = create(size)
+    descriptor = create_memory(size)
     words = [sys.executable, "-m", "tests.netdsl.transparent.rank"]
     names = [*programs.PROGRAMS, *refused_programs.PROGRAMS]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netdsl.distributed.record import Activity, RoundRecord, Span
+from netdsl.distributed.run_log import Activity, RoundRecord, Span
 
 
 def averaging(rounds: int = 4, workers: int = 3, *, begin: float = 1000.0, first: int = 1) -> list[RoundRecord]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run_log import RoundRecord
 from tests.zoo.logs.conftest import averaging
 from zoo.logs.run_curves import RunCurves
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from netdsl.distributed.record import Activity, RoundRecord, Span
+from netdsl.distributed.run_log import Activity, RoundRecord, Span
 from tests.zoo.logs.conftest import averaging, shards
 from zoo.logs.summary import Elapsed, LoggedScore, OverlappedTimes, WorkerTimes, less_is_better, summarise, times_of
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, ConvLayer, Data, LinearLayer, Net, NetParams, SoftmaxWithLoss
-from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import open_run_log
+from netdsl.distributed.run_log import RoundRecord, open_run_log
 from netdsl.distributed.run_worker import MODEL
 from netdsl.solver.events import Event, Output, TestFinished, TrainingProgress
 from tests.zoo.logs.conftest import averaging

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.record import Activity, RoundRecord, Span
+from netdsl.distributed.run_log import Activity, RoundRecord, Span
 from tests.zoo.logs.conftest import averaging, shards
 from zoo.report.timeline import Bar, TimeWindow, last_rounds, timeline_of
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.digits import DigitsTask
 from zoo.simulating.trial import Trial

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.distributed.link import Link
-from netdsl.distributed.simulator.machines import Machines
+from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from google.protobuf import text_format
 
 from caffe_proto.errors import CaffeError
-from netdsl.planner.convergence_grid import read_grid
+from netdsl.planner.convergence import read_grid
 from zoo.cli.simulate import command
 from zoo.simulating.alexnet import AlexNetTask
 from zoo.simulating.cache import TrialCache

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.errors import DistributedError
 from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.link import ExchangeKind, Link
+from netdsl.distributed.machines import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.methods import SETTINGS, Method, MethodComparison, MethodResult, NetworkKind, Setting, common_end
 from zoo.simulating.trial import AccuracyPoint, TrialOutcome

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.link import ExchangeKind, Link
+from netdsl.distributed.machines import ExchangeKind, Link, Machines
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.alexnet import AlexNetTask
 from zoo.simulating.scaling import BY_TAU, BY_WORKERS, BYTES, CLUSTER, ScalingExperiment, ScalingResult, select

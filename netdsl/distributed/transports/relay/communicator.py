@@ -1,8 +1,9 @@
-"""A communicator for workers that reach only the driver."""
+"""A worker's side of the relay: the communicator of those that reach only the driver, and its connections."""
 
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,12 +15,20 @@ from torch import Tensor
 
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
-from netdsl.distributed.transports.lane_variable import LaneVariable
-from netdsl.distributed.transports.relay.connection import CONTROL, TIMEOUT, Bytes, bytes_of
-from netdsl.distributed.transports.relay.request import NUMBERS, RAW, REAL, SUMMED, RelayOperation, RelayRequest
-from netdsl.distributed.transports.relay.worker_link import WorkerLink
-from netdsl.distributed.transports.staging import StagedBuffer
+from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
+from netdsl.distributed.transports.relay.connection import (
+    CONTROL,
+    NUMBERS,
+    RAW,
+    REAL,
+    SUMMED,
+    TIMEOUT,
+    Bytes,
+    Connection,
+    RelayOperation,
+    RelayRequest,
+    bytes_of,
+)
 from netdsl.errors import DistributedError, PeerLostError
 
 _DTYPES: dict[torch.dtype, np.dtype[Any]] = dict(zip((torch.float32, torch.float64, torch.int64), SUMMED, strict=True))
@@ -49,7 +58,7 @@ class RelayCommunicator:
         self._links: dict[int, WorkerLink] = {}
         try:
             for number in (CONTROL, *range(LANES)):
-                self._links[number] = _link(connect, number, timeout)
+                self._links[number] = _new_link(connect, number, timeout)
                 self._links[number].await_welcome()
         except BaseException:
             self.close()
@@ -57,25 +66,29 @@ class RelayCommunicator:
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
         """Replace everybody's buffer by their weighted mean."""
-        return self._add(lane, RelayRequest(RelayOperation.MEAN, _dtype_of(buffer), buffer.numel(), 0, weight), buffer)
+        return self._add_exchange(
+            lane, RelayRequest(RelayOperation.MEAN, _dtype_of(buffer), buffer.numel(), 0, weight), buffer
+        )
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace the root's buffer by the weighted mean."""
         request = RelayRequest(RelayOperation.REDUCE, _dtype_of(buffer), buffer.numel(), root, weight)
-        return self._add(lane, request, buffer, takes=self.rank == root)
+        return self._add_exchange(lane, request, buffer, takes=self.rank == root)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace everybody's buffer by the root's."""
         request, is_root = RelayRequest(RelayOperation.BROADCAST, RAW, buffer.nbytes, root), self.rank == root
-        return self._add(lane, request, buffer, sends=is_root, takes=not is_root)
+        return self._add_exchange(lane, request, buffer, sends=is_root, takes=not is_root)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
         """Send a buffer to another worker. It is over when the driver has passed it on."""
-        return self._add(lane, RelayRequest(RelayOperation.SEND, RAW, buffer.nbytes, to), buffer, takes=False)
+        return self._add_exchange(lane, RelayRequest(RelayOperation.SEND, RAW, buffer.nbytes, to), buffer, takes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
         """Fill a buffer with what another worker sends."""
-        return self._add(lane, RelayRequest(RelayOperation.RECEIVE, RAW, buffer.nbytes, source), buffer, sends=False)
+        return self._add_exchange(
+            lane, RelayRequest(RelayOperation.RECEIVE, RAW, buffer.nbytes, source), buffer, sends=False
+        )
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
         """Everybody's numbers, as many at once as the driver takes."""
@@ -84,7 +97,7 @@ class RelayCommunicator:
             numbers = np.array(values[start : start + NUMBERS], REAL)
             rows = np.empty(self.size * numbers.size, REAL)
             request = RelayRequest(RelayOperation.GATHER, REAL, numbers.size)
-            self._control_lane.do(partial(self._ask, request, bytes_of(numbers), bytes_of(rows)))
+            self._control_lane.do(partial(self._ask_driver, request, bytes_of(numbers), bytes_of(rows)))
             for row, more in zip(all_rows, rows.reshape(self.size, -1).tolist(), strict=True):
                 row += more
         return all_rows
@@ -98,8 +111,8 @@ class RelayCommunicator:
         if not buffer.is_floating_point():
             raise DistributedError(f"a shared variable of {buffer.dtype} values; give float32 or float64")
         request = RelayRequest(RelayOperation.VARIABLE, _dtype_of(buffer), buffer.numel())
-        self._control_lane.do(lambda: self._ask(request, _NOTHING, _NOTHING))
-        variable = LaneVariable(RelayValues(self._ask, self._variables), self._control_lane)
+        self._control_lane.do(lambda: self._ask_driver(request, _NOTHING, _NOTHING))
+        variable = LaneVariable(RelayValues(self._ask_driver, self._variables), self._control_lane)
         self._variables += 1
         if self.rank == 0:
             variable.write(buffer)
@@ -111,14 +124,14 @@ class RelayCommunicator:
         for link in self._links.values():
             link.end()
         for lane in (*self._lanes, self._control_lane):
-            last = lane.add(_nothing)
+            last = lane.add(_do_nothing)
             lane.close()
             with suppress(DistributedError):
                 last.wait()
         for link in self._links.values():
             link.close()
 
-    def _add(
+    def _add_exchange(
         self, number: int, request: RelayRequest, buffer: Tensor, *, sends: bool = True, takes: bool = True
     ) -> Operation:
         check_lane(number)
@@ -133,33 +146,78 @@ class RelayCommunicator:
 
         return self._lanes[number].add(work)
 
-    def _ask(self, request: RelayRequest, sent: Bytes, taken: Bytes) -> None:
+    def _ask_driver(self, request: RelayRequest, sent: Bytes, taken: Bytes) -> None:
         """Exchange over the connection for what has no lane."""
         self._links[CONTROL].exchange(request, sent, taken, str(request), self.traffic)
+
+
+class WorkerLink:
+    """It sends in a thread of its own, since the driver gives back one piece while it is sent the next."""
+
+    def __init__(self, endpoint: socket.socket, lane: int, timeout: float) -> None:
+        self._connection, self._sender = Connection(endpoint, "the driver", timeout), Lane(f"sender of lane {lane}")
+        self._problem: DistributedError | None = None
+
+    def await_welcome(self) -> None:
+        """Wait until the driver has taken the connection in."""
+        self._connection.await_assurance()
+
+    def exchange(self, request: RelayRequest, sent: Bytes, taken: Bytes, doing: str, traffic: Traffic) -> None:
+        """Ask the driver for something, with the values that it needs, and take what comes back."""
+        if self._problem is not None:
+            raise self._problem
+        begun = time.monotonic()
+        sending = self._sender.add(lambda: self._send_request(request, sent))
+        try:
+            self._connection.await_assurance()
+            granted = time.monotonic()
+            self._connection.take(taken)
+            self._connection.await_assurance()
+        except DistributedError as problem:
+            self._problem = PeerLostError(f"{doing}: {problem}") if isinstance(problem, PeerLostError) else problem
+            self._connection.end()
+            raise self._problem from None
+        finally:
+            with suppress(PeerLostError):  # then what is received has ended too
+                sending.wait()
+        traffic.add(waited=granted - begun, moved=time.monotonic() - granted, count=sent.size + taken.size)
+
+    def end(self) -> None:
+        """Let everything that is under way fail."""
+        self._connection.end()
+
+    def close(self) -> None:
+        """Let go of the connection, when nothing is under way."""
+        self._sender.close()
+        self._connection.close()
+
+    def _send_request(self, request: RelayRequest, sent: Bytes) -> None:
+        self._connection.send(request.packed())
+        self._connection.send_pieces(sent)
 
 
 class RelayValues:
     """The values of a shared variable, which lie at the driver; `ask` brings a request there with bytes."""
 
     def __init__(self, ask: Callable[[RelayRequest, Bytes, Bytes], None], number: int) -> None:
-        self._ask, self._number = ask, number
+        self._ask_driver, self._number = ask, number
 
     def read(self, values: Tensor) -> None:
         """Fill a tensor with the variable's values."""
-        self._ask(self._request(RelayOperation.READ, values), _NOTHING, bytes_of(values.numpy()))
+        self._ask_driver(self._request_for(RelayOperation.READ, values), _NOTHING, bytes_of(values.numpy()))
 
     def write(self, values: Tensor) -> None:
         """Set the variable."""
-        self._ask(self._request(RelayOperation.WRITE, values), bytes_of(values.numpy()), _NOTHING)
+        self._ask_driver(self._request_for(RelayOperation.WRITE, values), bytes_of(values.numpy()), _NOTHING)
 
     def add(self, values: Tensor) -> None:
         """Add to the variable."""
-        self._ask(self._request(RelayOperation.ADD, values), bytes_of(values.numpy()), _NOTHING)
+        self._ask_driver(self._request_for(RelayOperation.ADD, values), bytes_of(values.numpy()), _NOTHING)
 
     def leave(self) -> None:
         """Do nothing, since the driver sees the end of the connection."""
 
-    def _request(self, operation: RelayOperation, values: Tensor) -> RelayRequest:
+    def _request_for(self, operation: RelayOperation, values: Tensor) -> RelayRequest:
         return RelayRequest(operation, _dtype_of(values), values.numel(), self._number)
 
 
@@ -170,12 +228,12 @@ def _dtype_of(buffer: Tensor) -> np.dtype[Any]:
     return _DTYPES[buffer.dtype]
 
 
-def _link(connect: Callable[[int], socket.socket], number: int, timeout: float) -> WorkerLink:
+def _new_link(connect: Callable[[int], socket.socket], number: int, timeout: float) -> WorkerLink:
     try:
         return WorkerLink(connect(number), number, timeout)
     except OSError as problem:
         raise PeerLostError(f"the driver can't be reached: {problem}") from None
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """The end of a lane, after everything that was asked for."""

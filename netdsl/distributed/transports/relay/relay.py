@@ -1,18 +1,39 @@
-"""The relay at the driver: takes the workers' connections in, and serves each lane in a thread."""
+"""The driver's side of the relay: takes workers' connections in, adds up what they send, and passes it on."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from selectors import EVENT_READ, BaseSelector, DefaultSelector
 
-from netdsl.distributed.transports.lane import LANES
-from netdsl.distributed.transports.relay.connection import CONTROL, TIMEOUT, Connection
-from netdsl.distributed.transports.relay.lane_server import LaneServer
-from netdsl.distributed.transports.relay.meeting import Meeting
-from netdsl.errors import PeerLostError
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.distributed.transports.lanes import LANES
+from netdsl.distributed.transports.relay.connection import (
+    CHANGES,
+    CONTROL,
+    PIECE,
+    REAL,
+    SUMMED,
+    TIMEOUT,
+    Connection,
+    RelayOperation,
+    RelayRequest,
+    bytes_of,
+    lengths,
+    pieces,
+)
+from netdsl.distributed.transports.weighted_mean import add_up, scales_of
+from netdsl.errors import DistributedError, PeerLostError
+
+_MEANS = (RelayOperation.MEAN, RelayOperation.REDUCE)
+_FOR_ALL = (*_MEANS, RelayOperation.BROADCAST)
+_FOR_TWO = (RelayOperation.SEND, RelayOperation.RECEIVE)
 
 
 class Relay:
@@ -42,7 +63,7 @@ class Relay:
             self._connections[lane, rank] = connection
             with suppress(PeerLostError):  # who serves it sees that
                 connection.assure()
-            self._begin(lane, rank)
+            self._serve_what_is_complete(lane, rank)
 
     def close(self) -> None:
         """End all connections, so that no worker waits any more."""
@@ -54,18 +75,18 @@ class Relay:
         for connection in self._connections.values():
             connection.close()
 
-    def _begin(self, lane: int, rank: int) -> None:
+    def _serve_what_is_complete(self, lane: int, rank: int) -> None:
         """Serve what one more connection makes possible: a worker's numbers, or a lane that is complete."""
         if lane == CONTROL:
-            self._start(partial(self._meeting.serve, rank, self._connections[lane, rank]))
+            self._start_thread(partial(self._meeting.serve, rank, self._connections[lane, rank]))
             return
         connections = [
             self._connections[key] for key in ((lane, other) for other in range(self._size)) if key in self._connections
         ]
         if len(connections) == self._size:
-            self._start(LaneServer(lane, connections, self._cause).serve)
+            self._start_thread(LaneServer(lane, connections, self._cause).serve)
 
-    def _start(self, work: Callable[[], None]) -> None:
+    def _start_thread(self, work: Callable[[], None]) -> None:
         self._threads.append(threading.Thread(target=work, name="relay", daemon=True))
         self._threads[-1].start()
 
@@ -80,3 +101,249 @@ class Relay:
     def _cause(self, problem: PeerLostError) -> PeerLostError:
         """The reason that a connection has ended: the first one, if there was another before."""
         return self._lost or problem
+
+
+class LaneServer:
+    """Serves one operation after the other. It keeps only a few pieces, however long buffers are."""
+
+    def __init__(
+        self, lane: int, connections: Sequence[Connection], cause: Callable[[PeerLostError], PeerLostError]
+    ) -> None:
+        self._lane, self._connections, self._cause, self._size = lane, connections, cause, len(connections)
+        self._requests: dict[int, RelayRequest] = {}  # by rank, those that aren't done yet
+        self._parts = np.empty((self._size, PIECE), np.uint8)
+        self._mean = np.empty(PIECE, np.uint8)
+
+    def serve(self) -> None:
+        """Do what workers ask for, until one is gone or they don't want the same; all are told why it is over."""
+        try:
+            with DefaultSelector() as selector:
+                self._await_requests(selector, range(self._size))
+                while True:
+                    self._take_requests(selector)
+                    while served := self._serve_some():
+                        self._await_requests(selector, served)
+        except PeerLostError as problem:
+            self._refuse_all(self._cause(problem))
+        except DistributedError as problem:
+            self._refuse_all(problem)
+
+    def _await_requests(self, selector: BaseSelector, ranks: Iterable[int]) -> None:
+        for rank in ranks:
+            self._requests.pop(rank, None)
+            selector.register(self._connections[rank].socket, EVENT_READ, rank)
+
+    def _take_requests(self, selector: BaseSelector) -> None:
+        """Take requests that have come. The values that follow stay on their way until everybody is there."""
+        for key, _ in selector.select():
+            request = self._connections[key.data].request()
+            if not self._is_possible(request):
+                raise DistributedError(f"lane {self._lane}: worker {key.data} asks for a {request}, which can't be")
+            self._requests[key.data] = request
+            selector.unregister(key.fileobj)
+
+    def _is_possible(self, request: RelayRequest) -> bool:
+        summed = request.operation in _MEANS and request.kind in SUMMED
+        known = summed or request.operation in (RelayOperation.BROADCAST, *_FOR_TWO)
+        return known and request.other in range(self._size)
+
+    def _serve_some(self) -> Sequence[int]:
+        """Serve those whose partners are there too; returns their ranks."""
+        together = {rank: request for rank, request in self._requests.items() if request.operation in _FOR_ALL}
+        if len({request.common for request in together.values()}) > 1:
+            raise self._mismatch(together)
+        if len(together) == self._size:
+            self._serve_all(together[0])
+            return range(self._size)
+        for rank, request in self._requests.items():
+            if (taker := self._taker(rank)) is not None:
+                self._pass_on_values(rank, [taker], request.count)
+                return rank, taker
+        if len(self._requests) == self._size:
+            raise self._mismatch(self._requests)
+        return ()
+
+    def _serve_all(self, request: RelayRequest) -> None:
+        if request.operation is RelayOperation.BROADCAST:
+            takers = [rank for rank in range(self._size) if rank != request.other]
+            self._pass_on_values(request.other, takers, request.count)
+        else:
+            self._serve_mean(request)
+
+    def _serve_mean(self, request: RelayRequest) -> None:
+        """Average piece by piece, for all workers or for one."""
+        weights = [self._requests[rank].value for rank in range(self._size)]
+        scales, kind = scales_of(weights, f"{request}, lane {self._lane}"), request.kind
+        takers = self._connections if request.operation is RelayOperation.MEAN else [self._connections[request.other]]
+        self._assure_all(self._connections)
+        for length in lengths(request.count * kind.itemsize):
+            parts, mean = self._parts[:, :length], self._mean[:length]
+            for connection, part in zip(self._connections, parts, strict=True):
+                connection.fill(part)
+            add_up([part.view(kind) for part in parts], scales, mean.view(kind))
+            for connection in takers:
+                connection.give(mean)
+        self._assure_all(self._connections)
+
+    def _taker(self, rank: int) -> int | None:
+        """The worker that receives what this one sends, if it is there."""
+        sent = self._requests[rank]
+        received = self._requests.get(sent.other)
+        if (
+            sent.operation is not RelayOperation.SEND
+            or received is None
+            or (received.operation, received.other) != (RelayOperation.RECEIVE, rank)
+        ):
+            return None
+        if received.count != sent.count:
+            raise self._mismatch({rank: sent, sent.other: received})
+        return sent.other
+
+    def _pass_on_values(self, source: int, takers: Iterable[int], count: int) -> None:
+        """Pass on the bytes that one worker sends to others."""
+        giver, others = self._connections[source], [self._connections[rank] for rank in takers]
+        self._assure_all([giver, *others])
+        for length in lengths(count):
+            giver.fill(piece := self._mean[:length])
+            for connection in others:
+                connection.give(piece)
+        self._assure_all([giver, *others])
+
+    def _assure_all(self, connections: Iterable[Connection]) -> None:
+        for connection in connections:
+            connection.assure()
+
+    def _mismatch(self, requests: Mapping[int, RelayRequest]) -> DistributedError:
+        said = ", ".join(f"worker {rank} asks for a {request}" for rank, request in sorted(requests.items()))
+        return DistributedError(
+            f"lane {self._lane}: {said}; all must have the same net and ask for the same in the same order"
+        )
+
+    def _refuse_all(self, problem: DistributedError) -> None:
+        for connection in self._connections:
+            connection.refuse(problem)
+
+
+class Meeting:
+    """Where all workers meet. A thread reads from each connection at any time, so that its end is seen at once."""
+
+    def __init__(self, size: int, lose: Callable[[PeerLostError], PeerLostError]) -> None:
+        self._size, self._lose = size, lose
+        self._meeting = threading.Lock()
+        self._here: dict[int, _Visit] = {}
+        self._variables: list[Variable] = []
+        self._problem: DistributedError | None = None  # after which nobody meets any more
+
+    def serve(self, rank: int, connection: Connection) -> None:
+        """Do what one worker asks for, until it is gone or is told why that can't be done."""
+        try:
+            while True:
+                self._serve_request(rank, connection, connection.request())
+        except PeerLostError as problem:
+            self._end_meeting(self._lose(problem), connection)
+        except DistributedError as problem:
+            self._end_meeting(problem, connection)
+
+    def _serve_request(self, rank: int, connection: Connection, request: RelayRequest) -> None:
+        variable = self._variable_of(request)
+        if variable is not None:
+            variable.serve(request, connection)
+        elif request.operation is RelayOperation.GATHER:
+            numbers = np.empty(request.count, REAL)
+            connection.fill(bytes_of(numbers))
+            self._await_others(rank, _Visit(connection, request, numbers))
+        elif request.operation is RelayOperation.VARIABLE and request.kind.kind == "f":
+            self._await_others(rank, _Visit(connection, request, np.empty(0, REAL)))
+        else:
+            raise DistributedError(f"worker {rank} asks for a {request}, which can't be")
+
+    def _variable_of(self, request: RelayRequest) -> Variable | None:
+        """The variable that a request is about, if it is about one that exists."""
+        if request.operation not in CHANGES or request.other not in range(len(self._variables)):
+            return None
+        variable = self._variables[request.other]
+        return variable if variable.fits(request) else None
+
+    def _await_others(self, rank: int, visit: _Visit) -> None:
+        """Wait for the others; whoever comes last lets everybody go on."""
+        with self._meeting:
+            self._here[rank] = visit
+            self._problem = self._problem or self._mismatch()
+            if self._problem is None and len(self._here) == self._size:
+                self._let_all_go_on(visit.request)
+            if self._problem is not None:
+                self._send_away(self._problem)
+
+    def _let_all_go_on(self, request: RelayRequest) -> None:
+        if request.operation is RelayOperation.VARIABLE:
+            try:
+                self._variables.append(Variable(request))
+            except MemoryError:
+                self._problem = DistributedError(f"the driver has no memory for a {request}; give it more")
+                return
+        rows = bytes_of(np.concatenate([self._here[rank].numbers for rank in range(self._size)]))
+        for visit in self._here.values():
+            with suppress(PeerLostError):  # its own thread sees that
+                visit.connection.assure()
+                visit.connection.give(rows)
+                visit.connection.assure()
+        self._here.clear()
+
+    def _mismatch(self) -> DistributedError | None:
+        requests = {rank: str(visit.request) for rank, visit in sorted(self._here.items())}
+        if len(set(requests.values())) == 1:
+            return None
+        said = ", ".join(f"worker {rank} asks for a {operation}" for rank, operation in requests.items())
+        return DistributedError(f"{said}; all must have the same net and ask for the same in the same order")
+
+    def _end_meeting(self, problem: DistributedError, *connections: Connection) -> None:
+        with self._meeting:
+            self._problem = self._problem or problem
+            self._send_away(self._problem, *connections)
+
+    def _send_away(self, problem: DistributedError, *connections: Connection) -> None:
+        for connection in (*(visit.connection for visit in self._here.values()), *connections):
+            connection.refuse(problem)
+        self._here.clear()
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """A worker that waits for all others."""
+
+    connection: Connection
+    request: RelayRequest
+    numbers: NDArray[np.float64]
+
+
+class Variable:
+    """The values of a shared variable, which the first worker sets before anybody else comes."""
+
+    def __init__(self, request: RelayRequest) -> None:
+        self._kind, self._count = request.kind, request.count
+        self._bytes = bytes_of(np.empty(request.count, request.kind))
+        self._using = threading.Lock()
+
+    def fits(self, request: RelayRequest) -> bool:
+        """Whether a request is about as many values of this type."""
+        return (request.kind, request.count) == (self._kind, self._count)
+
+    def serve(self, request: RelayRequest, connection: Connection) -> None:
+        """Do what a worker asks for, when no other one is here."""
+        with self._using:
+            connection.assure()
+            if request.operation is RelayOperation.READ:
+                connection.give(self._bytes)
+            elif request.operation is RelayOperation.WRITE:
+                for piece in pieces(self._bytes):
+                    connection.fill(piece)
+            else:
+                self._add_change(connection)
+        connection.assure()
+
+    def _add_change(self, connection: Connection) -> None:
+        buffer = np.empty(min(PIECE, self._bytes.size), np.uint8)
+        for piece in pieces(self._bytes):
+            change, values = buffer[: piece.size].view(self._kind), piece.view(self._kind)
+            connection.fill(bytes_of(change))
+            np.add(values, change, out=values)

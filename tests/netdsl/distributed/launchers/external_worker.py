@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from netdsl.distributed.launchers.external import train_as_worker
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import train
 
 if __name__ == "__main__":
     for folder in map(Path, sys.argv[1:]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import train
 from netdsl.mpi.launcher import train_as_rank
 
 if __name__ == "__main__":

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Journal, Retention
+from netdsl.distributed.journal import Journal, Retention, read_memberships
 from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, train_as_worker
-from netdsl.distributed.membership import read_memberships
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
@@ -51,7 +50,7 @@ def test_a_lost_worker_ends_the_run_and_says_how_to_go_on(param: pb.SolverParame
     program.write_text(
         "import os, sys, threading, time; from pathlib import Path\n"
         "from netdsl.distributed.launchers.external import train_as_worker\n"
-        "from netdsl.distributed.supervision.supervisor import train\n"
+        "from netdsl.distributed.supervisor import train\n"
         "folder = Path(sys.argv[1])\n"
         "def leave():\n"
         "    while not (folder / 'rounds').exists(): time.sleep(0.01)\n"
@@ -115,7 +114,7 @@ def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParamete
         "import sys; from pathlib import Path\n"
         "from netdsl.distributed.launchers.external import train_as_worker\n"
         "from netdsl.distributed.journal import Journal, Retention\n"
-        "from netdsl.distributed.supervision.supervisor import train\n"
+        "from netdsl.distributed.supervisor import train\n"
         "from netdsl.solver.action import Action\n"
         "folder, seen = Path(sys.argv[1]), set()\n"
         "def requested():\n"

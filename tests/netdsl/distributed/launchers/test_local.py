@@ -16,20 +16,17 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
-from netdsl.distributed.journal import Journal, JournalEntry, Retention
-from netdsl.distributed.launchers.launcher import Launcher
+from netdsl.distributed.journal import Journal, JournalEntry, Retention, read_memberships
+from netdsl.distributed.launcher import Launcher
 from netdsl.distributed.launchers.local import LocalLauncher
-from netdsl.distributed.membership import read_memberships
-from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import Told
+from netdsl.distributed.run_log import RoundRecord, Told
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
-from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
-from netdsl.mpi.mpiexec import MpiexecLauncher
+from netdsl.mpi.launcher import MpiexecLauncher
 from netdsl.solver.action import Action
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
@@ -94,7 +91,7 @@ def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Simulate, tmp_
     folder = planned(param, tmp_path / "run", "outer:tau=3")
     command = (
         "from pathlib import Path; from netdsl.distributed.launchers.local import LocalLauncher; "
-        "from netdsl.distributed.supervision.supervisor import train; "
+        "from netdsl.distributed.supervisor import train; "
         f"train(Path({str(folder)!r}), LocalLauncher())"
     )
     process = subprocess.Popen([sys.executable, "-c", command], start_new_session=True)

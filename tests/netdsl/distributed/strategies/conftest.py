@@ -11,13 +11,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.distributed.link import Link
-from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
-from netdsl.distributed.simulator.world import Pace, World
+from netdsl.distributed.machines import Link
+from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.net.compute_precision import ComputePrecision
+from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
+from netdsl.simulator.world import Pace, World
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError

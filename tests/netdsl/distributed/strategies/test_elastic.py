@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from netdsl.distributed.link import Link
-from netdsl.distributed.record import Activity
+from netdsl.distributed.machines import Link
+from netdsl.distributed.run_log import Activity
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging, SynchronousElastic, rates
 from netdsl.errors import DistributedError

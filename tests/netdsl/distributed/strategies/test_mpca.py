@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 import torch
+from torch import Tensor
 
-from netdsl.distributed.link import Link
-from netdsl.distributed.record import Activity
+from netdsl.distributed.machines import Link
+from netdsl.distributed.run_log import Activity
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.distributed.strategies.mpca import MPCA
+from netdsl.distributed.strategies.mpca import (
+    MPCA,
+    JointModel,
+    Motion,
+    ShardStep,
+    cut_into_shards,
+    shard_lag,
+    shard_step,
+)
 from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
 
 # The same sums of a few float32 numbers near 1 in another order, over a few steps.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 LINKS = [Link(), Link(latency=0.4), Link(bandwidth=200, latency=0.1)]
+PLACES = [slice(0, 3), slice(3, 8)]  # five values learn, and three don't
 
 
 def spans_of(found, activity: Activity):
@@ -220,3 +231,116 @@ def test_workers_carry_on_without_one_that_is_lost(train) -> None:
         assert each.records[-1].stop - each.records[0].start == 40  # nobody waited
         assert [span.start > 20 for span in spans_of(each, Activity.REDUCE)].count(True) > 3
         assert torch.equal(each.weights, found[0].weights)
+
+
+def joint_of(model: Tensor, beta: float = 0.9, gamma: float = 0.7, delta: float = 0.8, ramp: int = 0) -> JointModel:
+    return JointModel(Motion(beta, gamma, delta, ramp), model, 5, PLACES)
+
+
+def values(seed: int, size: int = 8) -> Tensor:
+    return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_it_is_blended_and_projected_as_the_equations_say() -> None:
+    joint, model, velocity = joint_of(values(0)), values(0), torch.zeros(3, dtype=torch.float64)
+    for cycle in range(1, 4):
+        mean = values(cycle, 3)
+        joint.update(0, mean)
+        blended = (1 - 0.9) * model[:3] + 0.9 * mean  # Eq. 8
+        velocity = 0.8 * velocity + (1 - 0.8) * (blended - model[:3])  # Eq. 4
+        model[:3] = blended
+        projected = torch.empty(3, dtype=torch.float64)
+        joint.project(0, projected)
+        torch.testing.assert_close(joint.model, model)  # the other shard is as it was
+        torch.testing.assert_close(projected, blended + 0.7 * velocity)  # Eq. 5
+
+
+def test_what_does_not_learn_is_blended_but_not_projected() -> None:
+    joint, model, mean = joint_of(values(0)), values(0), values(1, 5)
+    joint.update(1, mean)
+    projected = torch.empty(5, dtype=torch.float64)
+    joint.project(1, projected)
+    blended = 0.1 * model[3:] + 0.9 * mean
+    torch.testing.assert_close(projected[2:], blended[2:])
+    assert not torch.allclose(projected[:2], blended[:2])
+    assert joint.velocity.shape == (5,)
+
+
+def test_with_beta_one_it_is_the_mean_to_the_bit() -> None:
+    joint, mean = joint_of(values(0), beta=1.0, gamma=0.0), values(1, 3)
+    joint.update(0, mean)
+    projected = torch.empty(3, dtype=torch.float64)
+    joint.project(0, projected)
+    assert torch.equal(joint.model[:3], mean)
+    assert torch.equal(projected, mean)
+
+
+def test_beta_falls_by_a_constant_factor_while_gamma_rises() -> None:
+    motion = Motion(beta=0.9, gamma=0.7, delta=0.8, ramp=20)
+    betas = [motion.beta_after(cycles) for cycles in range(25)]
+    assert betas[0] == 1
+    assert betas[20:] == [pytest.approx(0.9)] * 5
+    falls = [later / earlier for earlier, later in pairwise(betas[:21])]
+    assert falls == [pytest.approx(0.9 ** (1 / 20))] * 20
+    assert [motion.gamma_after(cycles) for cycles in (0, 10, 20, 30)] == [0, pytest.approx(0.35), 0.7, 0.7]
+
+
+def test_shards_have_cycles_of_their_own() -> None:
+    joint = joint_of(values(0), ramp=1)
+    joint.update(0, values(1, 3))  # with beta 1
+    joint.update(1, values(2, 5))
+    joint.update(0, values(3, 3))  # with beta 0.9
+    torch.testing.assert_close(joint.model[3:], values(2, 5))
+    torch.testing.assert_close(joint.model[:3], 0.1 * values(1, 3) + 0.9 * values(3, 3))
+    assert joint.cycles.tolist() == [2, 1]
+
+
+def test_long_shards_are_updated_whole() -> None:
+    size = (1 << 17) + 40  # more than is done at once, and the last 20 don't learn
+    model, mean = values(0, size), values(1, size)
+    joint = JointModel(Motion(0.9, 0.7, 0.8, 0), model, size - 20, [slice(0, size)])
+    joint.update(0, mean)
+    torch.testing.assert_close(joint.model, 0.1 * model + 0.9 * mean)
+    torch.testing.assert_close(joint.velocity, 0.2 * 0.9 * (mean - model)[:-20])
+
+
+@pytest.mark.parametrize(("size", "count"), [(4800, 3), (5008, 3), (64, 1), (16, 3), (1 << 20, 7)])
+def test_shards_are_all_of_the_buffer_in_nearly_equal_parts(size: int, count: int) -> None:
+    shards = cut_into_shards(size, count)
+    assert [place.start for place in shards[1:]] == [place.stop for place in shards[:-1]]
+    assert (shards[0].start, shards[-1].stop, len(shards)) == (0, size, count)
+    lengths = [place.stop - place.start for place in shards]
+    assert max(lengths) - min(lengths) <= 32  # each end is at the nearest multiple of 16
+    assert all(place.start % 16 == 0 for place in shards)
+
+
+def test_one_shard_is_reduced_and_broadcast_in_turn() -> None:
+    assert [shard_step(number, 1) for number in range(3)] == [
+        ShardStep(0, None),
+        ShardStep(None, 0),
+        ShardStep(0, None),
+    ]
+
+
+def test_of_two_one_is_reduced_while_the_other_is_broadcast() -> None:
+    assert [shard_step(number, 2) for number in range(3)] == [ShardStep(0, None), ShardStep(1, 0), ShardStep(0, 1)]
+
+
+def test_of_three_one_is_left_to_be_prepared() -> None:
+    assert [shard_step(number, 3) for number in range(5)] == [
+        ShardStep(0, None),
+        ShardStep(1, None),
+        ShardStep(2, 0),
+        ShardStep(0, 1),
+        ShardStep(1, 2),
+    ]
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_a_shard_is_broadcast_after_it_was_reduced_and_before_it_is_again(count: int) -> None:
+    steps = [shard_step(number, count) for number in range(40)]
+    for number, step in enumerate(steps[: 40 - shard_lag(count)]):
+        if step.reduced is not None:
+            assert steps[number + shard_lag(count)].broadcast == step.reduced
+            between = steps[number + 1 : number + shard_lag(count)]
+            assert all(each.reduced != step.reduced for each in between)

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 import torch
 
-from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
-from netdsl.distributed.supervision.control_server import ControlServer
+from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.server import ControlServer
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.transport import Transport

@@ -14,9 +14,18 @@ from contextlib import closing
 import pytest
 import torch
 
-from netdsl.distributed.transports.lane import LANES
-from netdsl.distributed.transports.relay.connection import CONTROL, PIECE, Connection
-from netdsl.distributed.transports.relay.request import LENGTH, NUMBERS, REAL, SUMMED, RelayOperation, RelayRequest
+from netdsl.distributed.transports.lanes import LANES
+from netdsl.distributed.transports.relay.connection import (
+    CONTROL,
+    LENGTH,
+    NUMBERS,
+    PIECE,
+    REAL,
+    SUMMED,
+    Connection,
+    RelayOperation,
+    RelayRequest,
+)
 from netdsl.errors import DistributedError, PeerLostError
 from tests.netdsl.distributed.workers import RelayHarness
 
@@ -34,6 +43,14 @@ worker.barrier()
 print(flush=True)
 time.sleep(600)
 """
+NONSENSE = [
+    b"\xff" * LENGTH,
+    b"GET / HTTP/1.1\r\nHost: driver\r\n\r\n"[:LENGTH],
+    RelayRequest(RelayOperation.MEAN, REAL, 1 << 40).packed()[:-16] + b"\xff" * 16,
+    RelayRequest(RelayOperation.READ, REAL, 3).packed(),
+    RelayRequest(RelayOperation.BROADCAST, count=3, other=-1).packed(),
+    RelayRequest(RelayOperation.MEAN, count=3).packed(),
+]
 
 
 @pytest.fixture
@@ -164,16 +181,6 @@ def test_who_has_no_place_is_shown_out(harness, rank, lane):
         with pytest.raises(PeerLostError, match="the driver has no place for worker"):
             connection.await_assurance()
         connection.close()
-
-
-NONSENSE = [
-    b"\xff" * LENGTH,
-    b"GET / HTTP/1.1\r\nHost: driver\r\n\r\n"[:LENGTH],
-    RelayRequest(RelayOperation.MEAN, REAL, 1 << 40).packed()[:-16] + b"\xff" * 16,
-    RelayRequest(RelayOperation.READ, REAL, 3).packed(),
-    RelayRequest(RelayOperation.BROADCAST, count=3, other=-1).packed(),
-    RelayRequest(RelayOperation.MEAN, count=3).packed(),
-]
 
 
 @pytest.mark.parametrize("said", NONSENSE)

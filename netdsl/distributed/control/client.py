@@ -1,0 +1,206 @@
+"""A worker's connections to the control server: heartbeats and reports out, requests to stop in."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, Self
+
+import msgspec
+
+from netdsl.distributed.control.heartbeat import Pulse
+from netdsl.distributed.control.protocol import (
+    Abort,
+    Ended,
+    Ending,
+    Heartbeat,
+    Hello,
+    Join,
+    LeaveAfterRound,
+    Left,
+    Purpose,
+    StopAfterRound,
+    ToWorker,
+    Welcome,
+    WorkerReport,
+    receive_from_server,
+    send,
+)
+from netdsl.distributed.interruption import Interruption
+from netdsl.errors import DistributedError, PeerLostError
+
+_ANSWER = 60.0  # seconds for the server to answer
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # a lost machine is noticed in 40 s
+
+
+class ControlAddress(msgspec.Struct, frozen=True):
+    """Where the control server is, and the token by which it knows its workers."""
+
+    host: str
+    port: int
+    token: str
+
+
+def end_process(reason: str) -> None:
+    """End this process at once, with whatever runs in its group if that is its own."""
+    sys.stderr.write(f"{reason}\n")
+    sys.stderr.flush()
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
+
+
+class ControlClient:
+    """One worker's side. When the connection ends, and nobody closed it, the supervisor is gone, and the worker too.
+
+    `interruption` happens when another worker was lost. A worker whose supervisor is gone ends by `leave`, at once,
+    since another supervisor may begin again from the journal.
+    """
+
+    def __init__(
+        self, address: ControlAddress, rank: int, beat: float = 1.0, leave: Callable[[str], object] = end_process
+    ) -> None:
+        self.pulse, self.interruption = Pulse(), Interruption()
+        self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
+        self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
+        self._leaving, self._joins = threading.Event(), SimpleQueue[Join | None]()
+        self._meeting, self._rank_there = 0, rank
+        self._stores: list[socket.socket] = []
+        self._socket = self._connect(Purpose.CONTROL)
+        self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
+
+    def __enter__(self) -> Self:
+        for work in (self._take_messages, self._pass_on_pulse):
+            threading.Thread(target=work, name="control client", daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closed.set()
+        self._close_stores()
+        _close_socket(self._socket)
+
+    def report(self, contents: dict[str, Any]) -> None:
+        """Report an event or a record, as plain values."""
+        self._send_message(WorkerReport(contents))
+
+    def report_end(self, ending: Ending, reason: str = "") -> None:
+        """Say how the worker ended."""
+        self._send_message(Ended(ending, reason))
+        self._closed.set()  # from now on the server may go first
+
+    def await_join(self) -> Join | None:
+        """Wait until this worker takes part, and with whom; None if it shall stop instead."""
+        with self.pulse.waiting():
+            return self._joins.get()
+
+    def report_left(self, reason: str = "") -> None:
+        """Say that the worker takes part no longer, and waits."""
+        self._close_stores()
+        self._send_message(Left(reason))
+
+    def is_to_leave(self) -> bool:
+        """Whether the worker shall leave when it has finished a round."""
+        return self._leaving.is_set()
+
+    def is_to_stop(self) -> bool:
+        """Whether the worker shall stop when it has finished a round."""
+        return self._stop.is_set()
+
+    def open_store(self) -> socket.socket:
+        """A connection to the dictionary that all workers share, which ends with this client."""
+        self._stores.append(self._connect(Purpose.STORE))
+        return self._stores[-1]
+
+    def open_lane(self, lane: int) -> socket.socket:
+        """A connection to a lane of the relay."""
+        return self._connect(Purpose.RELAY, lane)
+
+    def _close_stores(self) -> None:
+        while self._stores:
+            _close_socket(self._stores.pop())
+
+    def _connect(self, purpose: Purpose, lane: int = 0) -> socket.socket:
+        address = self._address
+        where = f"the control server at {address.host}:{address.port}"
+        try:
+            connection = socket.create_connection((address.host, address.port), _ANSWER)
+        except OSError as problem:
+            raise PeerLostError(f"{where} can't be reached: {problem}") from None
+        answer: ToWorker | None = None
+        try:
+            with suppress(ConnectionError):  # which is how a server ends that lets nobody in, and leaves this unread
+                _keep_alive(connection)
+                connection.sendall(address.token.encode())
+                rank = self._rank_there if purpose is Purpose.RELAY else self._rank
+                send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting))
+                answer = receive_from_server(connection, time.monotonic() + _ANSWER)
+        except (OSError, DistributedError) as problem:
+            connection.close()
+            raise PeerLostError(f"{where} doesn't answer: {problem}") from None
+        if not isinstance(answer, Welcome):
+            connection.close()
+            raise PeerLostError(f"{where} doesn't let worker {self._rank} in; it had one already, or waits for others")
+        connection.settimeout(None)
+        return connection
+
+    def _send_message(self, message: WorkerReport | Left | Ended | Heartbeat) -> None:
+        try:
+            with self._sending:
+                send(self._socket, message)
+        except OSError as problem:
+            raise PeerLostError(f"the supervisor is gone: {problem}") from None
+
+    def _take_messages(self) -> None:
+        with suppress(OSError, DistributedError):
+            while (message := receive_from_server(self._socket)) is not None:
+                match message:
+                    case Join():
+                        self._take_part(message)
+                    case LeaveAfterRound():
+                        self._leaving.set()
+                    case StopAfterRound():
+                        self._stop.set()
+                        self._joins.put(None)
+                    case Abort(reason):
+                        self.interruption.happen(reason)
+        self._lose_supervisor()
+
+    def _take_part(self, join: Join) -> None:
+        self._meeting, self._rank_there = join.meeting, join.membership.members.index(self._rank)
+        self.interruption = Interruption()
+        self._leaving.clear()
+        self._joins.put(join)
+
+    def _pass_on_pulse(self) -> None:
+        while not self._closed.wait(self._beat):
+            sign = self.pulse.take()
+            if sign is not None:
+                with suppress(PeerLostError):  # who listens sees it too
+                    self._send_message(Heartbeat(sign))
+
+    def _lose_supervisor(self) -> None:
+        if not self._closed.is_set():
+            self.interruption.happen("the supervisor is gone")
+            self._joins.put(None)
+            self._leave(f"worker {self._rank}: {self.interruption.reason}")
+
+
+def _close_socket(connection: socket.socket) -> None:
+    with suppress(OSError):  # the server may have left first
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):  # not every system has all
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

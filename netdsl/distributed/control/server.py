@@ -1,0 +1,256 @@
+"""The control server: workers report here what happens, meet at its store, and reach the relay through it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Self
+
+from netdsl.distributed.control.protocol import (
+    HANDSHAKE,
+    TOKEN_BYTES,
+    Abort,
+    Ended,
+    FromWorker,
+    Heartbeat,
+    Hello,
+    Join,
+    LeaveAfterRound,
+    Left,
+    Purpose,
+    StopAfterRound,
+    StoreReply,
+    StoreRequest,
+    Welcome,
+    WorkerReport,
+    receive_exactly,
+    receive_from_worker,
+    send,
+)
+from netdsl.errors import DistributedError
+
+_MOST_KEYS = 100_000
+_LONGEST = 1 << 20  # bytes of a value
+_STRANGERS = 64  # connections at once that haven't shown the token yet; more have to wait
+_RETRY = 0.05  # seconds until a server without free descriptors tries again
+Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
+Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]  # a message; None when a connection ended
+_NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
+
+
+class ControlServer:
+    """Lets in whoever has the token, as one of `size` workers. Leaving it ends all connections.
+
+    With `again`, one who was lost may come again. The store and the relay are those of a meeting of workers, of which
+    there is one after the other.
+    """
+
+    def __init__(self, host: str, size: int, port: int = 0, adopt: Adopt | None = None, *, again: bool = False) -> None:
+        self.token = secrets.token_hex(TOKEN_BYTES // 2)
+        self._size, self._adopt, self._again = size, adopt, again
+        self._meeting, self._store = 0, StoreServer()
+        self._happened: SimpleQueue[Happened] = SimpleQueue()
+        self._workers: dict[int, socket.socket] = {}
+        self._stores: set[socket.socket] = set()
+        self._seen: set[int] = set()
+        self._changing, self._closed = threading.Lock(), False
+        self._strangers = threading.BoundedSemaphore(_STRANGERS)
+        try:
+            self._listener = socket.create_server((host, port), backlog=_STRANGERS)
+        except OSError as problem:
+            where, advice = (f"{host}:{port}", "a free port") if port else (host, "an address of this machine")
+            raise DistributedError(f"the supervisor can't listen at {where}: {problem}; name {advice}") from None
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, name="control server", daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._changing:
+            self._closed = True
+            connections = [*self._workers.values(), *self._stores]
+        self._store.close()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def next(self, timeout: float) -> Happened | None:
+        """The next thing that happens within so many seconds, if anything does."""
+        try:
+            return self._happened.get(timeout=timeout)
+        except Empty:
+            return None
+
+    def tell_all(self, message: StopAfterRound | LeaveAfterRound | Abort) -> None:
+        """Send a message to all workers that are here."""
+        with self._changing:
+            self._tell_workers(self._workers, message)
+
+    def begin_meeting(self, join: Join, adopt: Adopt | None = None) -> None:
+        """Let workers meet anew, and tell them with whom; what is left of the meeting before has no store any more."""
+        with self._changing:
+            store, self._store = self._store, StoreServer()
+            self._meeting, self._adopt = join.meeting, adopt
+            self._tell_workers(join.membership.members, join)
+        store.close()
+
+    def dismiss(self, rank: int) -> None:
+        """End the connection of a worker, who ends when it notices that."""
+        with self._changing:
+            connection = self._workers.get(rank)
+            if connection is not None:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def _tell_workers(self, ranks: Iterable[int], message: Join | StopAfterRound | LeaveAfterRound | Abort) -> None:
+        for connection in (self._workers[rank] for rank in ranks if rank in self._workers):
+            with suppress(OSError):  # if it has ended, that is noticed elsewhere
+                send(connection, message)
+
+    def _accept(self) -> None:
+        while not self._closed:
+            self._strangers.acquire()
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # it is closed; or there are no free descriptors, which passes
+                self._strangers.release()
+                time.sleep(_RETRY)
+                continue
+            threading.Thread(target=self._admit, args=(connection,), name="control server", daemon=True).start()
+
+    def _admit(self, connection: socket.socket) -> None:
+        """Serve a worker; whoever hasn't the token, or says what nobody understands, is left outside."""
+        hello: FromWorker | None = None
+        try:
+            with suppress(*_NONSENSE):
+                hello = self._hello(connection)
+        finally:
+            self._strangers.release()
+        adopted = False
+        if isinstance(hello, Hello):
+            with suppress(*_NONSENSE):
+                adopted = self._serve_connection(connection, hello)
+        if not adopted:
+            connection.close()
+
+    def _hello(self, connection: socket.socket) -> FromWorker | None:
+        """Who connects. Nothing is parsed before the token was shown, and all of it has one deadline."""
+        deadline = time.monotonic() + HANDSHAKE
+        token = receive_exactly(connection, TOKEN_BYTES, deadline)
+        if token is None or not secrets.compare_digest(token, self.token.encode()):
+            return None
+        hello = receive_from_worker(connection, deadline)
+        connection.settimeout(None)
+        return hello if isinstance(hello, Hello) and hello.rank in range(self._size) else None
+
+    def _serve_connection(self, connection: socket.socket, hello: Hello) -> bool:
+        """Serve a connection to its end; returns whether somebody else has it now."""
+        if hello.purpose is Purpose.CONTROL:
+            self._serve_worker(connection, hello)
+            return False
+        with self._changing:
+            store, adopt = self._store, self._adopt
+            if self._closed or hello.meeting != self._meeting:
+                return False
+        if hello.purpose is Purpose.STORE:
+            self._serve_store(connection, store)
+            return False
+        if adopt is None:
+            return False
+        send(connection, Welcome())
+        adopt(connection, hello.rank, hello.lane)
+        return True
+
+    def _serve_store(self, connection: socket.socket, store: StoreServer) -> None:
+        with self._changing:
+            if self._closed:
+                return
+            self._stores.add(connection)
+        try:
+            send(connection, Welcome())
+            store.serve(connection)
+        finally:
+            with self._changing:
+                self._stores.discard(connection)
+
+    def _serve_worker(self, connection: socket.socket, hello: Hello) -> None:
+        """Read a worker's messages, until it has no more to say."""
+        rank = hello.rank
+        with self._changing:
+            known = self._workers if self._again else self._seen
+            if self._closed or rank in known:  # a worker that something began once more would be a second replica
+                return
+            send(connection, Welcome())
+            self._seen.add(rank)
+            self._workers[rank] = connection
+        self._happened.put((rank, hello))
+        with suppress(*_NONSENSE):
+            while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Left | Ended):
+                self._happened.put((rank, message))
+        with self._changing:  # whoever comes in its place is heard of later
+            del self._workers[rank]
+            self._happened.put((rank, None))
+
+
+class StoreServer:
+    """The dictionary itself."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bytes] = {}
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def serve(self, connection: socket.socket) -> None:
+        """Do what one worker asks for, until its connection ends."""
+        while isinstance(request := receive_from_worker(connection), StoreRequest):
+            send(connection, self._answer_to(request))
+
+    def close(self) -> None:
+        """End the waiting of everybody."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _answer_to(self, request: StoreRequest) -> StoreReply:
+        if len(request.value) > _LONGEST or not request.keys:
+            raise DistributedError("a request to the store that makes no sense")
+        key = request.keys[0]
+        with self._changed:
+            match request.operation:
+                case "set":
+                    self._set_value(key, request.value)
+                case "get" | "wait":
+                    self._changed.wait_for(lambda: self._closed or self._values.keys() >= set(request.keys))
+                    if self._closed:
+                        raise DistributedError("the store is closed")
+                    return StoreReply(self._values[key])
+                case "add":
+                    total = int(self._values.get(key, b"0")) + request.amount
+                    self._set_value(key, str(total).encode())
+                    return StoreReply(number=total)
+                case "check":
+                    return StoreReply(number=int(self._values.keys() >= set(request.keys)))
+                case "compare":
+                    if self._values.get(key, b"") == request.expected:
+                        self._set_value(key, request.value)
+                    return StoreReply(self._values.get(key, request.expected))
+                case "delete":
+                    return StoreReply(number=int(self._values.pop(key, None) is not None))
+                case _:
+                    raise DistributedError(f"the store can't {request.operation}")
+        return StoreReply()
+
+    def _set_value(self, key: str, value: bytes) -> None:
+        if len(self._values) >= _MOST_KEYS and key not in self._values:
+            raise DistributedError("the store is full")
+        self._values[key] = value
+        self._changed.notify_all()

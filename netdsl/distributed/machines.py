@@ -1,0 +1,175 @@
+"""The machines of a cluster: what exchanges between them cost on a network, and how quick each of them is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from netdsl.errors import DistributedError
+
+
+class ExchangeKind(Enum):
+    """The kinds of exchanges."""
+
+    MEAN = "mean"
+    REDUCE = "reduce"
+    BROADCAST = "broadcast"
+    SEND = "send"
+    BARRIER = "barrier"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A worker's connection to a switch: bytes a second in each direction, and seconds until the first one arrives."""
+
+    bandwidth: float = math.inf
+    latency: float = 0.0
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """The time that an exchange of `bytes_` among `size` workers takes.
+
+        A mean is a ring's reduce-scatter and all-gather, a reduction a binary tree, and a broadcast a swarm, in which
+        all workers send on what they have received.
+        """
+        once = bytes_ / self.bandwidth
+        depth = math.ceil(math.log2(size)) if size > 1 else 0
+        match kind:
+            case ExchangeKind.MEAN:
+                return 2 * (size - 1) * (self.latency + once / size)
+            case ExchangeKind.REDUCE:
+                return depth * (self.latency + once)
+            case ExchangeKind.BROADCAST:
+                return depth * self.latency + (once if depth else 0.0)
+            case ExchangeKind.SEND:
+                return self.latency + once
+            case ExchangeKind.BARRIER:
+                return 2 * depth * self.latency
+
+
+@dataclass(frozen=True)
+class SparkLink(Link):
+    """A worker's connection where Spark's own jobs exchange models, through a driver on a machine of its own.
+
+    A job takes `job` seconds besides what it moves, and `codec` bytes a second are serialised or read again by a
+    machine. A reduction is Spark's treeAggregate of a `depth`: as long as that makes it quicker, groups of workers send
+    to one of them, and those who remain send to the driver, which takes one after the other. With a depth of 1 all send
+    to the driver, as SparkNet's workers do. A broadcast is a swarm, as on other links. Whoever sends a buffer to a
+    single other worker doesn't use Spark.
+    """
+
+    codec: float = 4e8
+    job: float = 0.1
+    depth: int = 2
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """The time that an exchange takes; a mean is a reduction and a broadcast."""
+        if size == 1 or kind in (ExchangeKind.SEND, ExchangeKind.BARRIER):
+            return super().seconds(kind, size, bytes_)
+        broadcast = super().seconds(ExchangeKind.BROADCAST, size, bytes_) + 2 * bytes_ / self.codec
+        match kind:
+            case ExchangeKind.BROADCAST:
+                return broadcast
+            case ExchangeKind.REDUCE:
+                return self._reduction_seconds(size, bytes_)
+            case _:
+                return self._reduction_seconds(size, bytes_) + broadcast
+
+    def _reduction_seconds(self, size: int, bytes_: int) -> float:
+        """The time until the driver has the sum: it, and each of the others who add up, takes buffers in turn."""
+        coded = bytes_ / self.codec
+        taken = self.latency + bytes_ / self.bandwidth + coded
+        group = max(math.ceil(size ** (1 / self.depth)), 2)
+        seconds, senders = self.job + coded, size
+        while senders > group + math.ceil(senders / group):
+            senders //= group
+            seconds += (group - 1) * taken + coded
+        return seconds + senders * taken
+
+
+@dataclass(frozen=True)
+class SharedMemoryLink(Link):
+    """The connections of workers that exchange through the memory of their machine, whose bandwidth they share.
+
+    What they all read and write takes its time there: for a mean, every worker writes the shares of the others, adds up
+    its own, and reads the sums; who receives a buffer copies it from where the other has copied it to. Each exchange
+    has a thread of its own, which wakes up after the latency.
+    """
+
+    latency: float = 3e-4
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """The time that an exchange takes."""
+        if size == 1 or kind is ExchangeKind.BARRIER:
+            return super().seconds(kind, size, bytes_)
+        match kind:
+            case ExchangeKind.MEAN:
+                times = 2 * (size - 1) + size + 2 + 2 * (size - 1)  # written, added up and read
+            case ExchangeKind.REDUCE:
+                times = 2 * (size - 1) + size + 3
+            case ExchangeKind.BROADCAST:
+                times = 2 * size
+            case ExchangeKind.SEND:
+                times = 4
+        return self.latency + times * bytes_ / self.bandwidth
+
+
+@dataclass(frozen=True)
+class TwoLevelLink(Link):
+    """The connections of workers of which `per_machine` share a machine: its network's, and the one `inside` it.
+
+    A mean is made inside every machine, then among machines, each of which sends everything once over its network; and
+    so are other exchanges of all workers. Whoever sends a buffer to a single other worker does so over the network.
+    """
+
+    inside: Link = Link()
+    per_machine: int = 1
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """The time that an exchange takes."""
+        if kind is ExchangeKind.SEND:
+            return super().seconds(kind, size, bytes_)
+        machines = math.ceil(size / self.per_machine)
+        return self.inside.seconds(kind, min(size, self.per_machine), bytes_) + super().seconds(kind, machines, bytes_)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The pace of a world: the seconds of an iteration, by a worker's rank and the iteration's number.
+
+    The last `stragglers` of `size` workers take `slowdown` times as long as the others, and the last `lost` are lost
+    after `lost_after` iterations, for good. `jitter` is the standard
+    deviation of the logarithm of an iteration's time, which is lognormal; it doesn't change the mean.
+    """
+
+    step: float = 0.0
+    size: int = 1
+    stragglers: int = 0
+    slowdown: float = 2.0
+    jitter: float = 0.0
+    lost: int = 0
+    lost_after: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.stragglers <= self.size:
+            raise DistributedError(f"{self.stragglers} stragglers of {self.size} workers")
+        if not 0 <= self.lost < self.size:
+            raise DistributedError(f"{self.lost} of {self.size} workers can't be lost; the first one is always left")
+        if self.step < 0 or self.jitter < 0 or self.slowdown <= 0:
+            raise DistributedError("a step and its jitter can't be negative, and slowdown must be above 0")
+
+    def __call__(self, rank: int, iteration: int) -> float:
+        """The seconds that a worker takes for an iteration."""
+        if self.lost and rank >= self.size - self.lost and iteration > self.lost_after:
+            return math.inf
+        slow = self.slowdown if rank >= self.size - self.stragglers else 1.0
+        return self.step * slow * self._random_number(rank, iteration)
+
+    def _random_number(self, rank: int, iteration: int) -> float:
+        if not self.jitter:
+            return 1.0
+        random = np.random.default_rng((self.seed, rank, iteration))
+        return float(random.lognormal(-(self.jitter**2) / 2, self.jitter))

@@ -1,1 +1,0 @@
-"""Who watches workers: their heartbeats over the control channel, and what happens when one is lost."""

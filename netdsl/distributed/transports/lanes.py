@@ -1,0 +1,214 @@
+"""Lanes: operations that a thread does one after the other while the worker computes, on buffers staged for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from netdsl.distributed.interruption import Interruption
+from netdsl.errors import DistributedError, PeerLostError
+
+LANES = 4  # of every communicator
+_GRACE = 5.0  # seconds for a thread to end
+
+
+class Operation:
+    """One operation of a lane; the handle that a caller gets."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self._over = threading.Event()
+        self._problem: Exception | None = None
+
+    def run(self, problem: Exception | None) -> Exception | None:
+        """Do the work, unless something went wrong before; return what went wrong."""
+        try:
+            if problem is None:
+                self._work()
+        except Exception as error:  # whatever it is, who waits for the operation raises it
+            problem = error
+        self.end(problem)
+        return problem
+
+    def end(self, problem: Exception | None) -> None:
+        """Let whoever waits go on; only the first call counts."""
+        if not self._over.is_set():
+            self._problem = problem
+            self._over.set()
+
+    def done(self) -> bool:
+        """Whether it is over; never waits."""
+        return self._over.is_set()
+
+    def wait(self) -> None:
+        """Wait until it is over, and raise what went wrong."""
+        self._over.wait()
+        if self._problem is not None:
+            raise self._problem
+
+
+class Lane:
+    """A thread with a queue. Once an operation has failed nobody knows where the others are, so all later ones fail.
+
+    An interruption ends the waiting of those who wait for its operations, also where the thread itself is stuck.
+    """
+
+    def __init__(self, name: str, interruption: Interruption | None = None) -> None:
+        self._queue: SimpleQueue[Operation | None] = SimpleQueue()
+        self._pending: set[Operation] = set()
+        self._changing = threading.Lock()
+        self._lost: PeerLostError | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        if interruption is not None:
+            interruption.listen(self._interrupt)
+
+    def add(self, work: Callable[[], object]) -> Operation:
+        """Do this when everything before it is done."""
+        operation = Operation(work)
+        with self._changing:
+            self._pending.add(operation)
+            if self._lost is not None:
+                operation.end(self._lost)
+        self._queue.put(operation)
+        return operation
+
+    def do(self, work: Callable[[], object]) -> None:
+        """Do this when everything before it is done, and wait for it."""
+        self.add(work).wait()
+
+    def close(self) -> None:
+        """End the thread when everything is done, and wait for that unless it has something left to do.
+
+        A thread that is still at it when Python ends can end the process with SIGABRT.
+        """
+        self._queue.put(None)
+        with self._changing:
+            is_idle = self._lost is None and all(operation.done() for operation in self._pending)
+        if is_idle:
+            self._thread.join(_GRACE)
+
+    def _interrupt(self, problem: PeerLostError) -> None:
+        with self._changing:
+            self._lost = problem
+            for operation in self._pending:
+                operation.end(problem)
+
+    def _run(self) -> None:
+        problem: Exception | None = None
+        while operation := self._queue.get():
+            problem = operation.run(problem or self._lost)
+            with self._changing:
+                self._pending.discard(operation)
+
+
+def check_lane(number: int) -> None:
+    """Raise a DistributedError if there is no such lane."""
+    if not 0 <= number < LANES:
+        raise DistributedError(f"there is no lane {number}; they are 0 to {LANES - 1}")
+
+
+class StagedBuffer:
+    """A buffer that lies in main memory itself, or on a GPU, from which it is copied by way of pinned memory."""
+
+    def __init__(self, buffer: Tensor) -> None:
+        if buffer.device.type not in ("cpu", "cuda"):
+            raise DistributedError(
+                f"a buffer on {buffer.device} can't be exchanged; move it to main memory or to a GPU"
+            )
+        self._buffer = self.host = buffer.detach().view(-1)
+        self._ready: torch.cuda.Event | None = None
+        if buffer.is_cuda:
+            self.host = torch.empty_like(self._buffer, device="cpu", pin_memory=True)
+            self._ready = torch.cuda.current_stream(buffer.device).record_event()
+
+    def fetch(self) -> Tensor:
+        """The values in main memory, as soon as they are computed."""
+        if self._ready is not None:
+            self._ready.synchronize()
+            self.host.copy_(self._buffer)
+        return self.host
+
+    def array(self) -> NDArray[Any]:
+        """The values as numpy sees them."""
+        values: NDArray[Any] = self.fetch().numpy()
+        return values
+
+    def bytes(self) -> NDArray[np.uint8]:
+        """The values' bytes, of any type."""
+        raw: NDArray[np.uint8] = self.fetch().view(torch.uint8).numpy()
+        return raw
+
+    def put_back(self) -> None:
+        """Give the buffer the values that are in main memory now."""
+        if self.host is not self._buffer:
+            self._buffer.copy_(self.host)
+
+
+class VariableValues(Protocol):
+    """The values of a shared variable, wherever they lie. Nobody else changes them while one of these operations does.
+
+    Operations take a flat tensor in main memory, and block.
+    """
+
+    def read(self, values: Tensor) -> None:
+        """Fill a tensor with the variable's values."""
+        ...
+
+    def write(self, values: Tensor) -> None:
+        """Set the variable to a tensor's values."""
+        ...
+
+    def add(self, values: Tensor) -> None:
+        """Add a tensor's values to the variable's."""
+        ...
+
+    def leave(self) -> None:
+        """Say that this worker needs the variable no more."""
+        ...
+
+
+class LaneVariable:
+    """A shared variable as one worker sees it. Its lane keeps what the worker does with it in order."""
+
+    def __init__(self, values: VariableValues, lane: Lane) -> None:
+        self._values, self._lane = values, lane
+        self._difference: Tensor | None = None  # that is pushed
+
+    def exchange(self, buffer: Tensor, alpha: float) -> Operation:
+        """Draw the buffer towards the variable, and push the difference to the variable."""
+        staged = StagedBuffer(buffer)
+        values = staged.fetch()
+        if self._difference is None or self._difference.shape != values.shape:
+            self._difference = torch.empty_like(values)
+        difference = self._difference
+        self._lane.do(lambda: self._values.read(difference))
+        torch.sub(values, difference, out=difference).mul_(alpha)
+        values.sub_(difference)
+        staged.put_back()
+        return self._lane.add(lambda: self._values.add(difference))
+
+    def read(self, buffer: Tensor) -> None:
+        """Fill a buffer with the variable's values."""
+        staged = StagedBuffer(buffer)
+        self._lane.do(lambda: self._values.read(staged.host))
+        staged.put_back()
+
+    def write(self, buffer: Tensor) -> None:
+        """Set the variable."""
+        values = StagedBuffer(buffer).fetch()
+        self._lane.do(lambda: self._values.write(values))
+
+    def close(self) -> None:
+        """Leave the variable, after everything that is under way."""
+        with suppress(DistributedError):  # whoever is lost needs no farewell
+            self._lane.do(self._values.leave)
+        self._lane.close()

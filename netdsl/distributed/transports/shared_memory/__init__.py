@@ -1,1 +1,0 @@
-"""A transport for workers on one machine."""

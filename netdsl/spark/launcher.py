@@ -1,0 +1,128 @@
+"""The launcher for Spark, whose workers are tasks of one barrier job."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+import torch
+from pyspark import BarrierTaskContext
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from netdsl.distributed.launcher import Workers, WorkerSpec
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import run_worker
+from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import user_code_problem
+from netdsl.spark.cluster import GPUS, BarrierJob, Cluster, assigned_gpus, local_rank
+from netdsl.spark.preflight import check_cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkLauncher:
+    """Starts a barrier job with a task for each worker, and a new job when a worker is lost.
+
+    The run's folder, and its data, must be on storage that all executors see at the same path.
+    """
+
+    name: ClassVar[str] = "spark"
+    restarts: ClassVar[bool] = True
+    regroups: ClassVar[bool] = False  # when a task of a barrier job ends badly, Spark ends them all
+
+    def __init__(self, session: SparkSession) -> None:
+        self.cluster = Cluster(session)
+        self.host, self.bound, self.port = self.cluster.host, self.cluster.bind_host, self.cluster.port
+        self._checked: tuple[int, Transport] | None = None  # workers and transport that the preflight allowed
+
+    def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
+        """The run with its devices and a transport that works between the executors; an error if it can't be done."""
+        room, run = self.room(run), self._with_devices(run, note)
+        if run.transport is None or (room, run.transport) != self._checked:
+            checked = check_cluster(self.cluster, folder, replace(run, workers=room), note)
+            assert checked.transport is not None
+            self._checked = room, checked.transport
+            run = replace(run, transport=checked.transport)
+        return run
+
+    def _with_devices(self, run: Run, note: Callable[[str], object]) -> Run:
+        """The run on the GPUs that Spark gives its tasks, unless it names devices or its settings ask for the CPU."""
+        if run.devices:
+            return run
+        wants_gpu = run.solver.solver_mode == pb.SolverParameter.GPU  # which is Caffe's default
+        if wants_gpu and run.solver.HasField("solver_mode") and not self.cluster.task_gpus:
+            note(
+                "the solver asks for a GPU (solver_mode), and Spark gives its tasks none; they compute on processors. "
+                f"Set {GPUS}, or name a device"
+            )
+        return replace(run, devices=(torch.device("cuda" if wants_gpu and self.cluster.task_gpus else "cpu"),))
+
+    def room(self, run: Run) -> int:
+        """The number of workers; of an elastic run, one for each task that Spark can run at once now."""
+        return run.workers if run.fewest is None else run.fitting(self.cluster.slots())
+
+    def start(self, spec: WorkerSpec) -> SparkWorkers:
+        """Start the job."""
+        self.cluster.await_slots(spec.size)
+        name = f"netdsl {Path(spec.run).name} {spec.control.port}"
+        return SparkWorkers(self.cluster.submit(spec.size, partial(run_task, spec.text()), name), spec.size)
+
+
+class SparkWorkers(Workers):
+    """The workers of one job."""
+
+    sees_endings: ClassVar[bool] = True
+
+    def __init__(self, job: BarrierJob, size: int) -> None:
+        self._job, self._size = job, size
+
+    def endings(self) -> Mapping[int, str]:
+        """The ends of all workers if the job has ended, else of none."""
+        return dict.fromkeys(range(self._size), "Spark ended its task") if self._job.has_ended() else {}
+
+    def problem(self) -> str:
+        """The reason in Spark's own words, if the job has failed."""
+        problem = self._job.problem()
+        return f"Spark says: {problem}" if problem else ""
+
+    def close(self) -> None:
+        """Cancel the job."""
+        self._job.cancel()
+
+
+def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
+    """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
+    (rank,) = ranks
+    context = BarrierTaskContext.get()
+    place, gpus = local_rank(context, rank), assigned_gpus(context)
+    spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=place, gpus=gpus)
+    with _in_folder(spec.folder), spec.allowing():
+        try:
+            run_worker(spec)
+        except Exception as problem:
+            if not isinstance(problem, CaffeError) and user_code_problem(problem) is None:
+                raise
+    yield rank
+
+
+@contextmanager
+def _in_folder(folder: str) -> Iterator[None]:
+    """Work in the driver's folder, and keep torch's many objects out of garbage collections."""
+    before = Path.cwd()
+    os.chdir(folder)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.collect()  # frees the connections of nets that are part of cycles
+        os.chdir(before)

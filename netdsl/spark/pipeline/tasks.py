@@ -1,0 +1,189 @@
+"""Nets in the tasks of Spark: a net is sent with its weights, built once in a process, and predicts or is tested."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+
+import torch
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from caffe_proto.files import CaffeFile, Form, write
+from caffe_proto.text.prototxt import from_text
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
+from netdsl.distributed.run_worker import compute_threads, worker_device
+from netdsl.model import open_model, open_weights
+from netdsl.plugins import plugin_places
+from netdsl.prediction.add_columns import ColumnAdder
+from netdsl.prediction.predictor import Predictor
+from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
+from netdsl.spark.cluster import assigned_gpus
+from netdsl.spark.pipeline.params import net_of
+from netdsl.spark.tables.parquet import query_errors
+from netdsl.tables.arrow import arrow
+from netdsl.weights.match import Weights
+from netdsl.weights.writing import caffe_file_of
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+
+
+T = TypeVar("T")
+
+WeightsSource = str | Path | CaffeFile[pb.NetParameter] | Weights
+_CACHE: dict[str, object] = {}  # the last value only, for the next task in this process
+_FIELDS = "rows bigint, loss double, outputs map<string, array<double>>"
+
+
+class ShippedNet(NamedTuple):
+    """A net as prototxt, with its weights as the bytes of a caffemodel, and what the user allows it to run."""
+
+    net: str
+    weights: bytes
+    python: tuple[tuple[str, str], ...] = ()  # modules of Python layers, with their folders on the driver's machine
+    plugins: tuple[tuple[str, str], ...] = ()  # likewise of plug-ins
+
+    @classmethod
+    def of(cls, net: str, weights: WeightsSource) -> Self:
+        """A net with weights by layer, or those of a file of any format."""
+        if isinstance(weights, (str, Path)):
+            model = open_model(from_text(net, pb.NetParameter), [weights])
+            file = model.file or caffe_file_of(model.weights)
+        else:
+            file = weights if isinstance(weights, CaffeFile) else caffe_file_of(weights)
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "weights.caffemodel")
+            write(file, path, form=Form.BINARY)
+            return cls(net, path.read_bytes())
+
+    def with_allowed(self) -> Self:
+        """The net as it is sent to tasks, with the Python modules that the user allows now."""
+        python, plugins = PYTHON_LAYERS.places(), plugin_places()
+        return self._replace(python=tuple(python.items()), plugins=tuple(plugins.items()))
+
+    def message(self) -> pb.NetParameter:
+        """The net as a message."""
+        return from_text(self.net, pb.NetParameter)
+
+    def load(self) -> tuple[pb.NetParameter, Weights]:
+        """The net and its weights, which stay valid when the file that they are mapped from is removed.
+
+        From now on this process allows what the user allowed on the driver.
+        """
+        PYTHON_LAYERS.allow(dict(self.python))
+        PLUGINS.allow(dict(self.plugins))
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "weights.caffemodel")
+            path.write_bytes(self.weights)
+            return self.message(), open_weights(path).weights
+
+
+@contextmanager
+def in_task(device: str | None = None) -> Iterator[tuple[str, torch.device]]:
+    """Compute with the threads that the task has; the values are the name of its part of the rows, and its device.
+
+    Without a named device that is the GPU that Spark assigned to the task, or else the processor. A problem with the
+    rows is told by its message alone. The task's process ends with it, so nobody else loses his traceback.
+    """
+    context = TaskContext.get()
+    partition, threads = (context.partitionId(), context.cpus()) if context is not None else (0, 1)
+    with compute_threads(threads):
+        try:
+            yield f"partition {partition}", _device_of(context, device)
+        except CaffeError:
+            if context is not None:
+                os.environ["SPARK_HIDE_TRACEBACK"] = "1"  # read by Spark when it reports what ends the process
+            raise
+
+
+def _device_of(context: TaskContext | None, name: str | None) -> torch.device:
+    gpus = assigned_gpus(context) if context is not None else ()
+    requested = torch.device(name or ("cuda" if gpus else "cpu"))
+    return worker_device(requested, context.partitionId() if context is not None else 0, gpus)
+
+
+def once_per_process(key: str, make: Callable[[], T]) -> T:
+    """The value of a key, which is made by the first task of a process that asks for it."""
+    if key not in _CACHE:
+        gc.unfreeze()
+        _CACHE.clear()
+        gc.collect()
+        _CACHE[key] = make()
+        gc.freeze()  # or Spark would go through torch's many objects after each task
+    return _CACHE[key]  # type: ignore[return-value] # all values of a key have one type
+
+
+@dataclass(frozen=True)
+class PredictionTask:
+    """The settings of tasks that predict. The token tells one model from another."""
+
+    token: str
+    columns: dict[str, str]  # of blobs
+    adder: ColumnAdder
+    device: str | None = None  # if unset, the GPU that Spark assigned to the task, or else the processor
+
+    def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
+        """The batches with the new columns."""
+        blobs = self.adder.names.blobs
+        key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
+        with in_task(self.device) as (part, device):
+            predictor = once_per_process(
+                f"{key} {device}", lambda: Predictor(*shipped.value.load(), blobs, self.columns, device)
+            )
+            yield from self.adder.add(predictor, batches, part)
+
+
+@dataclass(frozen=True)
+class _ScoringTask:
+    """The settings of tasks that test."""
+
+    token: str
+    columns: dict[str, str]
+    device: str | None
+
+    def score(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
+        """The sums of a partition, as a row."""
+        with in_task(self.device) as (part, device):
+            scorer = once_per_process(
+                f"{self.token} {device}", lambda: Scorer(*shipped.value.load(), self.columns, device)
+            )
+            score = scorer.score(batches, part)
+        library = arrow()
+        outputs = library.map_(library.string(), library.list_(library.float64()))
+        schema = library.schema([("rows", library.int64()), ("loss", library.float64()), ("outputs", outputs)])
+        row = {"rows": score.rows, "loss": score.loss, "outputs": list(score.outputs.items())}
+        yield library.RecordBatch.from_pylist([row], schema=schema)
+
+
+def score_rows(
+    frame: DataFrame,
+    net: pb.NetParameter,
+    weights: Weights,
+    columns: Mapping[str, str],
+    device: str | None = None,
+) -> RowScore:
+    """The sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs."""
+    names = {net_input.blob.column for net_input in scoring_inputs(build_for_scoring(net), columns)}
+    task = _ScoringTask(token_hex(8), dict(columns), device)
+    shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(net), weights).with_allowed())
+    chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
+    try:
+        with query_errors("the table", "can't be tested on"):
+            rows = chosen.mapInArrow(lambda batches: task.score(shipped, batches), _FIELDS).collect()
+    finally:
+        shipped.destroy()
+    scores = (
+        RowScore(row.rows, row.loss, {name: tuple(values) for name, values in row.outputs.items()}) for row in rows
+    )
+    return sum(scores, RowScore())

@@ -1,0 +1,226 @@
+"""The preflight of a run on Spark: whether the cluster can do it, and by which transport."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from pyspark import BarrierTaskContext
+
+from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.launcher import WorkerSpec
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import worker_device
+from netdsl.distributed.supervisor import RETRIES
+from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import DistributedError, PeerLostError
+from netdsl.spark.cluster import PORT, BarrierJob, Cluster, assigned_gpus, local_rank
+
+Problems = Iterator[tuple[str, bool]]  # each with whether it only keeps workers apart from each other
+Task = Callable[[str, Iterable[int]], Problems]
+
+_LIMIT = 300.0  # seconds for all tasks' examinations
+_REACH = 60.0  # seconds to reach the other workers
+_BEAT = 1.0
+_DYNAMIC = "spark.dynamicAllocation.enabled"
+_PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
+
+
+def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
+    """Return the run with a transport that works; an error, which says what to do, if none does."""
+    if cluster.setting(_DYNAMIC, "false") == "true":
+        raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
+    transport = run.transport or _best_transport(cluster, run)
+    with _probe_folder(folder) as probe:
+        task = partial(examine_task, examine, Versions.here(), probe.name, run.devices or (run.compute.device,))
+        problems = _examine_all(cluster, folder, run.workers, transport, task, note)
+        unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
+    serious = _as_sentence(problem for problem, only_apart in problems if not only_apart)
+    if serious:
+        raise DistributedError(serious)
+    if unseen:
+        raise DistributedError(f"{folder}: files that workers write don't reach the driver; put it on shared storage")
+    apart = _as_sentence(problem for problem, _ in problems)
+    return replace(run, transport=_fall_back(run.transport, apart, note) if apart else transport)
+
+
+def _fall_back(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
+    """The relay, for executors that can't reach each other; an error if another transport was requested."""
+    if requested is not None:
+        raise DistributedError(
+            f"transport {requested.value}: executors can't reach each other ({apart}); open the network between them, "
+            f"or take the transport {Transport.RELAY.value}"
+        )
+    note(f"transport {Transport.RELAY.value}: executors can't reach each other ({apart}); the driver averages for them")
+    return Transport.RELAY
+
+
+def _best_transport(cluster: Cluster, run: Run) -> Transport:
+    """NCCL where each task has GPUs of its own, and computes on the first of them."""
+    own_gpu = cluster.task_gpus >= 1 and run.devices == (torch.device("cuda"),)
+    return Transport.NCCL if own_gpu else Transport.GLOO
+
+
+class LostTaskError(DistributedError):
+    """A task ended before its time, as when an executor is lost."""
+
+
+def _examine_all(
+    cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task, note: Callable[[str], object]
+) -> list[tuple[str, bool]]:
+    """The problems that the tasks found, and whether they only keep workers apart from each other.
+
+    When a task is lost all of them are tried again, as in training.
+    """
+    for attempt in range(RETRIES):
+        try:
+            return _examine_once(cluster, folder, size, transport, task)
+        except LostTaskError as problem:
+            note(f"{problem}; trying again ({attempt + 1} of {RETRIES})")
+    return _examine_once(cluster, folder, size, transport, task)
+
+
+def _examine_once(
+    cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task
+) -> list[tuple[str, bool]]:
+    cluster.await_slots(size)
+    with _listening_server(cluster, size) as server:
+        address = ControlAddress(cluster.host, server.port, server.token)
+        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport.value, address, _BEAT)
+        job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {server.port}")
+        try:
+            return _answers_of(job, size)
+        finally:
+            job.cancel()
+
+
+def _listening_server(cluster: Cluster, size: int) -> ControlServer:
+    try:
+        return ControlServer(cluster.bind_host, size, cluster.port)
+    except DistributedError as problem:
+        raise DistributedError(f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress") from None
+
+
+def _as_sentence(problems: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(problems))
+
+
+@contextmanager
+def _probe_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder in that of the run, for tasks to find and write to."""
+    probe = folder / f".probe-{secrets.token_hex(8)}"
+    try:
+        probe.mkdir()
+    except OSError as problem:
+        raise DistributedError(f"{probe}: can't be made: {problem.strerror}") from None
+    try:
+        yield probe
+    finally:
+        shutil.rmtree(probe, ignore_errors=True)
+
+
+def _answers_of(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
+    if not job.has_ended(_LIMIT):
+        raise DistributedError(
+            f"Spark didn't run {size} tasks at once within {_LIMIT:g} s; other jobs have its slots, so wait for them"
+        )
+    problem = job.problem()
+    if any(sign in problem for sign in _PYTHON):
+        raise DistributedError(
+            f"the Python of the executors isn't fit for workers: {problem}; install netdsl {Versions.here().netdsl} "
+            "there, or ship an environment with it (spark-submit --archives), and let PYSPARK_PYTHON name its Python"
+        )
+    if problem:
+        raise LostTaskError(f"Spark can't run the workers: {problem}")
+    return job.results()
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions of packages that must be the same on all machines."""
+
+    netdsl: str
+    torch: str
+
+    @classmethod
+    def here(cls) -> Versions:
+        """The versions on this machine."""
+        return cls(version("netdsl"), torch.__version__)
+
+
+def examine_task(
+    examine: Callable[[str, Versions, str, int], Problems],
+    versions: Versions,
+    probe: str,
+    devices: Sequence[torch.device],
+    text: str,
+    ranks: Iterable[int],
+) -> Problems:
+    """The problems of a task's machine, and of the device that its worker would have there."""
+    (rank,) = ranks
+    yield from examine(text, versions, probe, rank)
+    context = BarrierTaskContext.get()
+    number = local_rank(context, rank)
+    try:
+        worker_device(devices[number % len(devices)], number, assigned_gpus(context))
+    except DistributedError as problem:
+        yield str(problem), False
+
+
+def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
+    """The problems of a task's machine."""
+    spec, host = WorkerSpec.of(text), socket.gethostname()
+    for problem in (_other_versions(versions), _unseen_folder(spec, probe, rank)):
+        if problem:
+            yield f"{host}: {problem}", False
+    try:
+        with ControlClient(spec.control, rank) as control:
+            apart = "" if spec.transport == Transport.RELAY.value else _unreachable(spec, control, rank)
+        if apart:
+            yield f"{host}: {apart}", True
+    except PeerLostError as problem:
+        way = "open the network from executors to the driver, or set spark.driver.host to an address they reach"
+        yield f"{host}: {problem}; {way}", False
+
+
+def _other_versions(driver: Versions) -> str:
+    here, there = asdict(Versions.here()), asdict(driver)
+    other = [f"{name} is {here[name]}, and {there[name]} at the driver" for name in here if here[name] != there[name]]
+    return f"{'; '.join(other)}; install the same everywhere" if other else ""
+
+
+def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
+    """The problem with the driver's folders, if they aren't at the same path here, or can't be written to."""
+    if not Path(spec.folder).is_dir():
+        return f"there is no folder {spec.folder}, where training was begun; begin it in one that all machines share"
+    seen = Path(spec.run, probe)
+    if not seen.is_dir():
+        return f"the run's folder {spec.run} isn't the one that the driver sees; put it on storage that all share"
+    try:
+        (seen / str(rank)).touch()
+    except OSError as problem:
+        return f"the run's folder {spec.run} can't be written to: {problem.strerror}; let user {os.getuid()} do so"
+    return ""
+
+
+def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
+    """The reason why the other workers can't be reached, if they can't."""
+    shared = spec.transport == Transport.SHARED_MEMORY.value
+    transport = Transport.SHARED_MEMORY if shared else Transport.GLOO
+    try:
+        with closing(connect(transport, control, rank, spec.size, torch.device("cpu"), _REACH)) as communicator:
+            communicator.barrier()
+    except DistributedError as problem:
+        return str(problem)
+    return ""

@@ -1,1 +1,0 @@
-"""Workers that are tasks of one long barrier job of Apache Spark."""

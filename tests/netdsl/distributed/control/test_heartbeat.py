@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+
+import pytest
+import torch
+from torch import distributed as dist
+
+from netdsl.distributed.control import heartbeat
+from netdsl.distributed.control.heartbeat import Health, Pulse, WatchedCommunicator
+from netdsl.distributed.control.protocol import Ending, Sign
+from netdsl.distributed.transports.torch_group import TorchGroup
+from tests.patience import PATIENCE
+
+
+def idle():
+    """The processor time of a process that computes nothing, unlike that of a test."""
+    return 0.0
+
+
+def test_a_sign_is_taken_once():
+    pulse = Pulse(idle)
+    assert pulse.take() is None
+    pulse.beat()
+    assert pulse.take() is Sign.WORKING
+    assert pulse.take() is None
+
+
+def test_an_iteration_that_takes_long_is_no_death():
+    """Only a worker that computes nothing between two signs gives none."""
+    used = 1.0
+    pulse = Pulse(lambda: used)
+    assert pulse.take() is None
+    used += 0.05
+    assert pulse.take() is Sign.WORKING
+    assert pulse.take() is None
+    used += 0.001  # as the thread that gives the signs uses itself
+    assert pulse.take() is None
+    with pulse.waiting():
+        used += 0.05
+        assert pulse.take() is Sign.WAITING  # while it spins, it still waits
+
+
+def test_whoever_waits_is_alive_until_the_other_comes():
+    store, seen = dist.HashStore(), []
+
+    def task(rank, work):
+        pulse = Pulse(idle)
+        with closing(TorchGroup(store, rank, 2)) as group:
+            work(WatchedCommunicator(group, pulse), pulse)
+
+    def waits(group, pulse):
+        thread = threading.Thread(target=look, args=(pulse,))
+        thread.start()
+        group.barrier()
+        thread.join()
+        seen.append(pulse.take())
+
+    looked = threading.Event()
+
+    def look(pulse):
+        until = time.monotonic() + PATIENCE
+        while (sign := pulse.take()) is None and time.monotonic() < until:
+            time.sleep(0.001)
+        seen.append(sign)
+        looked.set()
+
+    def comes(group, pulse):
+        looked.wait()
+        group.barrier()
+        assert pulse.take() is Sign.WORKING
+
+    threads = [threading.Thread(target=task, args=each) for each in enumerate((waits, comes))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [Sign.WAITING, Sign.WORKING]
+
+
+def test_every_exchange_is_the_watched_communicators():
+    results = {}
+
+    def task(rank):
+        pulse = Pulse()
+        with closing(TorchGroup(store, rank, 2)) as plain:
+            group = WatchedCommunicator(plain, pulse)
+            mean, reduced, sent, got = (torch.full((3,), value + rank) for value in (1.0, 3.0, 5.0, 7.0))
+            group.mean(mean, 1.0 + 2 * rank).wait()
+            group.reduce(reduced, root=1, lane=1).wait()
+            group.broadcast(sent, root=1, lane=2).wait()
+            (group.send(got, to=1, lane=3) if rank == 0 else group.receive(got, source=0, lane=3)).wait()
+            variable = group.shared_variable(torch.full((2,), 9.0 + rank))
+            if rank:
+                variable.exchange(torch.full((2,), 5.0), 0.5).wait()
+            group.barrier()
+            variable.read(found := torch.empty(2))
+            group.barrier()
+            assert group.gather([rank, 4.0]) == [[0.0, 4.0], [1.0, 4.0]]
+            assert (group.rank, group.size, group.traffic) == (rank, 2, plain.traffic)
+            results[rank] = [each[0].item() for each in (mean, reduced, sent, got, found)]
+
+    store = dist.HashStore()
+    threads = [threading.Thread(target=task, args=(rank,)) for rank in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {0: [1.75, 3.0, 6.0, 7.0, 7.0], 1: [1.75, 3.5, 6.0, 7.0, 7.0]}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, which the test makes."""
+    now = [100.0]
+    monkeypatch.setattr(heartbeat.time, "monotonic", lambda: now[0])
+    return now
+
+
+def two(clock, deadline=10.0):
+    found = Health(2, deadline)
+    found._since, found._looked = clock[0], clock[0]
+    for rank in (0, 1):
+        found.welcome(rank, f"host{rank}")
+    found.note_join((0, 1))
+    return found
+
+
+def problem_of(found):
+    return found.hung() or found.standstill()
+
+
+def wait(found, clock, seconds, signs=()):
+    """Look as often as a supervisor does; some workers give a sign each time."""
+    for _ in range(round(seconds)):
+        clock[0] += 1.0
+        for rank, sign in signs:
+            found.note_sign(rank, sign)
+        if problem_of(found):
+            break
+    return problem_of(found)
+
+
+def test_whoever_gives_no_sign_is_named(clock):
+    found = two(clock)
+    assert wait(found, clock, 10) == ""
+    found = two(clock)
+    assert wait(found, clock, 12, [(0, Sign.WORKING)]) == [1]
+
+
+def test_waiting_is_a_sign_of_life_unless_all_wait(clock):
+    found = two(clock)
+    assert wait(found, clock, 100, [(0, Sign.WORKING), (1, Sign.WAITING)]) == ""
+    assert wait(found, clock, 49, [(0, Sign.WAITING), (1, Sign.WAITING)]) == ""
+    assert wait(found, clock, 2, [(0, Sign.WAITING), (1, Sign.WAITING)]) == "all workers wait for each other since 50 s"
+
+
+def test_a_supervisor_that_slept_blames_nobody(clock):
+    found = two(clock)
+    clock[0] += 3600
+    assert problem_of(found) == ""
+    assert wait(found, clock, 10) == ""
+
+
+def test_workers_that_dont_begin(clock):
+    found = Health(2, 500.0)
+    found._since = found._looked = clock[0]
+    found.welcome(1, "host1")
+    assert wait(found, clock, 310, [(1, Sign.WAITING)]) == "only 1 of 2 workers began within 300 s"
+
+
+def test_who_says_most_is_to_blame(clock):
+    found = two(clock)
+    found.note_end(0, Ending.LOST, "lost another: gather")
+    assert found.blame() == "worker 0 on host0 lost another: gather"
+    found.note_end(1, Ending.GONE, "ended without a word")
+    assert found.blame() == "worker 1 on host1 ended without a word"
+    found.note_end(0, Ending.GONE, "what was said first counts")
+    assert found.blame() == "worker 1 on host1 ended without a word"
+
+
+def test_the_end(clock):
+    found = two(clock)
+    found.note_end(1, Ending.DONE)
+    assert (found.done(0), found.done(1)) == (False, True)
+    assert wait(found, clock, 8, [(0, Sign.WORKING)]) == ""
+    found.note_end(0, Ending.DONE)
+    found.note_end(0, Ending.GONE, "its connection")
+    assert found.done(0) and found.blame() == "" and wait(found, clock, 200) == ""

@@ -1,0 +1,439 @@
+"""Workers and the control server talk over real connections; a process that loses its supervisor ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from queue import SimpleQueue
+
+import msgspec
+import pytest
+
+from netdsl.distributed.control import server as control_server
+from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.heartbeat import Pulse
+from netdsl.distributed.control.protocol import (
+    TOKEN_BYTES,
+    Abort,
+    Ended,
+    Ending,
+    Heartbeat,
+    Hello,
+    Purpose,
+    Sign,
+    StopAfterRound,
+    StoreRequest,
+    Welcome,
+    WorkerReport,
+    receive_from_server,
+    send,
+)
+from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.transports.connect import ControlStore
+from netdsl.errors import DistributedError, PeerLostError
+from tests.patience import PATIENCE
+
+HERE = "127.0.0.1"
+BEAT = 0.05
+
+
+def address_of(server, **changes):
+    return msgspec.structs.replace(ControlAddress(HERE, server.port, server.token), **changes)
+
+
+def client_of(server, rank=0):
+    """A worker's side, which would rather not end this process, and doesn't take its processor time for a sign."""
+    client = ControlClient(address_of(server), rank, BEAT, leave=lambda reason: None)
+    client.pulse = Pulse(lambda: 0.0)
+    return client
+
+
+def next_of(server, rank):
+    """What happens next, which concerns this worker."""
+    event = server.next(PATIENCE)
+    assert event is not None and event[0] == rank
+    return event[1]
+
+
+def hello_of(rank, **changes):
+    return Hello(rank, socket.gethostname(), **changes)
+
+
+def connect_to(server):
+    return socket.create_connection((HERE, server.port), PATIENCE)
+
+
+def is_shut_out(connection):
+    """Whether the server ends a connection without a word."""
+    with suppress(ConnectionResetError):  # it hadn't read everything
+        return connection.recv(1) == b""
+    return True
+
+
+def wait_for(condition):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_both_ways():
+    with ControlServer(HERE, 2) as server, client_of(server, 1) as client:
+        assert next_of(server, 1) == hello_of(1)
+        client.report({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
+        assert next_of(server, 1) == WorkerReport({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
+        assert not client.is_to_stop()
+        server.tell_all(StopAfterRound())
+        wait_for(client.is_to_stop)
+        server.tell_all(Abort("a worker was lost: worker 0 ended by SIGKILL"))
+        wait_for(lambda: client.interruption.reason)
+        assert client.interruption.reason == "a worker was lost: worker 0 ended by SIGKILL"
+        client.report_end(Ending.FAILED, "a leg is broken")
+        assert next_of(server, 1) == Ended(Ending.FAILED, "a leg is broken")
+        client.__exit__()
+        assert next_of(server, 1) is None
+
+
+def test_heartbeats_say_whether_a_worker_works_or_waits():
+    with ControlServer(HERE, 1) as server, client_of(server) as client:
+        next_of(server, 0)
+        client.pulse.beat()
+        assert next_of(server, 0) == Heartbeat(Sign.WORKING)
+        with client.pulse.waiting():
+            assert next_of(server, 0) == next_of(server, 0) == Heartbeat(Sign.WAITING)
+        assert next_of(server, 0) in (Heartbeat(Sign.WAITING), Heartbeat(Sign.WORKING))
+        while server.next(4 * BEAT) is not None:
+            pass
+        assert server.next(4 * BEAT) is None  # a worker that neither works nor waits gives no sign
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "0" * (TOKEN_BYTES - 1), "0" * TOKEN_BYTES, "\xff" * TOKEN_BYTES, "GET / HTTP/1.1\r\nHost: driver\r\n\r\n"],
+)
+def test_a_stranger_stays_outside_and_disturbs_nobody(token):
+    with ControlServer(HERE, 2, adopt=lambda *connection: pytest.fail("a stranger got in")) as server:
+        for purpose in Purpose:
+            with connect_to(server) as connection:
+                with suppress(OSError):  # a wrong token is enough for the server
+                    connection.sendall(token.encode("latin-1"))
+                    send(connection, hello_of(0, purpose=purpose))
+                    connection.shutdown(socket.SHUT_WR)
+                assert is_shut_out(connection)
+        with client_of(server):
+            assert next_of(server, 0) == hello_of(0)
+
+
+def test_a_worker_with_the_token_of_another_run_is_told():
+    with ControlServer(HERE, 1) as server, ControlServer(HERE, 1) as other:
+        with pytest.raises(PeerLostError, match=rf"at 127.0.0.1:{server.port} doesn't let worker 0 in"):
+            ControlClient(address_of(server, token=other.token), 0)
+        assert server.next(0.0) is None
+
+
+def framed(data, length=None):
+    return struct.pack(">I", len(data) if length is None else length) + data
+
+
+def plain_hello(**changes):
+    """A worker's hello, some of whose values aren't what they should be."""
+    values = {"type": "Hello", "rank": 0, "host": "x", "purpose": "control", "lane": 0} | changes
+    return framed(msgspec.msgpack.encode(values))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}\n",
+        framed(b""),
+        framed(b"\xc1" * 50),
+        framed(b"\x91" * 10_000),
+        framed(b"", 1 << 31),
+        framed(msgspec.msgpack.encode(Heartbeat(Sign.WORKING))),
+        plain_hello(rank=2),
+        plain_hello(rank=-1),
+        plain_hello(rank="0"),
+        plain_hello(rank=None),
+        plain_hello(host=5),
+        plain_hello(purpose="listen"),
+        plain_hello(purpose="relay", lane=[]),
+        plain_hello(purpose="relay"),  # there is no relay
+        plain_hello(type="Welcome"),
+    ],
+)
+def test_what_is_no_hello_is_left_outside(data):
+    with ControlServer(HERE, 2) as server:
+        with connect_to(server) as connection:
+            with suppress(OSError):  # some of it isn't even read
+                connection.sendall(server.token.encode() + data)
+                connection.shutdown(socket.SHUT_WR)
+            assert is_shut_out(connection)
+        with client_of(server):
+            assert next_of(server, 0) == hello_of(0)
+
+
+def test_a_handshake_has_one_deadline(monkeypatch):
+    """Whoever sends a byte now and then doesn't hold a place for long."""
+    monkeypatch.setattr(control_server, "HANDSHAKE", 0.5)
+    with ControlServer(HERE, 1) as server, connect_to(server) as connection:
+        begun = time.monotonic()
+        with suppress(ConnectionError):
+            for byte in server.token.encode():
+                connection.sendall(bytes([byte]))
+                time.sleep(0.1)
+        assert is_shut_out(connection)
+        assert time.monotonic() - begun < 0.1 * TOKEN_BYTES + 5
+        assert server.next(0.0) is None
+
+
+def test_a_worker_that_was_let_in_may_be_silent(monkeypatch):
+    monkeypatch.setattr(control_server, "HANDSHAKE", 0.2)
+    with ControlServer(HERE, 1) as server, client_of(server) as client:
+        next_of(server, 0)
+        assert server.next(0.6) is None
+        client.report({"late": True})
+        assert next_of(server, 0) == WorkerReport({"late": True})
+
+
+def test_workers_come_in_while_many_strangers_keep_silent(monkeypatch):
+    monkeypatch.setattr(control_server, "HANDSHAKE", 0.5)
+    with ControlServer(HERE, 1) as server, ExitStack() as stack:
+        for _ in range(control_server._STRANGERS + 6):
+            stack.enter_context(connect_to(server))
+        stack.enter_context(client_of(server))
+        assert next_of(server, 0) == hello_of(0)
+
+
+def test_a_server_without_free_descriptors_goes_on_when_there_are_some():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ControlServer(HERE, 1) as server, socket.socket() as connection, ExitStack() as descriptors:
+        connection.settimeout(PATIENCE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                while True:
+                    descriptors.callback(os.close, os.dup(connection.fileno()))
+            connection.connect((HERE, server.port))
+            time.sleep(0.2)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        connection.sendall(server.token.encode())
+        send(connection, hello_of(0))
+        assert receive_from_server(connection) == Welcome()
+        assert next_of(server, 0) == hello_of(0)
+
+
+def test_many_workers_at_once():
+    size = 2 * control_server._STRANGERS
+    with ControlServer(HERE, size) as server, ExitStack() as stack, ThreadPoolExecutor(size) as pool:
+        clients = [
+            stack.enter_context(client) for client in pool.map(lambda rank: client_of(server, rank), range(size))
+        ]
+        stores = list(pool.map(lambda client: ControlStore(client.open_store()), clients))
+        assert sorted(pool.map(lambda store: store.add("ready", 1), stores)) == list(range(1, size + 1))
+        assert {server.next(PATIENCE)[0] for _ in range(size)} == set(range(size))
+
+
+def test_there_is_one_worker_of_a_rank():
+    """Spark may begin a task once more, also when the first has ended."""
+    with ControlServer(HERE, 2) as server:
+        with client_of(server, 0), pytest.raises(PeerLostError, match="doesn't let worker 0 in; it had one already"):
+            client_of(server, 0)
+        assert next_of(server, 0) == hello_of(0)
+        assert next_of(server, 0) is None
+        with pytest.raises(PeerLostError, match="it had one already"):
+            client_of(server, 0)
+        with client_of(server, 1):
+            assert next_of(server, 1) == hello_of(1)
+
+
+def test_a_lane_is_handed_over_with_all_that_follows():
+    adopted = SimpleQueue()
+    with (
+        ControlServer(HERE, 2, adopt=lambda *connection: adopted.put(connection)) as server,
+        connect_to(server) as connection,
+    ):
+        connection.sendall(server.token.encode())
+        frame = msgspec.msgpack.encode(hello_of(1, purpose=Purpose.RELAY, lane=3))
+        connection.sendall(framed(frame) + b"a request")
+        adopted_end, rank, lane = adopted.get(timeout=PATIENCE)
+        with adopted_end:
+            assert (rank, lane, adopted_end.gettimeout()) == (1, 3, None)
+            adopted_end.settimeout(PATIENCE)
+            assert adopted_end.recv(9, socket.MSG_WAITALL) == b"a request"
+            assert receive_from_server(connection) == Welcome()
+            adopted_end.sendall(b"an answer")
+            assert connection.recv(9, socket.MSG_WAITALL) == b"an answer"
+        assert server.next(0.0) is None
+
+
+def test_a_lane_where_there_is_no_relay():
+    with (
+        ControlServer(HERE, 1) as server,
+        client_of(server) as client,
+        pytest.raises(PeerLostError, match="doesn't let worker 0 in"),
+    ):
+        client.open_lane(2)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"5\n\n\n\n",
+        framed(b"\xc1"),
+        framed(b"", (1 << 24) + 1),
+        framed(msgspec.msgpack.encode(Welcome())),
+        framed(msgspec.msgpack.encode(hello_of(0))),
+        framed(msgspec.msgpack.encode({"type": "WorkerReport", "contents": 5})),
+    ],
+)
+def test_what_nobody_understands_ends_the_connection(data):
+    with ControlServer(HERE, 1) as server, connect_to(server) as connection:
+        connection.sendall(server.token.encode())
+        send(connection, hello_of(0))
+        assert receive_from_server(connection) == Welcome()
+        connection.sendall(data + bytes(100))
+        assert next_of(server, 0) == hello_of(0)
+        assert next_of(server, 0) is None
+        assert is_shut_out(connection)
+
+
+def test_the_store_is_one_dictionary_for_all():
+    with (
+        ControlServer(HERE, 2) as server,
+        client_of(server, 0) as first,
+        client_of(server, 1) as second,
+    ):
+        one, other = ControlStore(first.open_store()), ControlStore(second.open_store())
+        one.set("name", "Zoë")
+        assert other.get("name") == "Zoë".encode()
+        assert (one.add("count", 2), other.add("count", 3), one.get("count")) == (2, 5, b"5")
+        assert not other.check(["name", "late"])
+        with ThreadPoolExecutor(2) as pool:
+            waiting = pool.submit(other.wait, ["late", "name"])
+            time.sleep(0.05)
+            assert not waiting.done()
+            one.set("late", b"\0\xff")
+            waiting.result(PATIENCE)
+        assert other.check(["name", "late"])
+        assert other.get("late") == b"\0\xff"
+        assert one.compare_set("name", "somebody else", "Max") == "Zoë".encode()
+        assert one.compare_set("name", "Zoë", "Max") == other.get("name") == b"Max"
+        assert one.compare_set("new", "", "first") == b"first"
+        assert (other.delete_key("name"), one.delete_key("name"), one.check(["name"])) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    "request_of_a_stranger",
+    [
+        StoreRequest("burn", ("key",)),
+        StoreRequest("get", ()),
+        StoreRequest("set", ("key",), bytes((1 << 20) + 1)),
+        StoreRequest("add", ("text",), amount=1),
+        Heartbeat(Sign.WORKING),
+    ],
+    ids=["an unknown operation", "no key", "a long value", "a sum with a text", "a heartbeat"],
+)
+def test_what_makes_no_sense_to_the_store_ends_that_connection_only(request_of_a_stranger):
+    with ControlServer(HERE, 1) as server, client_of(server) as client:
+        store = ControlStore(client.open_store())
+        store.set("text", "no number")
+        with connect_to(server) as connection:
+            connection.sendall(server.token.encode())
+            send(connection, hello_of(0, purpose=Purpose.STORE))
+            assert receive_from_server(connection) == Welcome()
+            send(connection, request_of_a_stranger)
+            assert is_shut_out(connection)
+        assert store.get("text") == b"no number"
+
+
+def test_whoever_waits_at_the_store_learns_that_the_server_is_gone():
+    problems = SimpleQueue()
+
+    def wait(store):
+        with pytest.raises(PeerLostError, match="the store at the control server is gone") as caught:
+            store.get("nothing")
+        problems.put(caught.value)
+
+    with ControlServer(HERE, 1) as server:
+        client = client_of(server)
+        store = ControlStore(client.open_store())
+        waiting = threading.Thread(target=wait, args=(store,))
+        waiting.start()
+        time.sleep(0.05)
+    assert problems.get(timeout=PATIENCE)
+    waiting.join()
+    client.__exit__()
+
+
+def test_a_worker_ends_when_its_supervisor_is_gone():
+    program = (
+        "import msgspec, sys, time\n"
+        "from netdsl.distributed.control.client import ControlAddress, ControlClient\n"
+        "with ControlClient(msgspec.json.decode(sys.stdin.readline(), type=ControlAddress), 0): time.sleep(600)"
+    )
+    with ControlServer(HERE, 1) as server:
+        worker = subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        worker.stdin.write(msgspec.json.encode(address_of(server)).decode() + "\n")
+        worker.stdin.flush()
+        assert server.next(PATIENCE) is not None
+    try:
+        _, said = worker.communicate(timeout=PATIENCE)
+    finally:
+        worker.kill()
+    assert (worker.returncode, said) == (1, "worker 0: the supervisor is gone\n")
+
+
+def test_what_waits_for_others_ends_when_the_supervisor_is_gone():
+    reasons = SimpleQueue()
+    with ControlServer(HERE, 1) as server:
+        client = ControlClient(address_of(server), 0, BEAT, leave=reasons.put)
+        client.interruption.listen(lambda problem: reasons.put(str(problem)))
+        client.__enter__()
+    assert reasons.get(timeout=PATIENCE) == "the supervisor is gone"
+    assert reasons.get(timeout=PATIENCE) == "worker 0: the supervisor is gone"
+    client.__exit__()
+
+
+def test_a_worker_that_said_how_it_ended_may_be_left():
+    reasons = []
+    with ControlServer(HERE, 1) as server:
+        client = ControlClient(address_of(server), 0, BEAT, leave=reasons.append)
+        client.__enter__()
+        client.report_end(Ending.DONE)
+    time.sleep(0.2)
+    client.__exit__()
+    assert reasons == []
+
+
+def test_a_server_that_is_not_there():
+    with ControlServer(HERE, 1) as server:
+        gone = address_of(server)
+    with pytest.raises(PeerLostError, match=rf"the control server at 127.0.0.1:{gone.port} can't be reached"):
+        ControlClient(gone, 0)
+
+
+def test_a_port_that_is_taken_and_then_free():
+    with (
+        ControlServer(HERE, 1) as server,
+        pytest.raises(DistributedError, match=f"can't listen at {HERE}:{server.port}: .*; name a free port"),
+    ):
+        ControlServer(HERE, 1, server.port)
+    with ControlServer(HERE, 1, server.port) as again:
+        assert again.port == server.port
+
+
+def test_an_address_that_is_not_of_this_machine():
+    with pytest.raises(DistributedError, match=r"can't listen at 203.0.113.7: .*; name an address of this machine"):
+        ControlServer("203.0.113.7", 1)

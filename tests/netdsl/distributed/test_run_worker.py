@@ -1,0 +1,69 @@
+"""The device of a worker, and what it tells of nets that carry a state from one batch to the next."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.distributed.machines import Link
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import open_worker, worker_device
+from netdsl.errors import DistributedError
+from netdsl.simulator.communicator import Network, SimulatedCommunicator
+from netdsl.simulator.world import World
+from netdsl.solver.events import Event, Notice
+
+NET = """
+layer { name: "x" type: "DummyData" top: "x" top: "cont" top: "y"
+        dummy_data_param { shape { dim: 4 dim: 2 dim: 3 } shape { dim: 4 dim: 2 } shape { dim: 4 dim: 2 dim: 5 } } }
+layer { name: "memory" type: "LSTM" bottom: "x" bottom: "cont" top: "h" %s }
+layer { name: "loss" type: "EuclideanLoss" bottom: "h" bottom: "y" top: "loss" }
+"""
+
+
+def device(name: str, number: int = 0, *assigned: str) -> str:
+    return str(worker_device(torch.device(name), number, assigned))
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the count of GPUs is made up; nothing is computed."""
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_worker_takes_the_gpu_that_was_assigned_to_it_or_the_one_of_its_number() -> None:
+    assert device("cuda", 0, "1") == "cuda:1"
+    assert [device("cuda", number) for number in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    assert device("cuda:0", 1, "1") == "cuda:0"  # what a user names comes first
+    assert device("cpu", 1, "1") == "cpu"
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_device_that_is_not_on_the_workers_machine_is_told_with_the_machine() -> None:
+    with pytest.raises(DistributedError, match=rf"^{socket.gethostname()}: there is no cuda:4, the GPUs are 0 to 1"):
+        device("cuda:4")
+    with pytest.raises(DistributedError, match="the GPU that was assigned is 'GPU-8a', which is no number; name a"):
+        device("cuda", 0, "GPU-8a")
+
+
+def test_a_machine_without_gpus_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    with pytest.raises(DistributedError, match="torch sees no GPU, though 1 was assigned"):
+        device("cuda", 0, "1")
+
+
+@pytest.mark.parametrize(("workers", "told"), [(1, 0), (2, 1)])
+def test_it_is_told_that_several_workers_break_sequences_up(workers: int, told: int) -> None:
+    param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", max_iter=1)
+    settings = 'recurrent_param { num_output: 5 weight_filler { type: "xavier" } }'
+    param.net_param.CopyFrom(from_text(NET % settings, pb.NetParameter))
+    communicator = SimulatedCommunicator(Network(World(workers), Link()), 0)
+    events: list[Event] = []
+    with open_worker(Run(param, workers=workers).settled(), communicator, listen=events.append):
+        notices = [event.text for event in events if isinstance(event, Notice)]
+    assert [text.partition(":")[0] for text in notices] == ["layer 'memory'"] * told

@@ -1,0 +1,60 @@
+"""A push to a shared variable that takes long: who waits for it, and who doesn't."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+
+import pytest
+import torch
+from torch import Tensor
+
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.transports.lanes import Lane, LaneVariable
+from netdsl.errors import PeerLostError
+
+
+class SlowValues:
+    """Values to which nothing is added before the test lets it."""
+
+    def __init__(self) -> None:
+        self.values, self.free = torch.zeros(3), threading.Event()
+
+    def read(self, values: Tensor) -> None:
+        values.copy_(self.values)
+
+    def write(self, values: Tensor) -> None:
+        self.values.copy_(values)
+
+    def add(self, values: Tensor) -> None:
+        self.free.wait(10)
+        self.values.add_(values)
+
+    def leave(self) -> None:
+        pass
+
+
+def test_the_worker_goes_on_before_the_variable_has_moved() -> None:
+    values = SlowValues()
+    with closing(LaneVariable(values, Lane("variable"))) as variable:
+        buffer = torch.full((3,), 8.0)
+        handle = variable.exchange(buffer, 0.25)
+        assert buffer.tolist() == [6.0] * 3
+        assert not handle.done()
+        buffer.fill_(-1.0)  # it belongs to the worker again
+        assert values.values.tolist() == [0.0] * 3
+        values.free.set()
+        handle.wait()
+        assert values.values.tolist() == [2.0] * 3
+
+
+def test_whoever_waits_for_a_push_is_told_when_a_worker_is_lost() -> None:
+    values, interruption = SlowValues(), Interruption()
+    with closing(LaneVariable(values, Lane("variable", interruption))) as variable:
+        handle = variable.exchange(torch.ones(3), 0.5)
+        interruption.happen("worker 1 is lost")
+        with pytest.raises(PeerLostError, match="worker 1 is lost"):
+            handle.wait()
+        with pytest.raises(PeerLostError, match="worker 1 is lost"):
+            variable.exchange(torch.ones(3), 0.5)
+        values.free.set()

@@ -1,0 +1,193 @@
+"""Exchanges through shared memory; the workers are threads, each with its own map of it, unless they are killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from itertools import product
+from pathlib import Path
+
+import pytest
+import torch
+
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.transports.shared_block import PIECE, SLOTS, create_memory, path_of_memory
+from netdsl.errors import DistributedError, PeerLostError
+from tests.netdsl.distributed.workers import in_shared_memory, own
+
+LONG = PIECE // 4 * (SLOTS + 1) + 17  # goes round all slots, and has a rest
+LENGTHS = [0, 1, 63, 5_003]
+WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [7.0, 7.0, 7.0], [1.0, 2.0, 3.0, 4.0]]
+WORKER = Path(__file__).with_name("variable_worker.py")
+
+
+@pytest.fixture
+def everybody():
+    """Do something as every worker, and give what each returns."""
+    return in_shared_memory
+
+
+@pytest.mark.parametrize(("weights", "length"), [*product(WEIGHTS, LENGTHS), (WEIGHTS[2], LONG)])
+def test_mean_is_added_up_by_rank(everybody, length, weights):
+    size = len(weights)
+
+    def task(communicator):
+        buffer = own(communicator.rank, length)
+        communicator.mean(buffer, weights[communicator.rank]).wait()
+        return buffer
+
+    scaled = [own(rank, length) * (weights[rank] / sum(weights)) for rank in range(size)]
+    wanted = scaled[0]
+    for each in scaled[1:]:
+        wanted = wanted + each
+    for buffer in everybody(size, task):
+        assert torch.equal(buffer, wanted)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_mean_of_what_is_equal_is_the_same_bits(everybody, size, kind):
+    def task(communicator):
+        buffer = own(0, 5_003, kind)
+        communicator.mean(buffer, 7.0).wait()
+        return buffer
+
+    for buffer in everybody(size, task):
+        assert torch.equal(buffer, own(0, 5_003, kind))
+
+
+def test_mean_of_whole_numbers_is_rounded(everybody):
+    def task(communicator):
+        buffer = torch.tensor([5, -7, 2**40 + 1, [1, 1, 3][communicator.rank]])
+        communicator.mean(buffer).wait()
+        return buffer.tolist()
+
+    assert everybody(3, task) == [[5, -7, 2**40 + 1, 2]] * 3
+
+
+@pytest.mark.parametrize(("root", "length"), [*product([0, 2], LENGTHS), (1, LONG)])
+def test_reduce_gives_the_mean_to_one_and_leaves_the_others_alone(everybody, length, root):
+    def task(communicator):
+        buffer, mean = own(communicator.rank, length), own(communicator.rank, length)
+        communicator.reduce(buffer, communicator.rank + 1.0, root=root)
+        communicator.mean(mean, communicator.rank + 1.0).wait()
+        return buffer, mean
+
+    for rank, (buffer, mean) in enumerate(everybody(3, task)):
+        assert torch.equal(buffer, mean if rank == root else own(rank, length))
+
+
+def test_what_it_cost_is_counted(everybody):
+    def task(communicator):
+        here = torch.zeros(1)
+        if communicator.rank:
+            communicator.receive(here, source=0, lane=1).wait()
+            time.sleep(0.2)
+        mean = communicator.mean(torch.ones(1000, dtype=torch.float64))
+        if not communicator.rank:
+            communicator.send(here, to=1, lane=1).wait()
+        mean.wait()
+        return communicator.traffic
+
+    first, second = everybody(2, task)
+    assert first.waited > 0
+    assert first.moved > 0
+    message = 2 * 4
+    assert first.bytes + second.bytes - message == 4 * 8000  # each half goes to its owner, and its mean to the other
+
+
+@pytest.mark.parametrize(
+    ("values", "weight", "message"), [(5, 1.0, "asks for something else than worker"), (4, 0.0, "all weights together")]
+)
+def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, message):
+    def task(communicator):
+        handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
+        later = communicator.broadcast(torch.zeros(1))
+        for each in (handle, later):  # nobody knows any more where the others are in this lane
+            with pytest.raises(DistributedError, match=message):
+                each.wait()
+
+    everybody(2, task)
+
+
+def test_whoever_asks_for_something_else_is_told(everybody):
+    def task(communicator):
+        if communicator.rank == 0:
+            communicator.broadcast(torch.zeros(4)).wait()
+            return
+        with pytest.raises(DistributedError, match="mean of 4 float32, lane 0: worker 0 asks for something else"):
+            communicator.mean(torch.zeros(4)).wait()
+
+    everybody(2, task)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda c: c.mean(torch.zeros(2, dtype=torch.float16)), "a mean of torch.float16 values"),
+        (lambda c: c.mean(torch.zeros(2, device="meta")), "a buffer on meta"),
+        (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; they are 0 to 3"),
+    ],
+)
+def test_what_it_cannot_carry_is_refused(everybody, ask, message):
+    def task(communicator):
+        with pytest.raises(DistributedError, match=message):
+            ask(communicator)
+
+    everybody(1, task)
+
+
+def test_gathering_different_counts_is_an_error(everybody):
+    def task(communicator):
+        with pytest.raises(DistributedError, match=r"workers give \[1, 2\] numbers"):
+            communicator.gather([1.0] * (communicator.rank + 1))
+
+    everybody(2, task)
+
+
+def test_all_waiting_ends_when_it_is_interrupted(everybody):
+    interruptions = [Interruption(), Interruption()]
+
+    def task(communicator):
+        if communicator.rank:
+            return
+        threading.Timer(0.2, interruptions[0].happen, ["worker 1 was lost"]).start()
+        with pytest.raises(PeerLostError, match="worker 1 was lost"):
+            communicator.mean(torch.zeros(5)).wait()
+        with pytest.raises(PeerLostError, match=r"a gather of numbers: worker 1 was lost \(it waited for worker 1\)"):
+            communicator.barrier()
+        with pytest.raises(PeerLostError, match="worker 1 was lost"):
+            communicator.broadcast(torch.zeros(3), root=1, lane=1).wait()
+
+    everybody(2, task, interruptions)
+
+
+def test_the_memory_has_no_name_and_others_open_it_all_the_same():
+    descriptor = create_memory(2)
+    assert os.fstat(descriptor).st_nlink == 0
+    os.close(os.open(path_of_memory(descriptor), os.O_RDWR))
+    os.close(descriptor)
+
+
+def test_no_exchange_is_lost_nor_kept_from_others_by_the_dead():
+    descriptor = create_memory(2)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), str(descriptor), str(rank)],
+            pass_fds=[descriptor],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    printed = [process.communicate()[0].split() for process in processes]
+    os.close(descriptor)
+    assert [process.returncode for process in processes] == [0, -9]
+    assert printed[0][2:] == ["True"]
+    for least, most in (printed[0][:2], printed[1][:2]):
+        # What one gives the other takes, so that 2 + 0 + 8 stay; each of 200 exchanges may round the last bit.
+        assert float(least) == pytest.approx(10.0, abs=1e-12)
+        assert float(most) == pytest.approx(10.0, abs=1e-12)

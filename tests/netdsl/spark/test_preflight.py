@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.control.client import ControlAddress
+from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.launcher import WorkerSpec
+from netdsl.distributed.run import Run
+from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import DistributedError
+from netdsl.spark import preflight
+from netdsl.spark.cluster import Cluster
+from netdsl.spark.preflight import Versions, check_cluster, examine
+from tests.netdsl.spark.conftest import TRANSPORTS, begin
+
+HERE = "127.0.0.1"
+
+
+@pytest.fixture(params=TRANSPORTS)
+def spec(tmp_path, monkeypatch, request):
+    """That of the only worker, whose run has a folder to be seen."""
+    (tmp_path / "run/probe").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
+    with ControlServer(HERE, 1) as server:
+        address = ControlAddress(HERE, server.port, server.token)
+        yield WorkerSpec(str(tmp_path / "run"), str(Path.cwd()), 1, request.param.value, address, 1.0)
+
+
+def problems_of(spec, versions=None, probe="probe"):
+    return list(examine(spec.text(), versions or Versions.here(), probe, 0))
+
+
+def test_all_is_well(spec, tmp_path):
+    assert problems_of(spec) == []
+    assert (tmp_path / "run/probe/0").exists()
+
+
+def test_another_version(spec):
+    here = Versions.here()
+    ((problem, only_apart),) = problems_of(spec, Versions(here.netdsl, "1.13.1"))
+    assert f"torch is {here.torch}, and 1.13.1 at the driver; install the same everywhere" in problem
+    assert "netdsl" not in problem
+    assert not only_apart
+
+
+def test_a_run_that_isnt_shared(spec, tmp_path):
+    ((problem, only_apart),) = problems_of(spec, probe="another")
+    assert f"the run's folder {tmp_path}/run isn't the one that the driver sees" in problem
+    assert not only_apart
+
+
+def test_a_folder_that_isnt_shared(spec, tmp_path):
+    ((problem, only_apart),) = problems_of(msgspec.structs.replace(spec, folder=str(tmp_path / "home")))
+    assert f"there is no folder {tmp_path}/home, where training was begun" in problem
+    assert not only_apart
+
+
+def test_a_driver_that_cant_be_reached(spec):
+    with ControlServer(HERE, 1) as server:
+        gone = ControlAddress(HERE, server.port, server.token)
+    ((problem, only_apart),) = problems_of(msgspec.structs.replace(spec, control=gone))
+    assert f"the control server at 127.0.0.1:{gone.port} can't be reached" in problem
+    assert "set spark.driver.host to an address they reach" in problem
+    assert not only_apart
+
+
+def test_executors_that_dont_reach_each_other(spec, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nowhere0")
+    problems = problems_of(spec)
+    if spec.transport == Transport.RELAY.value:
+        assert problems == []
+    else:
+        ((problem, only_apart),) = problems
+        assert "meeting the other workers: " in problem and "nowhere0" in problem
+        assert only_apart
+
+
+def test_executors_that_come_and_go(tmp_path):
+    class Dynamic:
+        """A cluster of which only the settings are asked."""
+
+        def setting(self, name, default):
+            return {"spark.dynamicAllocation.enabled": "true"}.get(name, default)
+
+    run = Run(pb.SolverParameter(), workers=2)
+    with pytest.raises(DistributedError, match=r"must keep their executors; set spark.dynamicAllocation.enabled=false"):
+        check_cluster(Dynamic(), tmp_path, run, print)
+
+
+@pytest.mark.spark
+def test_a_task_that_is_killed_in_the_preflight_is_tried_again(session, param, folder, monkeypatch):
+    examine_for_real, notes = preflight.examine, []
+    killed = folder.with_name("killed")
+
+    def examine_and_die_once(*arguments):
+        if not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return examine_for_real(*arguments)
+
+    monkeypatch.setattr(preflight, "examine", examine_and_die_once)
+    begin(param, folder, "averaging:tau=3")
+    checked = check_cluster(Cluster(session), folder, Run.load(folder), notes.append)
+    assert checked.transport is Transport.GLOO
+    assert len(notes) == 1 and notes[0].endswith("; trying again (1 of 3)")
