@@ -25,8 +25,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.worker import Worker
-from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import ModuleNet
 
 WORKERS = 2
 DEFAULT_NETS = ("LeNet", "CaffeNet", "GoogLeNet")

@@ -8,7 +8,7 @@ from benchmarks.processes import run_processes
 from netdsl.distributed.machines import ExchangeKind, SharedMemoryLink
 from netdsl.planner.measuring import memory_bandwidth
 from netdsl.planner.planning import Planner
-from netdsl.solver.nets import inline_nets
+from netdsl.solver.settings import inline_nets
 from zoo.names import solver_of
 
 NETS = ("lenet", "googlenet", "resnet-50", "alexnet", "vgg-16")

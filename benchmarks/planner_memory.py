@@ -27,9 +27,9 @@ from netdsl.data.writing.example import Example
 from netdsl.net.build import set_batch
 from netdsl.net.graph import Phase
 from netdsl.planner.memory import MemoryUse, training_memory
-from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import ModuleNet
 from zoo.catalogue import entry_of
 
 BATCHES = {"lenet": (2048, 4096), "alexnet": (16, 32), "googlenet": (16, 32), "vgg-16": (8, 16), "resnet-50": (16, 32)}

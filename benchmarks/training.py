@@ -28,8 +28,8 @@ from netdsl import Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
-from netdsl.solver.module_net import Compute, ModuleOnBatches
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleOnBatches
 
 _UNTIL_RECORDED = 4  # steps: a GPU repeats later ones
 RATE, MOMENTUM, DECAY = 1e-6, 0.9, 5e-4  # a small rate, since the data are noise

@@ -128,7 +128,7 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
     for field in _fields_with_runs(data, start, end):
         if field.number == _STORED:
             raise BinaryError(f"byte {field.start}: field {_STORED} can't be in a file; the file is damaged")
-        part = _part(data, field)
+        part = _blob_part(data, field)
         if part is not None:
             kept_pieces.append(bytes(data[offset : field.start]))
             parts.append(part)
@@ -165,7 +165,7 @@ def _run_length(rows: Array, first: int) -> int:
     return len(rows)
 
 
-def _part(data: Buffer, field: Field) -> BlobPart | None:
+def _blob_part(data: Buffer, field: Field) -> BlobPart | None:
     dtype = _VALUE_TYPES.get(field.number)
     if dtype is None:
         return None

@@ -1,4 +1,4 @@
-"""The values of blobs: views on the file that they came from, never lists of Python numbers."""
+"""The values of blobs: views on the file that they came from, which are checked before they are trusted."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import BlobError
+from caffe_proto.errors import BinaryError, BlobError
 from caffe_proto.wire import LENGTH, Buffer, tag, varint
 
 Array = NDArray[Any]
@@ -21,7 +22,7 @@ Kinds = dict[int, np.dtype[Any]]
 VALUES: Kinds = {5: np.dtype("<f4"), 8: np.dtype("<f8"), 12: np.dtype("u1")}
 GRADIENTS: Kinds = {6: np.dtype("<f4"), 9: np.dtype("<f8"), 13: np.dtype("u1")}
 MAX_AXES = 32  # Caffe's own limit, kMaxBlobAxes
-RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
+_RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
 
 
 class BlobPart(NamedTuple):
@@ -95,7 +96,7 @@ class Blobs:
         if proto.HasField("stored"):
             flat = self[proto.stored].flat(kinds)
             raw = proto.raw_data_type if kinds is VALUES else proto.raw_diff_type
-            return flat.view(RAW_TYPES[raw]) if flat is not None and flat.dtype == np.uint8 else flat
+            return flat.view(_RAW_TYPES[raw]) if flat is not None and flat.dtype == np.uint8 else flat
         field_names = ("data", "double_data") if kinds is VALUES else ("diff", "double_diff")
         field_name = next(
             (field_name for field_name in field_names if getattr(proto, field_name)), None
@@ -138,7 +139,7 @@ class Blobs:
             return
         for kind, number in ((proto.raw_data_type, 12), (proto.raw_diff_type, 13)):
             for part in self[proto.stored].parts:
-                if part.number == number and (kind not in RAW_TYPES or part.values.size % RAW_TYPES[kind].itemsize):
+                if part.number == number and (kind not in _RAW_TYPES or part.values.size % _RAW_TYPES[kind].itemsize):
                     name = pb.Type.Name(kind)
                     raise BlobError(f"{what}: {part.values.size:,} raw bytes can't be values of type {name}")
 
@@ -150,3 +151,33 @@ def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
     if any(proto.HasField(name) for name in ("num", "channels", "height", "width")):
         return (proto.num, proto.channels, proto.height, proto.width)
     return ()
+
+
+def check_message(message: Message, blobs: Blobs) -> None:
+    """Raise an error that names the layer if a text isn't UTF-8, or a blob's shape and values don't fit."""
+    _check_fields(message, blobs, message.DESCRIPTOR.name)
+
+
+def _check_fields(message: Message, blobs: Blobs, where: str) -> None:
+    if isinstance(message, pb.BlobProto):
+        blobs.check(message, where)
+    for schema_field, value in message.ListFields():
+        if schema_field.type == schema_field.TYPE_MESSAGE:
+            for index, submessage in enumerate(value if schema_field.is_repeated else [value]):
+                _check_fields(submessage, blobs, _place_of_field(schema_field.name, index, submessage, where))
+        elif schema_field.type == schema_field.TYPE_STRING:
+            for text in value if schema_field.is_repeated else [value]:
+                if isinstance(text, bytes):  # protobuf returns bytes for a string that isn't UTF-8
+                    raise BinaryError(
+                        f"{where}: its {schema_field.name} {text[:40]!r} is not UTF-8 text; the file is damaged"
+                    )
+
+
+def _place_of_field(field: str, index: int, message: Message, parent: str) -> str:
+    if isinstance(message, (pb.LayerParameter, pb.V1LayerParameter)):
+        named_message = message.layer if isinstance(message, pb.V1LayerParameter) else message
+        name = message.name or named_message.name
+        return f"layer {name[:100]!r}" if name else f"layer {index}"
+    if isinstance(message, pb.BlobProto):
+        return f"{parent}, {'blob' if field == 'blobs' else field} {index}"
+    return parent

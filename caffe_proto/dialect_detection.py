@@ -36,7 +36,7 @@ _WIRE_KINDS = {
 }
 
 
-class AmbiguousField(NamedTuple):
+class _AmbiguousField(NamedTuple):
     """A field that not all dialects read alike."""
 
     message: Descriptor
@@ -46,7 +46,7 @@ class AmbiguousField(NamedTuple):
 
 def detect_dialect(skeleton: bytes, descriptor: Descriptor) -> Dialect:
     """The dialect of an encoded message; BVLC's if all dialects read it alike."""
-    ambiguous: set[AmbiguousField] = set()
+    ambiguous: set[_AmbiguousField] = set()
     size = 0
     for field in _ambiguous_fields(skeleton, 0, len(skeleton), descriptor, b"", 0):
         if field not in ambiguous and size + len(field.encoded) <= _MAX_BYTES:
@@ -96,7 +96,7 @@ def _renumbered_fields(data: bytes, descriptor: Descriptor, dialect: Dialect) ->
 
 def _ambiguous_fields(
     data: bytes, at: int, end: int, descriptor: Descriptor, layer: bytes, depth: int
-) -> Iterator[AmbiguousField]:
+) -> Iterator[_AmbiguousField]:
     if depth > MAX_DEPTH:
         raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged")
     unambiguous = _unambiguous_fields(descriptor)
@@ -104,7 +104,7 @@ def _ambiguous_fields(
         layer = value_in(data, descriptor.fields_by_name["type"].number, at, end)
     for field in fields(data, at, end):
         if field.number not in unambiguous:
-            yield AmbiguousField(descriptor, data[field.start : field.end], layer)
+            yield _AmbiguousField(descriptor, data[field.start : field.end], layer)
             continue
         submessage = unambiguous[field.number]
         if submessage is not None and field.kind == LENGTH:
@@ -122,7 +122,7 @@ def _unambiguous_fields(descriptor: Descriptor) -> Mapping[int, Descriptor | Non
     return {**unambiguous, STORED: None}
 
 
-def _cost(dialect: Dialect, ambiguous: AmbiguousField) -> int:
+def _cost(dialect: Dialect, ambiguous: _AmbiguousField) -> int:
     field, descriptor = next(fields(ambiguous.encoded)), ambiguous.message
     cost = _field_cost(dialect, ambiguous.encoded, field, descriptor, 0)
     schema_field = dialect.table(descriptor).get(field.number)
@@ -131,7 +131,7 @@ def _cost(dialect: Dialect, ambiguous: AmbiguousField) -> int:
     return cost + (_SAME_LAYER if _is_setting_of(schema_field.name, _type_name(dialect, ambiguous)) else _OTHER_LAYER)
 
 
-def _type_name(dialect: Dialect, ambiguous: AmbiguousField) -> str:
+def _type_name(dialect: Dialect, ambiguous: _AmbiguousField) -> str:
     kind = ambiguous.message.fields_by_name["type"].enum_type
     if kind is None or not ambiguous.layer:
         return ambiguous.layer.decode("utf-8", "replace")

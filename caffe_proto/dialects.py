@@ -1,4 +1,4 @@
-"""Dialects: the field numbers of each fork of Caffe, and the translation of messages from and to them.
+"""Dialects: the field numbers of each fork of Caffe, the translation of messages from and to them, and whose a net is.
 
 The schema in `caffe.proto` has every fork's fields under numbers of its own. A binary file has its fork's numbers,
 so its bytes are renumbered when it is read and written. A dialect is a table in `dialects/NAME.toml`.
@@ -7,7 +7,7 @@ so its bytes are renumbered when it is read and written. A dialect is a table in
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
@@ -16,7 +16,8 @@ from types import MappingProxyType
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from caffe_proto.descriptors import IN_MEMORY, NET_DIALECT, descriptor_of, enum_of, layer_prefix
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.descriptors import IN_MEMORY, NET_DIALECT, descriptor_of, enum_of, layer_prefix, set_fields
 from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, read_varint, tag, varint
 
@@ -87,11 +88,11 @@ class Dialect:
 
     def decode(self, data: bytes, descriptor: Descriptor) -> bytes:
         """Translate an encoded message of this dialect to the schema's numbers."""
-        return b"".join(_decode(self, data, descriptor, 0))
+        return b"".join(_decoded_pieces(self, data, descriptor, 0))
 
     def encode(self, data: bytes, descriptor: Descriptor) -> bytes:
         """Translate an encoded message to this dialect; a DialectError if the dialect lacks a field that is set."""
-        return b"".join(piece for _, piece in _encode(self, data, descriptor))
+        return b"".join(piece for _, piece in _encoded_fields(self, data, descriptor))
 
 
 class _NoField:
@@ -122,7 +123,7 @@ def _reachable(descriptor: Descriptor) -> tuple[Descriptor, ...]:
     return tuple(descriptors.values())
 
 
-def _decode(dialect: Dialect, data: Buffer, descriptor: Descriptor, depth: int) -> Iterator[bytes]:
+def _decoded_pieces(dialect: Dialect, data: Buffer, descriptor: Descriptor, depth: int) -> Iterator[bytes]:
     if depth > MAX_DEPTH:
         raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged")
     table = dialect.table(descriptor)
@@ -139,11 +140,11 @@ def _decode(dialect: Dialect, data: Buffer, descriptor: Descriptor, depth: int) 
             and wire_field.kind == LENGTH
             and dialect.touches(schema_field.message_type)
         ):
-            value = b"".join(_decode(dialect, value, schema_field.message_type, depth + 1))
+            value = b"".join(_decoded_pieces(dialect, value, schema_field.message_type, depth + 1))
         elif schema_field.enum_type is not None and wire_field.kind == VARINT:
             names = {number: name for name, number in dialect.values(schema_field.enum_type).items()}
             value = _renamed(value, names, schema_field.enum_type)
-        yield _field(schema_field.number, wire_field, value)
+        yield _encoded_field(schema_field.number, wire_field, value)
 
 
 def _renamed(value: bytes, names: Mapping[int, str], kind: EnumDescriptor) -> bytes:
@@ -151,7 +152,7 @@ def _renamed(value: bytes, names: Mapping[int, str], kind: EnumDescriptor) -> by
     return varint(kind.values_by_name[names[number]].number) if number in names else value
 
 
-def _encode(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple[int, bytes]]:
+def _encoded_fields(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple[int, bytes]]:
     """The encoded fields under the dialect's numbers, in the order of these numbers, as every Caffe writes them."""
     encoded = []
     for wire_field in fields(data):
@@ -176,13 +177,13 @@ def _encode(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple
             value = _encode_below(dialect, value, schema_field.message_type)
         elif schema_field.enum_type is not None and wire_field.kind == VARINT:
             value = _enum_number(dialect, value, schema_field)
-        encoded.append((number, _field(number, wire_field, value)))
+        encoded.append((number, _encoded_field(number, wire_field, value)))
     return sorted(encoded, key=lambda pair: pair[0])
 
 
 def _encode_below(dialect: Dialect, data: bytes, descriptor: Descriptor) -> bytes:
     try:
-        return b"".join(piece for _, piece in _encode(dialect, data, descriptor))
+        return b"".join(piece for _, piece in _encoded_fields(dialect, data, descriptor))
     except DialectError as problem:
         raise DialectError(layer_prefix(descriptor, data, 0, len(data)) + str(problem)) from None
 
@@ -198,7 +199,7 @@ def _enum_number(dialect: Dialect, value: bytes, schema_field: FieldDescriptor) 
     return value
 
 
-def _field(number: int, wire_field: Field, value: bytes) -> bytes:
+def _encoded_field(number: int, wire_field: Field, value: bytes) -> bytes:
     length = varint(len(value)) if wire_field.kind == LENGTH else b""
     return tag(number, wire_field.kind) + length + value
 
@@ -249,3 +250,94 @@ def dialect_for(message: Message) -> Dialect:
     raise DialectError(
         f"no fork of Caffe has all the fields of this net at once ({first_problem}); write it as prototxt"
     )
+
+
+def mark(net: pb.NetParameter, dialects: Sequence[str]) -> None:
+    """Mark all layers of a net with the dialects that it may be in."""
+    for layer in _layers_of(net):
+        layer.dialects[:] = dialects
+
+
+def marks_of(net: pb.NetParameter) -> tuple[str, ...]:
+    """The dialects that a net is marked with; none if nothing is known."""
+    return next((tuple(layer.dialects) for layer in _layers_of(net) if layer.dialects), ())
+
+
+def _layers_of(net: pb.NetParameter) -> Iterator[pb.LayerParameter | pb.V1LayerParameter]:
+    yield from net.layer
+    yield from net.layers
+
+
+def mark_by_fields(net: pb.NetParameter) -> None:
+    """Mark a net that nobody marked yet with the dialects that have all its fields."""
+    if not marks_of(net):
+        mark(net, possible_dialects(net))
+
+
+def said_dialect(net: pb.NetParameter) -> str | None:
+    """The dialect that a net is marked with where its fields wouldn't tell it; who writes the net has to say it."""
+    marks = marks_of(net)
+    return marks[0] if len(marks) == 1 and possible_dialects(net) != marks else None
+
+
+def possible_dialects(message: Message) -> tuple[str, ...]:
+    """The names of the dialects that have every field and value which a message sets; none if BVLC's is among them.
+
+    A message with fields of several forks that nobody has together is in no dialect, which tells nothing either.
+    """
+    telling = set(_telling_names(message, of_forks=False))
+    if not telling:
+        return ()
+    return tuple(name for name, dialect in all_dialects().items() if telling <= dialect.additions)
+
+
+def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, str]]:
+    """The fields, values and types of layers that BVLC's Caffe hasn't. In a message `of_forks` it has none."""
+    if isinstance(message, pb.LayerParameter) and message.type in _telling_types():
+        yield LAYER_TYPES, message.type
+    for schema_field, value in set_fields(message):
+        is_new = of_forks or schema_field.number >= PRIVATE
+        if is_new:
+            yield schema_name(descriptor_of(message)), schema_field.name
+        if schema_field.message_type is not None and schema_field.name != "blobs":
+            for submessage in value if schema_field.is_repeated else [value]:
+                yield from _telling_names(
+                    submessage, of_forks=schema_field.message_type.full_name not in _messages_of_bvlc()
+                )
+        elif schema_field.enum_type is not None:
+            names = enum_of(schema_field).values_by_number
+            for number in value if schema_field.is_repeated else [value]:
+                if number >= PRIVATE_VALUE and number in names:
+                    yield schema_name(enum_of(schema_field)), names[number].name
+
+
+@cache
+def _telling_types() -> frozenset[str]:
+    return frozenset(name for dialect in all_dialects().values() for name in dialect.layer_types)
+
+
+def fork_settings(message: Message) -> Iterator[str]:
+    """The names of the fields and values that a message sets and that BVLC's Caffe hasn't."""
+    for schema_field, value in set_fields(message):
+        if schema_field.number >= PRIVATE:
+            yield schema_field.name
+        elif schema_field.message_type is not None and schema_field.name != "blobs":
+            for submessage in value if schema_field.is_repeated else [value]:
+                yield from fork_settings(submessage)
+        elif schema_field.enum_type is not None:
+            names = enum_of(schema_field).values_by_number
+            numbers = value if schema_field.is_repeated else [value]
+            yield from (names[number].name for number in numbers if number >= PRIVATE_VALUE and number in names)
+
+
+@cache
+def _messages_of_bvlc() -> frozenset[str]:
+    """All messages that are reached by fields of BVLC's."""
+    names, pending = set[str](), [descriptor_of(pb.NetParameter)]
+    while pending:
+        descriptor = pending.pop()
+        if descriptor.full_name not in names:
+            names.add(descriptor.full_name)
+            members = (schema_field.message_type for schema_field in descriptor.fields if schema_field.number < PRIVATE)
+            pending += [member for member in members if member is not None]
+    return frozenset(names)

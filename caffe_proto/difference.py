@@ -12,8 +12,8 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Array
 from caffe_proto.files import CaffeFile
-from caffe_proto.text.binding import unbind
 from caffe_proto.text.document import Body, Scalar
+from caffe_proto.text.prototxt import unbind
 
 _WEIGHTS = {"blobs", "history", "data", "diff", "double_data", "double_diff"}
 
@@ -53,7 +53,7 @@ class Difference:
         return bool(self.removed or self.added or self.moved or self.settings or changed)
 
 
-LayerKey = tuple[str, int]
+_LayerKey = tuple[str, int]
 
 
 def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference:
@@ -61,29 +61,31 @@ def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference
 
     Weights are compared only if both files have some; a prototxt can be compared with its caffemodel.
     """
-    before, after = _parts(first), _parts(second)
+    before, after = _layers_of_file(first), _layers_of_file(second)
     common = [key for key in before if key in after]
     both_have_weights = all(any(_arrays(part) for part in parts.values()) for parts in (before, after))
     settings = [
-        difference for key in common for difference in _settings(_name(key), before[key].message, after[key].message)
+        difference
+        for key in common
+        for difference in _setting_differences(_name_of(key), before[key].message, after[key].message)
     ]
     return Difference(
-        removed=tuple(_name(key) for key in before if key not in after),
-        added=tuple(_name(key) for key in after if key not in before),
+        removed=tuple(_name_of(key) for key in before if key not in after),
+        added=tuple(_name_of(key) for key in after if key not in before),
         moved=common != [key for key in after if key in before],
         settings=tuple(settings),
         weights=tuple(
             difference
             for key in common
             if both_have_weights
-            for difference in _weights(_name(key), before[key], after[key])
+            for difference in _weights(_name_of(key), before[key], after[key])
         ),
     )
 
 
-def _parts(file: CaffeFile[Message]) -> dict[LayerKey, CaffeFile[Message]]:
+def _layers_of_file(file: CaffeFile[Message]) -> dict[_LayerKey, CaffeFile[Message]]:
     """A net's layers by name and position among layers of that name; the rest of the net is under ""."""
-    layers_by_key: dict[LayerKey, CaffeFile[Message]] = {}
+    layers_by_key: dict[_LayerKey, CaffeFile[Message]] = {}
     if not isinstance(file.message, pb.NetParameter):
         return {("", 0): file}
     ranks: Counter[str] = Counter()
@@ -99,11 +101,11 @@ def _parts(file: CaffeFile[Message]) -> dict[LayerKey, CaffeFile[Message]]:
     return {("", 0): CaffeFile(rest, file.blobs), **layers_by_key}
 
 
-def _name(key: LayerKey) -> str:
+def _name_of(key: _LayerKey) -> str:
     return key[0] + (f" ({key[1] + 1})" if key[1] else "")
 
 
-def _settings(where: str, before: Message, after: Message) -> Iterator[SettingDifference]:
+def _setting_differences(where: str, before: Message, after: Message) -> Iterator[SettingDifference]:
     prefix = f"{where}: " if where else ""
     first, second = dict(_leaves(unbind(before), prefix)), dict(_leaves(unbind(after), prefix))
     changed = [path for path in dict.fromkeys([*first, *second]) if first.get(path) != second.get(path)]

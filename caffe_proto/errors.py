@@ -1,9 +1,11 @@
-"""The exceptions for everything that can be wrong with a file. Messages say where, what and what to do."""
+"""The exceptions for all that can be wrong with a file or is missing. Messages say where, what and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 
 class CaffeError(Exception):
@@ -60,3 +62,11 @@ def few(words: Iterable[str], most: int) -> str:
     words = list(words)
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
+
+
+def import_extra(module: str, extra: str, need: str) -> Any:
+    """A module of an optional package; if it isn't installed, a MissingExtraError with the need and what to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(f"{need}: pip install 'netdsl[{extra}]'") from None

@@ -16,13 +16,11 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import binary, hdf5
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.blobs import Blobs
-from caffe_proto.check import check_message
+from caffe_proto.blobs import Blobs, check_message
 from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialect_detection import detect_dialect, with_numbers_of
-from caffe_proto.dialects import BVLC, Dialect, dialect_for, dialect_named
+from caffe_proto.dialects import BVLC, Dialect, dialect_for, dialect_named, mark, marks_of
 from caffe_proto.errors import CaffeError, DialectError, FileError, TextError, UnknownNameError
-from caffe_proto.net_dialect import mark, marks_of
 from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.text.document import Body
 from caffe_proto.text.prototxt import body_of, count_fields, kind_of, message_of, text_of
@@ -230,13 +228,13 @@ def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect 
     dialect = with_numbers_of(skeleton, descriptor, dialect)
     check_message(message, blobs)
     if isinstance(message, pb.NetParameter):
-        _mark(message, dialect)
+        _mark_by_numbers(message, dialect)
     return CaffeFile(
         message, blobs, Form.BINARY, dialect, origin=Origin(data, Form.BINARY, dialect, _serialized(message))
     )
 
 
-def _mark(net: pb.NetParameter, numbers_of: Dialect) -> None:
+def _mark_by_numbers(net: pb.NetParameter, numbers_of: Dialect) -> None:
     """Mark a net from a binary file with the dialect that it says, or else the one whose numbers it has.
 
     BVLC's numbers tell nothing: nets of forks that need no fields of their own have them too.
@@ -276,11 +274,11 @@ def prototxt(file: CaffeFile[M]) -> str:
     return text_of(file.message, file.body)
 
 
-def _text(file: CaffeFile[M]) -> Iterator[Buffer]:
+def _text_pieces(file: CaffeFile[M]) -> Iterator[Buffer]:
     yield prototxt(file).encode("utf-8", "surrogateescape")
 
 
-def _binary(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buffer]:
+def _binary_pieces(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buffer]:
     """The bytes of a file in pieces; an unchanged file is written as it was read."""
     dialect = dialect_named(dialect_name) if dialect_name else file.dialect
     if _unchanged(file, Form.BINARY) and file.origin is not None and dialect is file.origin.dialect:
@@ -341,7 +339,7 @@ def write(
     if form is Form.TEXT and len(file.blobs):
         raise FileError(f"{path}: weights are too big for prototxt; write a .caffemodel, or a net without blobs")
     with _add_path_to_errors(path):
-        pieces = list(_text(file) if form is Form.TEXT else _binary(file, dialect))
+        pieces = list(_text_pieces(file) if form is Form.TEXT else _binary_pieces(file, dialect))
     write_pieces(path, pieces, durable=durable)
 
 

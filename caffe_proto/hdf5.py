@@ -14,8 +14,7 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
-from caffe_proto.errors import BinaryError, FileError
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import BinaryError, FileError, import_extra
 from caffe_proto.storage import MAX_DEFLATION
 from caffe_proto.wire import MAX_DEPTH
 
@@ -37,45 +36,45 @@ def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.Sol
     """Read the net or the solver state of a file, whose bytes are mapped as `data`."""
     try:
         with import_h5py().File(path, "r") as file:
-            return _solver_state(file, data, blobs) if "history" in file else _net(file, data, blobs)
+            return _read_state(file, data, blobs) if "history" in file else _read_net(file, data, blobs)
     except (OSError, RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
         raise BinaryError(f"not a readable HDF5 file ({problem}); it is cut short or damaged") from None
 
 
-def _net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
+def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
     if "data" not in file:
         raise BinaryError(f"an HDF5 file with {sorted(file) or 'nothing'} in it, not one that Caffe wrote")
     net = pb.NetParameter()
     gradients = member(file, "diff") if "diff" in file else None
-    for name, numbered in _layers(_group(file, "data"), "", set()):
+    for name, numbered in _layers_below(_group_in(file, "data"), "", set()):
         layer = net.layer.add(name=name)
         for index in range(max(numbered, default=-1) + 1):
             blob, values = layer.blobs.add(), numbered.get(index)
             if values is None:  # the layer shares this blob with another one, which has the values
                 continue
             where = f"layer {name!r}, blob {index}"
-            gradient = _gradient(gradients, name, index)
-            parts = [_part(values, "data", data, where)]
-            parts += [] if gradient is None else [_part(gradient, "diff", data, where)]
+            gradient = _gradient_of(gradients, name, index)
+            parts = [_blob_part(values, "data", data, where)]
+            parts += [] if gradient is None else [_blob_part(gradient, "diff", data, where)]
             _add_blob(blob, values.shape, parts, blobs)
     return net
 
 
-def _layers(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tuple[str, dict[int, h5py.Dataset]]]:
+def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tuple[str, dict[int, h5py.Dataset]]]:
     """The layers in a group, with their blobs by number; a slash in a layer's name makes a nested group."""
     if group.id in seen or name.count("/") > MAX_DEPTH:
         raise BinaryError(f"layer {name[:100]!r}: its groups are nested without an end; the file is damaged")
     seen.add(group.id)
     children = {child: member(group, child) for child in group}
-    numbered = {_index(child, name): item for child, item in children.items() if _is_dataset(item)}
+    numbered = {_blob_index(child, name): item for child, item in children.items() if _is_dataset(item)}
     subgroups = {child: item for child, item in children.items() if not _is_dataset(item)}
     if name and (numbered or not subgroups):
         yield name, numbered
     for child, item in subgroups.items():
-        yield from _layers(item, f"{name}/{child}" if name else child, seen)
+        yield from _layers_below(item, f"{name}/{child}" if name else child, seen)
 
 
-def _index(name: str, layer: str) -> int:
+def _blob_index(name: str, layer: str) -> int:
     if not layer or name not in _INDEXES:
         raise BinaryError(f"layer {layer!r}: {name[:40]!r} is not the number of a blob; the file is damaged")
     return _INDEXES[name]
@@ -97,14 +96,14 @@ def _is_dataset(item: Any) -> bool:
     return isinstance(item, import_h5py().Dataset)
 
 
-def _group(parent: h5py.Group, name: str) -> h5py.Group:
+def _group_in(parent: h5py.Group, name: str) -> h5py.Group:
     group = member(parent, name)
     if not isinstance(group, import_h5py().Group):
         raise BinaryError(f"'{name}' is not a group; Caffe didn't write this file")
     return group
 
 
-def _value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
+def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
     """The single value of a dataset, of one of NumPy's `kinds` of types and `longest` bytes at most."""
     dataset = member(parent, name)
     if (
@@ -118,7 +117,7 @@ def _value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
     return np.ravel(dataset[()])[0]
 
 
-def _gradient(item: Any, layer: str, index: int) -> Any:
+def _gradient_of(item: Any, layer: str, index: int) -> Any:
     for name in [*layer.split("/"), str(index)]:
         if not isinstance(item, import_h5py().Group) or name not in item:
             return None
@@ -126,7 +125,7 @@ def _gradient(item: Any, layer: str, index: int) -> Any:
     return item
 
 
-def _part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
+def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
     """The values of a dataset: a view on the file if they lie there in one piece, as Caffe writes them."""
     if not _is_dataset(dataset) or dataset.size is None:
         raise BinaryError(f"{where}: has no values; the file is damaged, or Caffe didn't write it")
@@ -162,16 +161,16 @@ def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart]
     )
 
 
-def _solver_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverState:
+def _read_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverState:
     state = pb.SolverState(
-        iter=int(_value(file, "iter", "iu", 8)), current_step=int(_value(file, "current_step", "iu", 8))
+        iter=int(_single_value(file, "iter", "iu", 8)), current_step=int(_single_value(file, "current_step", "iu", 8))
     )
     if "learned_net" in file:
-        state.learned_net = bytes(_value(file, "learned_net", "SO", len(data))).decode()
-    history = _group(file, "history")
+        state.learned_net = bytes(_single_value(file, "learned_net", "SO", len(data))).decode()
+    history = _group_in(file, "history")
     for index in range(len(history)):
         values = member(history, str(index))
-        part = _part(values, "data", data, f"history {index}")
+        part = _blob_part(values, "data", data, f"history {index}")
         _add_blob(state.history.add(), values.shape, [part], blobs)
     return state
 

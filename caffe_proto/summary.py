@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs, shape_of
 from caffe_proto.files import CaffeFile
-from caffe_proto.text.binding import unbind
 from caffe_proto.text.document import Body, Entry, Scalar
+from caffe_proto.text.prototxt import unbind
 
 _RULES = {"include", "exclude", "phase"}
 _SHOWN_ELSEWHERE = {"name", "type", "bottom", "top", "phase"}
@@ -67,12 +67,12 @@ def summarise(file: CaffeFile[Message]) -> Summary:
         all_layers: list[pb.LayerParameter | pb.V1LayerParameter] = [*message.layers, *message.layer]
         layers = tuple(_layer_line(layer) for layer in all_layers)
         total = sum(line.parameters for line in layers)
-        settings = _settings(message, {"name", "layer", "layers", "input", "input_dim", "input_shape"})
+        settings = _settings_of(message, {"name", "layer", "layers", "input", "input_dim", "input_shape"})
         return Summary(
             kind, message.name, file.form.value, dialect, _inputs(message), layers, (), settings, parameters=total
         )
     lines = tuple(_blob_line(name, proto, blobs) for name, proto in _blobs_of(message))
-    settings = _settings(message, {"history", "blobs", "data"}) if not isinstance(message, pb.BlobProto) else ()
+    settings = _settings_of(message, {"history", "blobs", "data"}) if not isinstance(message, pb.BlobProto) else ()
     return Summary(kind, "", file.form.value, dialect, blobs=lines, settings=settings)
 
 
@@ -132,7 +132,7 @@ def _inputs(net: pb.NetParameter) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple(inputs)
 
 
-def _settings(message: Message, left_out: set[str]) -> tuple[tuple[str, str], ...]:
+def _settings_of(message: Message, left_out: set[str]) -> tuple[tuple[str, str], ...]:
     body: Body = unbind(message)
     return tuple(
         (entry.name, _value_text(value))

@@ -58,12 +58,12 @@ def fields(data: Buffer, start: int = 0, end: int | None = None) -> Iterator[Fie
     end = len(data) if end is None else end
     offset = start
     while offset < end:
-        field = field_at(data, offset, end)
+        field = _field_at(data, offset, end)
         yield field
         offset = field.end
 
 
-def field_at(data: Buffer, start: int, end: int) -> Field:
+def _field_at(data: Buffer, start: int, end: int) -> Field:
     """The field whose tag starts at `start`."""
     key, offset = data[start], start + 1
     if key > 0x7F:  # nearly all tags fit one byte, and a call for each would double the time
@@ -117,5 +117,5 @@ def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
                 raise BinaryError(f"byte {offset}: a group ends that never began; the file is damaged")
             offset = after_key
         else:
-            offset = field_at(data, offset, end).end
+            offset = _field_at(data, offset, end).end
     return offset

@@ -12,10 +12,9 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import set_fields
-from caffe_proto.dialects import BVLC, PRIVATE
+from caffe_proto.dialects import BVLC, PRIVATE, fork_settings, mark
 from caffe_proto.errors import CaffeError, few
 from caffe_proto.locations import error_label
-from caffe_proto.net_dialect import fork_settings, mark
 from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.lint import resolve_shapes
 from netdsl.data.transforms.beforehand import Beforehand

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
-from caffe_proto.net_dialect import mark, marks_of
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
 from netdsl.formats import has_tensors, holds_weights, model_files, reader_of, register_format

@@ -11,11 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.dialects import dialect_named
+from caffe_proto.dialects import dialect_named, mark, mark_by_fields
 from caffe_proto.errors import CaffeError, FileError, in_file
 from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
-from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError
 from netdsl.formats import has_tensors, model_files, reader_of

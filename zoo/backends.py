@@ -139,7 +139,7 @@ class SparkBackend:
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, once its nets and weights were opened; data may be out of this machine's reach."""
         from netdsl.net.graph import connect, filter_layers
-        from netdsl.solver.nets import test_nets, train_net
+        from netdsl.solver.settings import test_nets, train_net
 
         for net in (train_net(run.solver), *test_nets(run.solver)):
             connect(filter_layers(net, net.state))
@@ -294,7 +294,7 @@ def _save(run: Run, folder: Path) -> None:
     """Begin a run, whose weights are stored as files that all workers read."""
     from netdsl.distributed.run import exists
     from netdsl.model import store_for_workers
-    from netdsl.solver.nets import find_file, split_names, train_net
+    from netdsl.solver.settings import find_file, split_names, train_net
 
     if not exists(folder):  # otherwise saving is refused
         files = [find_file(name, run.folder) for name in split_names(run.weights)]

@@ -16,8 +16,7 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervisor import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.events import Event, Listener
+from netdsl.solver.events import Action, Event, Listener, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.run_starts import note_start
 from zoo.training import find_start

@@ -11,7 +11,7 @@ from netdsl.errors import PlanError
 from netdsl.layer.data import state_batch
 from netdsl.net.graph import is_included
 from netdsl.planner.plan import Plan, write_plan
-from netdsl.solver.nets import inline_nets, train_net
+from netdsl.solver.settings import inline_nets, train_net
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.training import brings_data, separate_phases

@@ -20,8 +20,8 @@ from netdsl.data.transforms.short_side import ShortSide
 from netdsl.data.types import Array
 from netdsl.data.writing.map_items import map_items
 from netdsl.errors import DataError, NetError
-from netdsl.layer.answering import MakesRegions
 from netdsl.layer.samples import BlobKind
+from netdsl.layer.tops import MakesRegions
 from netdsl.layers import type_of
 from netdsl.model import match_names, open_model
 from netdsl.net.graph import resolve

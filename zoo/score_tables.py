@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from netdsl.scores.coco import CocoScores
 from netdsl.scores.precision import JudgedDetections, PrecisionRule, precision_table
 from netdsl.scores.segmentation import SegmentationScores
-from netdsl.solver.set_scores import DetectionTest, SegmentationTest, SetScores
+from netdsl.solver.evaluation import DetectionTest, SegmentationTest, SetScores
 from zoo.cards import Task
 
 

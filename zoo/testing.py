@@ -28,14 +28,12 @@ from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
-from netdsl.solver.class_check import data_events, opened_data
-from netdsl.solver.created import net_created
-from netdsl.solver.evaluation import average_batches
+from netdsl.solver.evaluation import average_batches, gather_scores
 from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output, WeightsLoaded
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import split_names
-from netdsl.solver.set_scores import gather_scores
+from netdsl.solver.opened_nets import data_events, net_created, opened_data
+from netdsl.solver.settings import split_names
 from netdsl.solver.solver import ignore_event
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table

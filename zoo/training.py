@@ -18,10 +18,9 @@ from netdsl.layers import LAYERS
 from netdsl.net.graph import Phase, is_included
 from netdsl.open_net import open_net
 from netdsl.solver import state
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.events import Event, Listener, Notice
-from netdsl.solver.nets import find_file, train_net
+from netdsl.solver.events import Action, Event, Listener, Notice, no_action
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import find_file, train_net
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table

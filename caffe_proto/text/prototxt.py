@@ -1,22 +1,30 @@
-"""Reading, writing and formatting prototxt: conversions between its bytes, its fields and messages."""
+"""Prototxt read, checked against the schema, written in one layout: its bytes, its fields and messages."""
 
 from __future__ import annotations
 
+import re
+import warnings
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import FileError
+from caffe_proto.descriptors import descriptor_of, fields_by_name, fields_of, set_fields
+from caffe_proto.dialects import dialect_named, mark, said_dialect
+from caffe_proto.errors import DialectError, FileError, TextError, UnknownFieldWarning, UnknownNameError
 from caffe_proto.storage import write_pieces
-from caffe_proto.text.binding import bind, unbind, with_dialect
-from caffe_proto.text.document import Body
-from caffe_proto.text.parser import parse
-from caffe_proto.text.write import write
+from caffe_proto.text.document import Body, Entry, Scalar, excerpt, parse
+from caffe_proto.text.scalars import format_value, parse_value, quote, unquote
 
+_WIDTH = 100  # a block that was on one line stays there while it fits
+_DIALECT_COMMENT = re.compile(r"#\s*dialect:\s*([\w.-]+)\s*")
 M = TypeVar("M", bound=Message)
-
 _KINDS: tuple[type[Message], ...] = (
     pb.NetParameter,
     pb.SolverParameter,
@@ -51,7 +59,7 @@ def message_of(body: Body, kind: type[M], where: str, lenient: bool = False) -> 
 
 def text_of(message: Message, body: Body | None = None) -> str:
     """The prototxt of a message; with `body`, in the body's order of fields and with its comments."""
-    return write(unbind(message) if body is None else with_dialect(body, message))
+    return text_of_body(unbind(message) if body is None else _with_dialect(body, message))
 
 
 def from_text(text: str, kind: type[M], *, where: str = "prototxt", lenient: bool = False) -> M:
@@ -63,7 +71,7 @@ def reformat(data: bytes, where: str, *, lenient: bool = False) -> bytes:
     """The text in this project's layout; it is checked against the schema first."""
     body = body_of(data, where)
     message_of(body, kind_of(body), where, lenient)
-    return write(body).encode("utf-8", "surrogateescape")
+    return text_of_body(body).encode("utf-8", "surrogateescape")
 
 
 def reformat_file(path: str | Path, *, write: bool = True, lenient: bool = False) -> bool:
@@ -79,3 +87,224 @@ def reformat_file(path: str | Path, *, write: bool = True, lenient: bool = False
     if write and formatted != data:
         write_pieces(path, [formatted])
     return formatted != data
+
+
+def bind(body: Body, message: Message, *, where: str = "prototxt", lenient: bool = False) -> None:
+    """Fill `message` with the fields of `body`.
+
+    With `lenient`, a field or an enum value that the schema doesn't have is skipped with a warning, and the last
+    value of a single field that is set twice counts.
+    """
+    _Binder(where, lenient).fill(body, message, (), Entry("", line=1, column=1))
+
+
+class _Binder:
+    """Fills messages and raises errors that say where in the file they occurred."""
+
+    def __init__(self, where: str, lenient: bool) -> None:
+        self.where, self.lenient = where, lenient
+
+    def fill(self, body: Body, message: Message, path: tuple[str, ...], parent: Entry) -> None:
+        fields = fields_of(message)
+        for entry in body.entries:
+            field = fields.get(entry.name)
+            if field is None:
+                self._refuse_or_skip(entry, self._unknown_field(entry, message, path), path)
+                continue
+            self._check_single(entry, field, message, path)
+            for value in entry.values:
+                if isinstance(value, Body):
+                    self._fill_message(entry, value, field, message, path)
+                else:
+                    self._fill_scalar(entry, value, field, message, path)
+        for field in fields.values():
+            if field.is_required and not message.HasField(field.name):
+                raise self._error(parent, f"{path[-1] if path else 'the file'} needs the field '{field.name}'", path)
+        if isinstance(message, pb.NetParameter):
+            self._mark_dialect(body, message)
+
+    def _mark_dialect(self, body: Body, net: pb.NetParameter) -> None:
+        name = _find_dialect(body)
+        if name is not None:
+            try:
+                mark(net, [dialect_named(name).name])
+            except DialectError as problem:
+                first = next(iter(body.entries), Entry("", line=1, column=1))
+                raise self._error(first, str(problem), ()) from None
+
+    def _fill_message(
+        self, entry: Entry, value: Body, field: FieldDescriptor, message: Message, path: tuple[str, ...]
+    ) -> None:
+        if field.message_type is None:
+            raise self._error(entry, f"'{field.name}' takes a value, not a block in braces", path)
+        target = getattr(message, field.name)
+        if field.is_repeated:
+            target = target.add()
+        target.SetInParent()
+        self.fill(value, target, (*path, _path_step(entry, value)), entry)
+
+    def _fill_scalar(
+        self, entry: Entry, value: Scalar, field: FieldDescriptor, message: Message, path: tuple[str, ...]
+    ) -> None:
+        if field.message_type is not None:
+            raise self._error(
+                value, f"'{field.name}' takes a block in braces, not the value {excerpt(value.text)}", path
+            )
+        try:
+            parsed = parse_value(value.text, value.quoted, field)
+        except LookupError as problem:
+            self._refuse_or_skip(
+                value, self._error(value, f"{field.name}: {problem.args[0]}", path, UnknownNameError), path
+            )
+            return
+        except ValueError as problem:
+            raise self._error(value, f"{field.name}: {problem}", path) from None
+        if field.is_repeated:
+            getattr(message, field.name).append(parsed)
+        else:
+            setattr(message, field.name, parsed)
+
+    def _check_single(self, entry: Entry, field: FieldDescriptor, message: Message, path: tuple[str, ...]) -> None:
+        if field.is_repeated or self.lenient:
+            return
+        if message.HasField(field.name) or len(entry.values) > 1:
+            raise self._error(entry, f"'{field.name}' is given more than once, and takes one value", path)
+
+    def _unknown_field(self, entry: Entry, message: Message, path: tuple[str, ...]) -> TextError:
+        suggestion = _nearest(entry.name, descriptor_of(message))
+        inside = path[-1] if path else message.DESCRIPTOR.name
+        location = "" if " " in inside else f" in {inside}"  # a layer is named by the error itself
+        what = f"unknown field '{excerpt(entry.name)}'{location}" + (
+            f"; did you mean {suggestion}?" if suggestion else ""
+        )
+        return self._error(entry, what, path, UnknownNameError)
+
+    def _refuse_or_skip(self, location: Entry | Scalar, problem: TextError, path: tuple[str, ...]) -> None:
+        if not self.lenient:
+            raise problem from None
+        warnings.warn(f"{problem} (skipped)", UnknownFieldWarning, stacklevel=2)
+
+    def _error(
+        self, location: Entry | Scalar, what: str, path: tuple[str, ...], kind: type[TextError] = TextError
+    ) -> TextError:
+        layer = next((step for step in reversed(path) if " " in step), None)
+        return kind(f"{layer}: {what}" if layer else what, where=self.where, line=location.line, column=location.column)
+
+
+@lru_cache
+def _nearest(name: str, descriptor: Descriptor) -> str | None:
+    """The closest field name. It is cached because one unknown name may be in hundreds of layers."""
+    return next(iter(get_close_matches(name, fields_by_name(descriptor), 1)), None)
+
+
+def _path_step(entry: Entry, body: Body) -> str:
+    """One step of a path: the field's name, or for a layer also the layer's name."""
+    if entry.name not in ("layer", "layers"):
+        return entry.name
+    names = [value for named in body.named("name") for value in named.values if isinstance(value, Scalar)]
+    return f"layer {excerpt(names[0].text).replace(chr(34), chr(39))}" if names else entry.name
+
+
+def unbind(message: Message) -> Body:
+    """The fields that are set in a message, in the order of Caffe's own writer; unknown fields become comments."""
+    body = Body()
+    for field, value in set_fields(message):
+        for item in value if field.is_repeated else [value]:
+            body.entries.append(_entry_of(field, item))
+    unknown = UnknownFieldSet(message)
+    body.closing = [f"# unknown field {unknown[index].field_number}" for index in range(len(unknown))]
+    return _with_dialect(body, message)
+
+
+def _with_dialect(body: Body, message: Message) -> Body:
+    """The fields of a message, with the comment that says the dialect of a net if the fields don't tell it."""
+    name = said_dialect(message) if isinstance(message, pb.NetParameter) else None
+    return body if name is None else _say_dialect(body, name)
+
+
+def _entry_of(field: FieldDescriptor, value: object) -> Entry:
+    if isinstance(value, Message):
+        return Entry(field.name, [unbind(value)])
+    assert isinstance(value, (int, float, bool, str, bytes))
+    return Entry(field.name, [Scalar(format_value(value, field), isinstance(value, (str, bytes)))])
+
+
+def _find_dialect(body: Body) -> str | None:
+    """The dialect that a comment above the first field of a net says."""
+    return next(iter(_dialects_said(_top_comments(body))), None)
+
+
+def _say_dialect(body: Body, name: str) -> Body:
+    """The fields of a net that say its dialect once, and no other one."""
+    lines = _top_comments(body)
+    if _dialects_said(lines) == [name]:
+        return body
+    lines = [f"# dialect: {name}", *(line for line in lines if not _DIALECT_COMMENT.fullmatch(line))]
+    if not body.entries:
+        return replace(body, closing=lines)
+    return replace(body, entries=[replace(body.entries[0], leading=lines), *body.entries[1:]])
+
+
+def _top_comments(body: Body) -> list[str]:
+    return body.entries[0].leading if body.entries else body.closing
+
+
+def _dialects_said(lines: list[str]) -> list[str]:
+    return [match[1] for line in lines if (match := _DIALECT_COMMENT.fullmatch(line))]
+
+
+def text_of_body(body: Body) -> str:
+    """The text of a whole file."""
+    lines = _block_lines(body, "")
+    while lines and not lines[0]:
+        del lines[0]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _block_lines(body: Body, indent: str) -> list[str]:
+    lines = [line for entry in body.entries for line in _entry_lines(entry, indent)]
+    return lines + _comment_lines(body.closing, indent)
+
+
+def _comment_lines(comments: list[str], indent: str) -> list[str]:
+    """Comment lines, with no more than one blank line in a row."""
+    return [
+        indent + comment if comment else ""
+        for before, comment in zip(["#", *comments], comments, strict=False)
+        if comment or before
+    ]
+
+
+def _entry_lines(entry: Entry, indent: str) -> list[str]:
+    lines = _comment_lines(entry.leading, indent)
+    tail = f"  {entry.trailing}" if entry.trailing else ""
+    if entry.bracketed and not any(entry.bodies()):
+        values = ", ".join(_scalar_text(value) for value in entry.values if isinstance(value, Scalar))
+        return [*lines, f"{indent}{entry.name}: [{values}]{tail}"]
+    for value in entry.values:
+        lines += _value_lines(entry.name, value, indent)
+    if tail and lines:
+        lines[-1] += tail
+    return lines
+
+
+def _value_lines(name: str, value: Scalar | Body, indent: str) -> list[str]:
+    if isinstance(value, Scalar):
+        return [f"{indent}{name}: {_scalar_text(value)}"]
+    lines = _block_lines(value, indent + "  ")
+    if not lines:
+        return [f"{indent}{name} {{ }}"]
+    line = f"{indent}{name} {{ {' '.join(text.strip() for text in lines if text)} }}"
+    if value.one_line and len(line) <= _WIDTH and not any("#" in text for text in lines):
+        return [line]
+    return [f"{indent}{name} {{", *lines, indent + "}"]
+
+
+def _scalar_text(value: Scalar) -> str:
+    """The text of a value; a string gets double quotes, and several strings in a row stay several."""
+    if not value.quoted or not value.text.startswith("'"):
+        return value.text
+    try:
+        return quote(unquote(value.text).decode())
+    except ValueError:  # not UTF-8, or in a field that was skipped and never understood
+        return value.text

@@ -11,7 +11,7 @@ import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from caffe_proto.descriptors import enum_of
-from caffe_proto.text.lexer import excerpt
+from caffe_proto.text.document import excerpt
 
 _INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?f?|inf(inity)?f?|nanf?)", re.IGNORECASE | re.ASCII)
@@ -36,7 +36,7 @@ def parse_value(text: str, quoted: bool, field: FieldDescriptor) -> Value:
         data = unquote(text) if quoted else text.encode("utf-8", "surrogateescape")
         if field.type == FieldDescriptor.TYPE_BYTES:
             return data
-        return _enum(_text(data), field) if field.type == FieldDescriptor.TYPE_ENUM else _text(data)
+        return _enum(_utf8(data), field) if field.type == FieldDescriptor.TYPE_ENUM else _utf8(data)
     if quoted:
         raise ValueError(f"expected {_expected_value(field)}, found the text {excerpt(text)}")
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
@@ -49,7 +49,7 @@ def parse_value(text: str, quoted: bool, field: FieldDescriptor) -> Value:
     return float(plain if plain.endswith("inf") else plain.removesuffix("f"))
 
 
-def _text(data: bytes) -> str:
+def _utf8(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

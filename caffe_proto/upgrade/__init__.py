@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from caffe_proto.upgrade.net import Upgraded, upgrade_net
-from caffe_proto.upgrade.solver import upgrade_solver
+from caffe_proto.upgrade.net import Upgraded, upgrade_net, upgrade_solver
 
 __all__ = ["Upgraded", "upgrade_net", "upgrade_solver"]

@@ -1,4 +1,4 @@
-"""The upgrade of a net to today's form, in the steps and the order of Caffe."""
+"""The upgrade of a net or a solver to today's form, in the steps and the order of Caffe."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def upgrade_net(net: pb.NetParameter) -> Upgraded[pb.NetParameter]:
         raise UpgradeError(f"net '{net.name}': it has both `layer` and `layers`; write all layers as `layer`")
     upgraded = pb.NetParameter()
     upgraded.CopyFrom(net)
-    changes = _upgrade_layers(upgraded) + _upgrade_inputs(upgraded) + _upgrade_batch_norms(upgraded)
+    changes = _upgrade_layer_forms(upgraded) + _upgrade_inputs(upgraded) + _upgrade_batch_norms(upgraded)
     return Upgraded(upgraded, tuple(changes))
 
 
-def _upgrade_layers(net: pb.NetParameter) -> list[str]:
+def _upgrade_layer_forms(net: pb.NetParameter) -> list[str]:
     """Upgrade V0 layers to V1 and these to V2. The upgrade of a V0 layer is reported once, by the first step."""
     from_v0 = v0.upgrade_layers(net)
     moved = _move_transformations(net)
@@ -124,3 +124,28 @@ def _upgrade_batch_norms(net: pb.NetParameter) -> list[str]:
 
 def _is_frozen(param: pb.ParamSpec) -> bool:
     return param.HasField("lr_mult") and param.HasField("decay_mult") and param.lr_mult == param.decay_mult == 0
+
+
+_SOLVER_TYPE_NAMES = {
+    pb.SolverParameter.SGD: "SGD",
+    pb.SolverParameter.NESTEROV: "Nesterov",
+    pb.SolverParameter.ADAGRAD: "AdaGrad",
+    pb.SolverParameter.RMSPROP: "RMSProp",
+    pb.SolverParameter.ADADELTA: "AdaDelta",
+    pb.SolverParameter.ADAM: "Adam",
+    pb.SolverParameter.SAG: "SAG",
+}
+
+
+def upgrade_solver(solver: pb.SolverParameter) -> Upgraded[pb.SolverParameter]:
+    """The solver in today's form. Nets inside it are not upgraded, as in Caffe."""
+    upgraded = pb.SolverParameter()
+    upgraded.CopyFrom(solver)
+    if not solver.HasField("solver_type"):
+        return Upgraded(upgraded, ())
+    old = pb.SolverParameter.SolverType.Name(solver.solver_type)
+    if solver.HasField("type"):
+        raise UpgradeError(f'solver: both solver_type: {old} and type: "{solver.type}" are set; remove solver_type')
+    upgraded.type = _SOLVER_TYPE_NAMES[solver.solver_type]
+    upgraded.ClearField("solver_type")
+    return Upgraded(upgraded, (f'solver_type: {old} became type: "{upgraded.type}"',))

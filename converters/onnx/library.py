@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 
 OLDEST_OPSET = 18  # the first in which the axes of reductions are inputs
 

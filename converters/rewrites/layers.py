@@ -9,7 +9,7 @@ import torch
 
 from converters.rewrites.model_editor import ModelEditor
 from netdsl.errors import ConversionError
-from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, ChannelAffine, NewLayer
+from netdsl.layer.deploying import AbsorbsAffine, BecomesConvolution, ChannelAffine, NewLayer
 from netdsl.model import Model
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
-from netdsl.layer.folding import NewLayer
+from netdsl.layer.deploying import NewLayer
 from netdsl.model import Model, built_of
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule

@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from converters.rewrites.model_editor import ModelEditor
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
-from netdsl.layer.folding import AbsorbsPreparation, NewLayer
+from netdsl.layer.deploying import AbsorbsPreparation, NewLayer
 from netdsl.model import Model
 from netdsl.weights.match import AnyArray
 

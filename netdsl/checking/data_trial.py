@@ -30,7 +30,7 @@ from netdsl.net.feed import Feeds
 from netdsl.net.graph import Graph, Phase, connect, resolve_all
 from netdsl.net.module import NetModule
 from netdsl.open_net import open_net
-from netdsl.solver.module_net import Compute, ModuleOnBatches
+from netdsl.solver.trainable_net import Compute, ModuleOnBatches
 
 _MEAN = (3, 1, 1)  # the shape of the mean for layers that scale it to their bottoms
 _LOADING = Loading(workers=1, prefetch=1)

@@ -15,8 +15,7 @@ from netdsl.distributed.run_log import Activity, RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.events import Notice, TestFinished, as_numbers
+from netdsl.solver.events import Action, Notice, TestFinished, as_numbers, no_action
 from netdsl.solver.settings import seed
 from netdsl.solver.state import resume_from, resume_point
 

@@ -23,8 +23,8 @@ from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_tr
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
 from netdsl.plugins import allowed_plugins, plugins
-from netdsl.solver.module_net import Compute
-from netdsl.solver.nets import inline_nets
+from netdsl.solver.settings import inline_nets
+from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
 
 NEWEST = "auto"  # as a snapshot: the newest whole one, if there is one

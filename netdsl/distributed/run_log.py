@@ -15,11 +15,11 @@ import msgspec
 
 from caffe_proto.errors import FileError
 from netdsl.errors import DistributedError
-from netdsl.solver.event_log import EventLog, read_event_log
 from netdsl.solver.events import (
     DataOpened,
     DebugInfo,
     Event,
+    EventLog,
     IterationFinished,
     NetCreated,
     Notice,
@@ -29,6 +29,7 @@ from netdsl.solver.events import (
     TrainingProgress,
     TrainingStarted,
     WeightsLoaded,
+    read_event_log,
 )
 
 RECORDS, EVENTS = "records.jsonl", "log.jsonl"

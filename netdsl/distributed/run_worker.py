@@ -28,8 +28,7 @@ from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import DistributedError, PeerLostError, user_code_problem
 from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
-from netdsl.solver.action import Action
-from netdsl.solver.events import Listener, Notice
+from netdsl.solver.events import Action, Listener, Notice
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import ignore_event

@@ -36,8 +36,7 @@ from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.plugins import plugin_places
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.events import Notice
+from netdsl.solver.events import Action, Notice, no_action
 
 RETRIES = 3  # new starts without progress, after which a run has failed
 _LOOK = 0.2  # seconds between two looks

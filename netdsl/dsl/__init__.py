@@ -6,18 +6,18 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from netdsl.dsl.constructors import Constructor
-from netdsl.dsl.friendly import (
+from netdsl.dsl.layer_types import *  # noqa: F403 - the stub lists the names
+from netdsl.dsl.params import (
     ActivationLayer,
     Average,
     ConvLayer,
     LinearLayer,
     Max,
+    NetParams,
     PoolLayer,
     RDDLayer,
     Stochastic,
 )
-from netdsl.dsl.layer_types import *  # noqa: F403 - the stub lists the names
-from netdsl.dsl.params import NetParams
 from netdsl.layers import LAYERS
 
 __all__ = [

@@ -1,11 +1,12 @@
-"""Functions for repeated layers: the layers are the function's body, and their differences are its parameters."""
+"""Functions for repeated layers: the layers are the body, and what differs, as a part of their names, a parameter."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from netdsl.dsl.expression import (
     INDENT,
@@ -17,19 +18,101 @@ from netdsl.dsl.expression import (
     leaves,
     lines_of,
     quoted,
+    unique_name,
     with_leaves,
 )
-from netdsl.dsl.name_patterns import NamePattern, Values, name_patterns
-from netdsl.dsl.writing import unique_name
 
+Values = tuple[str, ...]
 _MAX_PARAMETERS = 8  # with more, a call says less than its layers
-
 Column = tuple[Leaf, ...]  # the leaves at one place, one for each repetition
 Difference = tuple[LeafKind, Values]  # the values of a column that varies; columns with equal values share a parameter
+_MAX_LAYERS = 40  # layers in a block; a longer function is no easier to read than its layers
+_MIN_SAVED = 200  # characters that a function must save; a program that is hardly shorter isn't more readable
+_PER_PARAMETER = 40  # characters that each parameter must save, since readers of a call have to know it
+Positions = list[int]
+
+
+def fold_repetitions(
+    layers: Sequence[CompoundExpression], used_names: set[str]
+) -> tuple[list[Expression], list[Block]]:
+    """Replace repeated layers by calls; the result has the layers and calls, and the functions that they call."""
+    used_names, forms = set(used_names), _forms(layers)
+    sizes = [_size(layer) for layer in layers]
+    blocks: list[Block] = []
+    calls: dict[
+        int, tuple[CompoundExpression, int]
+    ] = {}  # by position, the call and the number of layers that it replaces
+    while best := _best_block(layers, forms, sizes, used_names):
+        block, positions = best
+        blocks.append(block)
+        used_names.add(block.name)
+        for position, call in zip(positions, block.calls(), strict=True):
+            calls[position] = call, len(block.layers)
+            forms[position : position + len(block.layers)] = [None] * len(block.layers)
+    return list(_with_calls(layers, calls)), blocks
+
+
+def _with_calls(
+    layers: Sequence[CompoundExpression], calls: dict[int, tuple[CompoundExpression, int]]
+) -> Iterator[Expression]:
+    position = 0
+    while position < len(layers):
+        call, length = calls.get(position, (layers[position], 1))
+        yield call
+        position += length
+
+
+def _size(expression: Expression) -> int:
+    return len(str(expression))
+
+
+def _forms(layers: Sequence[CompoundExpression]) -> list[int | None]:
+    """A number for every layer; layers that differ only in names and numbers have the same one."""
+    numbers: dict[Expression, int] = {}
+    return [numbers.setdefault(with_leaves(layer, _form), len(numbers)) for layer in layers]
+
+
+def _form(leaf: Leaf) -> Leaf:
+    return leaf if leaf.kind is LeafKind.CODE else Leaf("", leaf.kind)
+
+
+def _best_block(
+    layers: Sequence[CompoundExpression], forms: list[int | None], sizes: list[int], used_names: set[str]
+) -> tuple[Block, Positions] | None:
+    """The block that saves the most characters, and its positions."""
+    best, most_saved = None, _MIN_SAVED - 1
+    for most_possible, length, positions in sorted(_repeated_runs(forms, sizes), reverse=True):
+        if most_possible <= most_saved:
+            break
+        block = _make_block([layers[position : position + length] for position in positions], used_names)
+        if block is None:
+            continue
+        before = sum(sum(sizes[position : position + length]) for position in positions)
+        after = sum(len(line.strip()) for line in block.source()) + sum(map(_size, block.calls()))
+        saved = before - after - _PER_PARAMETER * len(block.parameters)
+        if saved > most_saved:
+            best, most_saved = (block, positions), saved
+    return best
+
+
+def _repeated_runs(forms: list[int | None], sizes: list[int]) -> Iterator[tuple[int, int, Positions]]:
+    """Repeated runs of layers of the same forms: the characters that they could save, their length and positions."""
+    for length in range(2, min(_MAX_LAYERS, len(forms) // 2) + 1):
+        positions_by_forms: defaultdict[tuple[int | None, ...], Positions] = defaultdict(list)
+        for position in range(len(forms) - length + 1):
+            run_forms = tuple(forms[position : position + length])
+            if None not in run_forms and (
+                not positions_by_forms[run_forms] or positions_by_forms[run_forms][-1] + length <= position
+            ):
+                positions_by_forms[run_forms].append(position)
+        for positions in positions_by_forms.values():
+            if len(positions) > 1:
+                before = sum(sum(sizes[position : position + length]) for position in positions)
+                yield before - sum(sizes[positions[0] : positions[0] + length]) - len(positions), length, positions
 
 
 @dataclass(frozen=True)
-class BlockParameter:
+class _BlockParameter:
     """A parameter of the function, and the code of its argument in every call."""
 
     name: str
@@ -42,7 +125,7 @@ class Block:
     """A function of the generated program that makes several layers."""
 
     name: str
-    parameters: tuple[BlockParameter, ...]
+    parameters: tuple[_BlockParameter, ...]
     layers: tuple[Expression, ...]
 
     def source(self) -> list[str]:
@@ -67,7 +150,7 @@ class Block:
         return CompoundExpression(f"*{self.name}(", tuple(items), ")")
 
 
-def make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names: Iterable[str]) -> Block | None:
+def _make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names: Iterable[str]) -> Block | None:
     """The block for repeated sequences of layers of the same form; None if they differ in too much or not at all."""
     leaves_by_repetition = [[list(leaves(layer)) for layer in layers] for layers in repetitions]
     layers: list[list[Column]] = [
@@ -93,7 +176,7 @@ def _difference_of(column: Column) -> Difference | None:
     return (column[0].kind, values) if len(set(values)) > 1 else None
 
 
-def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, NamePattern] | None:
+def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, _NamePattern] | None:
     """Patterns for the names that differ, all with the same middle part; None if there are no such patterns."""
     tops: dict[Values, None] = {}
     bottoms: dict[Values, None] = {}
@@ -104,7 +187,7 @@ def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, NamePattern]
     return name_patterns(tops, bottoms)
 
 
-def _parameter_count(layers: list[list[Column]], patterns: dict[Values, NamePattern]) -> int:
+def _parameter_count(layers: list[list[Column]], patterns: dict[Values, _NamePattern]) -> int:
     """The number of parameters of the function."""
     differences = (
         {_difference_of(column) for layer in layers for column in layer}
@@ -115,23 +198,23 @@ def _parameter_count(layers: list[list[Column]], patterns: dict[Values, NamePatt
 
 
 def _parameters(
-    layers: list[list[Column]], patterns: dict[Values, NamePattern]
-) -> tuple[dict[Difference, str], list[BlockParameter]]:
+    layers: list[list[Column]], patterns: dict[Values, _NamePattern]
+) -> tuple[dict[Difference, str], list[_BlockParameter]]:
     """The parameters, and the code that uses one for each difference."""
     codes = {(LeafKind.NAME, difference): pattern.code("name") for difference, pattern in patterns.items()}
     parameters = [
-        BlockParameter("name", LeafKind.NAME, tuple(map(quoted, pattern.middles)))
+        _BlockParameter("name", LeafKind.NAME, tuple(map(quoted, pattern.middles)))
         for pattern in [*patterns.values()][:1]
     ]
     for difference, name in _parameter_names(layers, patterns, codes).items():
         values = tuple(map(quoted, difference[1])) if difference[0] is LeafKind.NAME else difference[1]
-        parameters.append(BlockParameter(name, difference[0], values))
+        parameters.append(_BlockParameter(name, difference[0], values))
         codes[difference] = name
     return codes, sorted(parameters, key=lambda parameter: parameter.kind is not LeafKind.NAME)
 
 
 def _parameter_names(
-    layers: list[list[Column]], patterns: dict[Values, NamePattern], assigned: Iterable[Difference]
+    layers: list[list[Column]], patterns: dict[Values, _NamePattern], assigned: Iterable[Difference]
 ) -> dict[Difference, str]:
     """Parameter names of the other differences: the field's name, with the layer's if several layers have the field."""
     roles: dict[Difference, tuple[str, str]] = {}
@@ -164,8 +247,88 @@ def _with_parameters(layer: CompoundExpression, columns: list[Column], codes: di
     return with_leaves(layer, fill)
 
 
-def _block_name(first_layer: list[Column], patterns: dict[Values, NamePattern], call: str) -> str:
+def _block_name(first_layer: list[Column], patterns: dict[Values, _NamePattern], call: str) -> str:
     """The function's name, from the name or the type of the first layer."""
     pattern = patterns.get(tuple(leaf.value for leaf in first_layer[0]))
     words = re.findall("[a-z]+", pattern.prefix.lower()) if pattern is not None else []
     return "_".join([*(words or [call.partition("(")[0].lower()]), "block"])
+
+
+@dataclass(frozen=True)
+class _NamePattern:
+    """A pattern of names that differ only in a middle part."""
+
+    prefix: str
+    middles: Values
+    suffix: str
+
+    def code(self, variable: str) -> str:
+        """The Python expression that makes the names from a variable with the middle part."""
+        if not self.prefix and not self.suffix:
+            return variable
+        return f'f"{self.prefix}{{{variable}}}{self.suffix}"'
+
+    @property
+    def words(self) -> str:
+        """The common suffix, or else the prefix, as part of an identifier."""
+        return _identifier(self.suffix) or _identifier(self.prefix)
+
+    @property
+    def plain(self) -> bool:
+        """Whether prefix and suffix need no escapes in an f-string."""
+        fixed = self.prefix + self.suffix
+        return fixed.isprintable() and not re.search(r"""[{}"'\\]""", fixed)
+
+
+def name_patterns(tops: Iterable[Values], bottoms: Iterable[Values]) -> dict[Values, _NamePattern] | None:
+    """Patterns of all tops, and of the bottoms with the same middle parts; None if the tops' middle parts differ."""
+    shortest = {values: name_pattern(values) for values in tops}
+    middles = {pattern.middles for pattern in shortest.values()}
+    if len(middles) > 1 or not all(pattern.plain for pattern in shortest.values()):
+        return None
+    bottom_patterns = {values: name_pattern(values) for values in bottoms}
+    shortest |= {
+        values: pattern for values, pattern in bottom_patterns.items() if pattern.middles in middles and pattern.plain
+    }
+    wide = {values: with_whole_words(pattern) for values, pattern in shortest.items()}
+    return wide if len({pattern.middles for pattern in wide.values()}) == 1 else shortest
+
+
+def name_pattern(values: Sequence[str]) -> _NamePattern:
+    """The pattern of names with the shortest middle part."""
+    prefix = _common_prefix(values)
+    rests = [value[len(prefix) :] for value in values]
+    suffix = _common_prefix([rest[::-1] for rest in rests])[::-1]
+    return _NamePattern(prefix, tuple(rest[: len(rest) - len(suffix)] for rest in rests), suffix)
+
+
+def _identifier(text: str) -> str:
+    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
+
+
+def _common_prefix(values: Sequence[str]) -> str:
+    """The longest common prefix."""
+    pairs = zip(min(values), max(values), strict=False)  # a common prefix of the first and the last is one of all
+    return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def with_whole_words(names: _NamePattern) -> _NamePattern:
+    """The pattern with a middle part of whole words and numbers: `2a`, `2b` and not `a`, `b`."""
+    left = len(names.prefix)
+    while left and any(_is_within_word(names.prefix[left - 1], middle[:1]) for middle in _middles(names, left)):
+        left -= 1
+    right = 0
+    while right < len(names.suffix) and any(
+        _is_within_word(middle[-1:], names.suffix[right]) for middle in _middles(names, left, right)
+    ):
+        right += 1
+    return _NamePattern(names.prefix[:left], tuple(_middles(names, left, right)), names.suffix[right:])
+
+
+def _middles(names: _NamePattern, left: int, right: int = 0) -> list[str]:
+    return [names.prefix[left:] + middle + names.suffix[:right] for middle in names.middles]
+
+
+def _is_within_word(first: str, second: str) -> bool:
+    """Whether a cut between these characters would be within a word, a number, or a number and its letter."""
+    return (first.isalpha() and second.isalpha()) or (first.isdigit() and second.isalnum())

@@ -1,18 +1,30 @@
-"""Constructors of layers of any type, whose keyword arguments are the fields of the type's settings message."""
+"""Constructors of layers of any type, whose keyword arguments are set as the fields of the type's settings message."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.descriptors import descriptor_of, fields_of
-from netdsl.dsl.assign import assign, unknown_setting
+from caffe_proto.descriptors import descriptor_of, enum_of, fields_of
 from netdsl.errors import NetError
 from netdsl.layer import Layer
 
+_EXPECTED = {
+    FieldDescriptor.CPPTYPE_INT32: "a whole number",
+    FieldDescriptor.CPPTYPE_INT64: "a whole number",
+    FieldDescriptor.CPPTYPE_UINT32: "a whole number of 0 or more",
+    FieldDescriptor.CPPTYPE_UINT64: "a whole number of 0 or more",
+    FieldDescriptor.CPPTYPE_FLOAT: "a number",
+    FieldDescriptor.CPPTYPE_DOUBLE: "a number",
+    FieldDescriptor.CPPTYPE_BOOL: "True or False",
+    FieldDescriptor.CPPTYPE_STRING: "text",
+}
 COMMON_FIELDS = fields_of(pb.LayerParameter)
 _SET_BY = {"name": "the first argument", "type": "the function", "bottom": "bottoms=[...]", "top": "tops=[...]"}
 STRUCTURE = frozenset(_SET_BY)
@@ -36,7 +48,7 @@ class Constructor:
         self.__doc__ = layer_class.__doc__ if layer_class is not None else None
         config = layer_class.config if layer_class is not None else None
         self.field = settings_field(config) if config is not None else None
-        self.type_settings = type_setting_names(config) if config is not None else frozenset()
+        self.type_settings = _type_setting_names(config) if config is not None else frozenset()
 
     def __repr__(self) -> str:
         return self.type
@@ -54,7 +66,7 @@ class Constructor:
         """Make a layer."""
         what = f"layer '{name or ''}' of type {self.type}"
         layer_message = pb.LayerParameter(name=name, type=self.type)
-        layer_message.bottom.extend(_names(bottoms, f"{what}: bottoms"))
+        layer_message.bottom.extend(_blob_names(bottoms, f"{what}: bottoms"))
         layer_message.top.extend(self._tops(layer_message, tops, in_place, what))
         self._check_names(settings, what)
         assign(layer_message, dict(layer or {}), what)
@@ -74,7 +86,7 @@ class Constructor:
             raise NetError(f"{what}: in_place needs a bottom")
         if in_place:
             return layer_message.bottom[:1]
-        return self.default_tops(layer_message) if tops is None else _names(tops, f"{what}: tops")
+        return self.default_tops(layer_message) if tops is None else _blob_names(tops, f"{what}: tops")
 
     def _check_names(self, settings: Mapping[str, Any], what: str) -> None:
         for name in settings:
@@ -83,7 +95,7 @@ class Constructor:
             if name in STRUCTURE:
                 raise NetError(f"{what}: '{name}' is no setting; it is set by {_SET_BY[name]}")
             if name not in COMMON_FIELDS:
-                raise unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
+                raise _unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
 
     def default_tops(self, layer: pb.LayerParameter) -> list[str]:
         """The tops of a layer whose call doesn't set them."""
@@ -97,7 +109,7 @@ def settings_field(config: type[Message]) -> str:
     return next(name for name, field in COMMON_FIELDS.items() if field.message_type is descriptor)
 
 
-def type_setting_names(config: type[Message]) -> frozenset[str]:
+def _type_setting_names(config: type[Message]) -> frozenset[str]:
     """The names of the type's own settings. Of two fields with one name, BVLC's has a lower number than a fork's."""
     return frozenset(
         name
@@ -107,9 +119,84 @@ def type_setting_names(config: type[Message]) -> frozenset[str]:
     )
 
 
-def _names(value: Sequence[str] | str, what: str) -> Sequence[str]:
+def _blob_names(value: Sequence[str] | str, what: str) -> Sequence[str]:
     names = [value] if isinstance(value, str) else value
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         raise NetError(f"{what} are names of blobs, not a {type(wrong).__name__}")
     return names
+
+
+def assign(message: Message, settings: Mapping[str, Any], what: str) -> None:
+    """Set fields of a message by name: a dict sets a message, a list a repeated field, a name an enum's value."""
+    fields = fields_of(message)
+    for name, value in settings.items():
+        if name not in fields:
+            raise _unknown_setting(name, fields, what)
+        _assign_field(message, fields[name], value, f"{what}: {name}")
+
+
+def _unknown_setting(
+    name: object, names: Iterable[str], what: str, other_names: Mapping[str, str] = MappingProxyType({})
+) -> NetError:
+    """The error for a setting that doesn't exist, with the closest existing one.
+
+    `other_names` has what some settings are called elsewhere, and their names here.
+    """
+    meant = {known: known for known in names}
+    meant |= {other: known for other, known in other_names.items() if known in meant}
+    near = get_close_matches(str(name), meant, 1)
+    return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {meant[near[0]]}?" if near else ""))
+
+
+def _assign_field(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
+    many = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+    if many and not field.is_repeated:
+        raise NetError(f"{what} takes one value, not {len(value)}")
+    for item in value if many else [value]:
+        if field.message_type is not None:
+            _assign_message(message, field, item, what)
+        else:
+            _assign_scalar(message, field, item, what)
+
+
+def _assign_message(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
+    target = getattr(message, field.name)
+    if field.is_repeated:
+        target = target.add()
+    target.SetInParent()
+    if isinstance(value, Mapping):
+        assign(target, value, what)
+    elif isinstance(value, Message) and value.DESCRIPTOR is target.DESCRIPTOR:
+        target.CopyFrom(value)
+    else:
+        raise NetError(f"{what} takes a dict of settings, not {value!r}")
+
+
+def _assign_scalar(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
+    try:
+        field_value = _enum_value(field, value) if field.enum_type is not None else value
+        if field.is_repeated:
+            getattr(message, field.name).append(field_value)
+        else:
+            setattr(message, field.name, field_value)
+    except (TypeError, ValueError):
+        raise NetError(f"{what} takes {_expected_value(field)}, not {value!r}{_suggestion(field, value)}") from None
+
+
+def _enum_value(field: FieldDescriptor, value: Any) -> Any:
+    values_by_name = enum_of(field).values_by_name
+    if isinstance(value, str) and value not in values_by_name:
+        raise ValueError(value)
+    return values_by_name[value].number if isinstance(value, str) else value
+
+
+def _expected_value(field: FieldDescriptor) -> str:
+    return " or ".join(enum_of(field).values_by_name) if field.enum_type is not None else _EXPECTED[field.cpp_type]
+
+
+def _suggestion(field: FieldDescriptor, value: Any) -> str:
+    if field.enum_type is None or not isinstance(value, str):
+        return ""
+    near = get_close_matches(value.upper(), enum_of(field).values_by_name, 1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,21 +1,32 @@
-"""NetParams: a net described in Python."""
+"""Nets in Python: NetParams, and layer functions with the names of the SparkNet paper."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ParamSpec, Unpack
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.dialects import dialect_named
-from caffe_proto.net_dialect import mark, mark_by_fields
+from caffe_proto.dialects import dialect_named, mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import CAFFE_NAMES, assign
+from netdsl.dsl.layer_types import Convolution, InnerProduct, Input, Pooling
 from netdsl.errors import NetError
 from netdsl.net.build import build, check_fillers
 from netdsl.net.graph import resolve_all
 
 if TYPE_CHECKING:
-    from netdsl.dsl.layer_types import NetSettings
+    from netdsl.dsl.layer_types import NetSettings, PoolingParameterPoolMethodName
+
+
+Max = pb.PoolingParameter.MAX
+Average = pb.PoolingParameter.AVE
+Stochastic = pb.PoolingParameter.STOCHASTIC
+P = ParamSpec("P")
+Names = Sequence[str] | str
+Pair = int | Sequence[int]
 
 
 class NetParams:
@@ -72,3 +83,94 @@ def check_net(net: pb.NetParameter) -> None:
     mark_by_fields(marked)
     for graph in resolve_all(marked):
         check_fillers(build(graph))
+
+
+def _window_settings(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair | None) -> dict[str, Any]:
+    return {
+        **_sides(layer, "kernel", kernel, "kernel_size"),
+        **_sides(layer, "stride", stride, "stride"),
+        **_sides(layer, "pad", pad, "pad"),
+    }
+
+
+def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, Any]:
+    """The settings of a size in Caffe: one field for a square, two for height and width."""
+    if value is None:
+        return {}
+    sizes = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(sizes) not in (1, 2):
+        raise NetError(f"layer '{layer}': {what} takes one number or (height, width), not {value!r}")
+    return {square: sizes[0]} if len(set(sizes)) == 1 else {f"{what}_h": sizes[0], f"{what}_w": sizes[1]}
+
+
+def _needs_settings(function: Callable[P, pb.LayerParameter]) -> Callable[P, pb.LayerParameter]:
+    """The function, with an error that says which setting is missing, and which may be meant by another."""
+    parameters = signature(function).parameters.values()
+    required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+
+    @wraps(function)
+    def checked(*args: P.args, **settings: P.kwargs) -> pb.LayerParameter:
+        missing = next((name for name in required[len(args) :] if name not in settings), None)
+        if missing is None:
+            return function(*args, **settings)
+        meant = [missing, CAFFE_NAMES.get(missing, missing)]
+        near = next((name for name in settings if name not in required and get_close_matches(name, meant, 1)), None)
+        hint = f"; write {missing} for '{near}'" if near is not None else ""
+        raise NetError(f"layer '{args[0] if args else ''}': {function.__name__} needs {missing}{hint}")
+
+    return checked
+
+
+@_needs_settings
+def RDDLayer(name: str, shape: Sequence[int], **settings: Any) -> pb.LayerParameter:  # noqa: N802 - the paper's name
+    """An input of the net, whose values come from an RDD, a DataFrame or the caller."""
+    return Input(name, shape={"dim": shape}, **settings)
+
+
+@_needs_settings
+def ConvLayer(  # noqa: N802
+    name: str,
+    bottoms: Names,
+    *,
+    kernel: Pair,
+    num_filters: int,
+    stride: Pair | None = None,
+    pad: Pair | None = None,
+    **settings: Any,
+) -> pb.LayerParameter:
+    """A convolution."""
+    sides = _window_settings(name, kernel=kernel, stride=stride, pad=pad)
+    return Convolution(name, bottoms, num_output=num_filters, **sides, **settings)
+
+
+@_needs_settings
+def PoolLayer(  # noqa: N802
+    name: str,
+    bottoms: Names,
+    *,
+    kernel: Pair,
+    pool: PoolingParameterPoolMethodName = Max,
+    stride: Pair | None = None,
+    pad: Pair | None = None,
+    **settings: Any,
+) -> pb.LayerParameter:
+    """A pooling layer."""
+    return Pooling(
+        name, bottoms, pool=pool, **_window_settings(name, kernel=kernel, stride=stride, pad=pad), **settings
+    )
+
+
+@_needs_settings
+def LinearLayer(name: str, bottoms: Names, *, num_outputs: int, **settings: Any) -> pb.LayerParameter:  # noqa: N802
+    """A fully connected layer."""
+    return InnerProduct(name, bottoms, num_output=num_outputs, **settings)
+
+
+@_needs_settings
+def ActivationLayer(  # noqa: N802
+    name: str, bottoms: Names, *, activation: Callable[..., pb.LayerParameter], **settings: Any
+) -> pb.LayerParameter:
+    """An activation, given as its type: `activation=ReLU`."""
+    if not callable(activation):
+        raise NetError(f"layer '{name}': activation takes a layer type, as ReLU, not {activation!r}")
+    return activation(name, bottoms, **settings)

@@ -10,16 +10,13 @@ from typing import Any
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.dialects import mark, said_dialect
 from caffe_proto.locations import unlocated
-from caffe_proto.net_dialect import mark, said_dialect
 from netdsl.dsl import layer_types
-from netdsl.dsl.blocks import Block
+from netdsl.dsl.blocks import Block, fold_repetitions
 from netdsl.dsl.constructors import Constructor
-from netdsl.dsl.expression import INDENT, WIDTH, Expression, Leaf, lines_of, quoted
-from netdsl.dsl.friendly import RDDLayer
-from netdsl.dsl.params import net_message
-from netdsl.dsl.repetitions import fold_repetitions
-from netdsl.dsl.writing import LayerWriter, settings_of
+from netdsl.dsl.expression import INDENT, WIDTH, Expression, LayerWriter, Leaf, lines_of, quoted, settings_of
+from netdsl.dsl.params import RDDLayer, net_message
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Layers that are written in Python by users: the blobs that they see, and the names that nets call them by."""
+"""Layers that users write in Python: the names that nets call them by, what they see, and what errors say."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def running_user_code(layer: pb.LayerParameter) -> Iterator[None]:
         yield
     except Exception as problem:
         if user_code_problem(problem) is None:
-            problem.add_note(LayerNote(f"layer '{layer.name}' ({python_name(layer)}){_line(problem, layer)}"))
+            problem.add_note(LayerNote(f"layer '{layer.name}' ({python_name(layer)}){_line_of(problem, layer)}"))
         raise
 
 
-def _line(problem: Exception, layer: pb.LayerParameter) -> str:
+def _line_of(problem: Exception, layer: pb.LayerParameter) -> str:
     """The line of the user's own file where it happened."""
     file = getattr(sys.modules.get(layer.python_param.module), "__file__", None)
     lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]

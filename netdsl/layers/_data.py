@@ -11,10 +11,11 @@ import numpy as np
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Intake
+from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.datum import DatumSource
 from netdsl.data.sources.leveldb import LevelDbSource
 from netdsl.data.sources.lmdb import LmdbSource
+from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.data.transforms.channels import COLORS, GRAY
 from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array
@@ -22,16 +23,15 @@ from netdsl.data.writing.sample_files import as_labels, as_pixels, write_images,
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
 from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, HasSampleFiles, stated_shapes
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 _FORKS = 500000000  # the fields of forks are numbered from here
 _DATABASES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
 _OF_DATABASES = ("shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
-
 Size = tuple[int, int]
 
 
-class HasSource(Protocol):
+class _HasSource(Protocol):
     """Settings of a layer that reads files."""
 
     @property
@@ -166,7 +166,7 @@ def check_forks(settings: Message, *known: str) -> None:
     refuse(settings, *own)
 
 
-def check_source(settings: HasSource) -> None:
+def check_source(settings: _HasSource) -> None:
     """Raise a NetError if a layer's settings don't say what it reads."""
     if not settings.source:
         raise NetError("needs a source, the path of what it reads")
@@ -205,3 +205,30 @@ def both_or_none(height: int, width: int, what: str) -> Size:
     if bool(height) != bool(width):
         raise NetError(f"{what}_height and {what}_width go together: give both or neither")
     return height, width
+
+
+class LabelledImages(ImagesWithMaps):
+    """A type whose list says what `label_type` names, and in `windows` also the part of an image that is shown."""
+
+    windows: ClassVar[bool] = False
+
+    def reading(self, seed: int) -> Reading:
+        p = self.layer.image_data_param
+        check_source(p)
+        check_forks(p, "ignore_label", "label_type")
+        source = image_seg_source(
+            p,
+            self.layer.transform_param,
+            train=self.layer.phase == pb.TRAIN,
+            sizes=len(self.layer.top) > 2,
+            windows=self.windows,
+            seed=seed,
+        )
+        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed), name=p.source)
+
+    def write_labels(self, folder: Path, maps: Array) -> list[str]:
+        kind, height, width = self.layer.image_data_param.label_type, *maps.shape[-2:]
+        labels = super().write_labels(folder, maps) if kind == pb.ImageDataParameter.PIXEL else ["0"] * len(maps)
+        if kind == pb.ImageDataParameter.NONE:
+            labels = [""] * len(maps)
+        return [f"{label} 0 0 {width - 1} {height - 1}" for label in labels] if self.windows else labels

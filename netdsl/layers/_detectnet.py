@@ -1,4 +1,4 @@
-"""What DetectNet's layers share: settings, boxes at the cells of a grid, and lists of boxes that are always as long."""
+"""What DetectNet's layers share: settings, boxes at the cells of a grid, lists of boxes and groups of rectangles."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from netdsl.layer.user_code import ReplacesUserCode
 MOST_BOXES = 50  # of one image, and of one class
 FIELDS = 5  # left, top, right, bottom, and a number about the box
 HIT, FALSE_ALARM, MISSED = 1.0, 2.0, 3.0  # that number, once detections are compared with objects
-
 Boxes = npt.NDArray[np.float64]  # rows of left, top, right, bottom
+Rectangles = npt.NDArray[np.int64]  # rows of x, y, width, height
+Counts = npt.NDArray[np.int64]
+_FEW_MEMBERS = 3  # members; a group with less goes wherever another one surrounds it
 
 
 def settings_of(layer: pb.LayerParameter, names: str, kinds: Sequence[Callable[[str], float]]) -> list[float]:
@@ -85,14 +87,14 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
             [self.listed(plane, codes[:4]) for plane, codes in zip(covered[:, label], corners, strict=True)]
             for label in range(self.classes)
         ]
-        return tuple(same_length(images, covered) for images in tops)
+        return tuple(_same_length(images, covered) for images in tops)
 
     def listed(self, covered: Tensor, corners: Tensor) -> Sequence[Sequence[float]]:
         """The boxes of one image and class, with a number each."""
         raise NotImplementedError
 
 
-def same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Tensor:
+def _same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Tensor:
     """A table for each image, zeros behind its last box, in half precision as the fork has them."""
     tables = []
     for rows in images:
@@ -101,3 +103,55 @@ def same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Te
             table[: len(rows)] = torch.tensor(rows[:MOST_BOXES], dtype=torch.double)
         tables.append(table)
     return torch.stack(tables).to(like)
+
+
+def group_rectangles(rectangles: Rectangles, least: int, eps: float) -> tuple[Rectangles, Counts]:
+    """The mean of each group of more than `least`, and how many it has. With a `least` of 0 nothing is grouped."""
+    if least <= 0 or not len(rectangles):
+        return rectangles, np.ones(len(rectangles), np.int64)
+    labels = _groups(_alike(rectangles, eps))
+    counts = np.bincount(labels)
+    sums = np.stack([np.bincount(labels, rectangles[:, side]) for side in range(4)], 1)
+    means = _rounded(sums.astype(np.float32) * (np.float32(1) / counts.astype(np.float32))[:, None])
+    means, counts = means[counts > least], counts[counts > least]
+    stay = ~_surrounded(means, counts, eps)
+    return means[stay], counts[stay]
+
+
+def _rounded(values: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Rectangles:
+    rounded: Rectangles = np.rint(values).astype(np.int64)
+    return rounded
+
+
+def _alike(rectangles: Rectangles, eps: float) -> npt.NDArray[np.bool_]:
+    """Which pairs differ at all four sides by no more than a part of the smaller width and height."""
+    x, y, width, height = rectangles.T
+    least = np.minimum(width[:, None], width) + np.minimum(height[:, None], height)
+    sides = np.stack((x, y, x + width, y + height))
+    alike: npt.NDArray[np.bool_] = (abs(sides[:, :, None] - sides[:, None]) <= eps * least * 0.5).all(0)
+    return alike
+
+
+def _groups(alike: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """The group of each rectangle, numbered by their first ones; what is like one of a group belongs to it."""
+    labels = np.full(len(alike), -1)
+    for first in range(len(alike)):
+        pending = np.array([first]) if labels[first] < 0 else np.array([], np.int64)
+        label = labels.max() + 1
+        while len(pending):
+            labels[pending] = label
+            pending = np.nonzero(alike[pending].any(0) & (labels < 0))[0]
+    return labels
+
+
+def _surrounded(means: Rectangles, counts: Counts, eps: float) -> npt.NDArray[np.bool_]:
+    """Which rectangles lie in another, give or take a part of its sides, which has more members unless they are few."""
+    x, y, width, height = means.T
+    across, down = _rounded(width * eps), _rounded(height * eps)
+    inside = (x[:, None] >= x - across) & (y[:, None] >= y - down)
+    inside &= (x + width)[:, None] <= x + width + across
+    inside &= (y + height)[:, None] <= y + height + down
+    inside &= (counts > counts[:, None]) | (counts[:, None] < _FEW_MEMBERS)
+    np.fill_diagonal(inside, val=False)
+    surrounded: npt.NDArray[np.bool_] = inside.any(1)
+    return surrounded

@@ -1,4 +1,4 @@
-"""What layers share whose top has the shape of their bottom."""
+"""What layers share that compute value by value: with a number, with another blob, or with a blob along some axes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from netdsl.errors import NetError
-from netdsl.layer import HasOnnxForm, Shape
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import HasOnnxForm, Layer, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import reshaped
 
 
 class Elementwise(HasOnnxForm):
@@ -34,3 +35,49 @@ def log_of_base(base: float) -> float:
     if base <= 0:
         raise NetError(f"base {base:g} must be positive, or -1 for e")
     return math.log(base)
+
+
+def check_pair(bottoms: Sequence[Shape]) -> None:
+    """Axes are compared from the last one on: each is equal in both, or is 1 in one of them."""
+    a, b = bottoms
+    if any(x != y and 1 not in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False)):
+        raise ShapeError(f"shapes {list(a)} and {list(b)} don't go together: axes must be equal or 1")
+
+
+def span(bottom: Shape, axis: int, num_axes: int) -> Shape:
+    """The shape of a learned blob: `num_axes` axes of the bottom from `axis` on, or all the rest for -1."""
+    if num_axes < -1:
+        raise NetError(f"num_axes {num_axes} must be 0 or more, or -1 for all axes from axis {axis} on")
+    start = axis_of(axis, len(bottom))
+    stop = len(bottom) if num_axes == -1 else start + num_axes
+    if stop > len(bottom):
+        raise ShapeError(f"{num_axes} axes from axis {axis} on are more than the bottom {list(bottom)} has")
+    return bottom[start:stop]
+
+
+def check_second(bottoms: Sequence[Shape], axis: int) -> None:
+    """A second bottom has the lengths of the first one's axes from `axis` on; a scalar fits anywhere."""
+    if len(bottoms) < 2 or not bottoms[1]:
+        return
+    first, second = bottoms
+    start = axis_of(axis, len(first))
+    if first[start : start + len(second)] != second:
+        raise ShapeError(f"the second bottom {list(second)} must match the first, {list(first)}, from axis {axis} on")
+
+
+def spread(blob: Tensor, x: Tensor, axis: int) -> Tensor:
+    """The blob with axes of length 1 behind it, so that it broadcasts over a bottom from `axis` on."""
+    if not blob.dim():
+        return blob
+    behind = x.dim() - axis_of(axis, x.dim()) - blob.dim()
+    return blob.reshape(*blob.shape, *(1,) * behind)
+
+
+def spread_onnx(g: OnnxGraph, layer: Layer, name: str, second: str, x: str, axis: int) -> str:
+    """The same of a layer's blob or, if there is one, of a second bottom."""
+    axes = len(g.shape(x))
+    own = g.shape(second) if second else tuple(getattr(layer, name).shape)
+    ones = (1,) * (axes - axis_of(axis, axes) - len(own)) if own else ()
+    if not second:
+        return g.blob(layer, name, own + ones)
+    return reshaped(g, second, *[0] * len(own), *ones) if ones else second

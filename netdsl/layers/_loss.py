@@ -1,8 +1,9 @@
-"""What loss layers share: their counts, their normalisation, labels that don't count."""
+"""What loss layers share: counts, normalisation, labels and other indices, and the differences of box regression."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,14 +13,21 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ShapeError
+from caffe_proto.locations import error_label
+from netdsl.errors import LabelWarning, NetError, ShapeError
 from netdsl.layer import HasOnnxForm, Loss, OnnxGraph, Shape, axis_of
-from netdsl.layer.measuring import ComparesClasses
-from netdsl.layer.onnx_form import reshaped, scaled, whole
+from netdsl.layer.onnx_form import reduced, reshaped, scaled, whole
 from netdsl.layer.running import can_be_read
-from netdsl.layers._labels import all_within, classes_of
+from netdsl.layer.tops import ComparesClasses
 
+_MORE_CLASSES = "give the first bottom more classes"
+IGNORE = f"set it as ignore_label if it shouldn't count, or {_MORE_CLASSES}"
+MORE_OUTPUTS = "raise num_output"
+_CUT = "labels that aren't whole numbers lose their fraction here, as in Caffe; give whole ones if they are classes"
+_BEYOND_INT = 2.0**31
 Mode = pb.LossParameter.NormalizationMode
+# Forks whose layers don't set up what all losses have, so that one without a loss_weight has none.
+WEIGHTLESS = ("fast-rcnn", "faster-rcnn", "rfcn", "pvanet", "intel", "tsn", "happynear", "happynear-ms")
 
 
 @dataclass(frozen=True)
@@ -192,7 +200,7 @@ class _CutOff(torch.autograd.Function):
 
 def cut_off(values: Tensor, least: float = -math.inf, most: float = math.inf) -> Tensor:
     """Values between bounds, whose gradients pass everywhere: Caffe cuts off the values, but not the gradients."""
-    if can_be_read(values) and all_within(values, least, most):  # a look is quicker than autograd
+    if can_be_read(values) and _all_within(values, least, most):  # a look is quicker than autograd
         return values
     result: Tensor = _CutOff.apply(values, least, most)  # type: ignore[no-untyped-call]
     return result
@@ -214,3 +222,113 @@ def stated(x: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
     """A loss with the gradient that a fork sends back, which isn't that of the loss."""
     result: Tensor = _Stated.apply(x, loss, gradient)  # type: ignore[no-untyped-call]
     return result
+
+
+def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:
+    """(sigma d)² / 2 where |d| < 1 / sigma², and |d| - 1 / 2 sigma² elsewhere."""
+    return F.smooth_l1_loss(difference, torch.zeros_like(difference), reduction="none", beta=1 / sigma**2)
+
+
+def smooth_l1_onnx(g: OnnxGraph, difference: str, sigma: float) -> str:
+    """`smooth_l1`, told to an ONNX graph."""
+    size, square = g.node("Abs", difference), g.node("Mul", difference, difference)
+    near = g.node("Less", size, g.constant(1 / sigma**2))
+    return g.node("Where", near, scaled(g, square, sigma**2 / 2), scaled(g, size, 1, -0.5 / sigma**2))
+
+
+class _Weighed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, weights: Tensor) -> Tensor:
+        return values * weights
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+def weighed(values: Tensor, weights: Tensor) -> Tensor:
+    """Values times weights whose gradient passes unchanged, since Caffe forgets these weights on the way back."""
+    result: Tensor = _Weighed.apply(values, weights)  # type: ignore[no-untyped-call]
+    return result
+
+
+def check_alike(bottoms: Sequence[Shape]) -> None:
+    """A ShapeError unless all bottoms have the shape of the first. Caffe's rule: axes that are missing are 1 long."""
+    axes = max(len(shape) for shape in bottoms)
+    full = [(*shape, *(1,) * (axes - len(shape))) for shape in bottoms]
+    for shape, other in zip(full, bottoms, strict=True):
+        if shape != full[0]:
+            raise ShapeError(f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(other)}")
+
+
+def over_channels(losses: Tensor) -> Tensor:
+    """The losses summed over channels. Caffe's rule: axes that are missing are 1 long."""
+    return losses.reshape(*losses.shape, *(1,) * (4 - losses.dim())).sum(1, keepdim=True)
+
+
+def over_channels_onnx(g: OnnxGraph, losses: str, lengths: Sequence[int]) -> str:
+    """The same, told to an ONNX graph."""
+    return reduced(g, "ReduceSum", reshaped(g, losses, *lengths, *(1,) * (4 - len(lengths))), [1])
+
+
+def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
+    """A layer's labels as whole numbers. Caffe's rule: they lose their fraction, of which a warning tells.
+
+    A NetError if one is no number that Caffe's labels can be, such as NaN.
+    """
+    classes = labels.long()
+    if labels.is_floating_point() and can_be_read(labels):
+        if not _all_within(labels, -_BEYOND_INT, _BEYOND_INT):
+            _refuse_numbers(
+                labels, ~(labels.abs() < _BEYOND_INT), "label", "is no class, for an int doesn't hold it", ""
+            )
+        if not torch.equal(classes.to(labels.dtype), labels):
+            warnings.warn(f"{error_label(layer)}: {_CUT}", LabelWarning, stacklevel=2)
+    return classes
+
+
+def within(classes: Tensor, count: int, advice: str = _MORE_CLASSES) -> Tensor:
+    """The same classes; a NetError if one isn't among the first `count`, which advises to change it or what is said."""
+    _check_range(classes, count, "label", "classes", advice)
+    return classes
+
+
+def of_class(values: Tensor, axis: int, classes: Tensor, advice: str = _MORE_CLASSES) -> Tensor:
+    """Of all values along an axis, those of these classes; a NetError if a label is none of them."""
+    return values.gather(axis, within(classes, values.shape[axis], advice))
+
+
+def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
+    """Indices as whole numbers; a NetError if one isn't whole, or is none of `count` rows or items, as `what` says."""
+    indices = bottom.long()
+    if bottom.is_floating_point() and can_be_read(bottom):
+        _refuse_numbers(bottom, indices != bottom, "index", "is no index, for it isn't a whole number", "")
+    _check_range(indices, count, "index", what, advice)
+    return indices
+
+
+def _check_range(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:
+    range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
+    if can_be_read(numbers):
+        if not _all_within(numbers, -1, count):
+            _refuse_numbers(numbers, (numbers < 0) | (numbers >= count), name, range_, advice)
+    elif numbers.is_cuda and not torch.compiler.is_compiling():  # which isn't waited for, and stops when it comes to it
+        torch._assert_async(((numbers >= 0) & (numbers < count)).all(), f"{name} {range_}")
+
+
+def _all_within(values: Tensor, below: float, above: float) -> bool:
+    """Whether all lie between these two, found in one pass; NaN doesn't."""
+    if not values.numel():
+        return True
+    least, most = values.aminmax()
+    return below < least.item() and most.item() < above
+
+
+def _refuse_numbers(values: Tensor, wrong: Tensor, name: str, what: str, advice: str) -> None:
+    if wrong.any():
+        place = wrong.nonzero()[0].tolist()
+        value = values[tuple(place)].item()
+        plural = {"label": "labels", "index": "indices"}[name]
+        raise NetError(
+            f"{name} {value:.6g} {what}; it is at {place} of the {plural}: change it{advice and f', or {advice}'}"
+        )

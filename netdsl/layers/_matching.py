@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer.running import can_be_read
 from netdsl.layers._boxes import areas, best_first, overlaps, suppressed
-from netdsl.layers._labels import classes_of
+from netdsl.layers._loss import classes_of
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,26 @@
-"""Caffe's rules of pooling, by torch's own functions where they do the same."""
+"""Caffe's rules of pooling and unpooling: by torch's own functions where they do the same, and in ONNX's operators."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
+from netdsl.errors import ConversionError, ShapeError
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import flattened, reshaped, whole
 from netdsl.layer.running import on_cpu
+from netdsl.layers._loss import indices_of
 from netdsl.layers._window import Numbers, Window
+
+_SMALLEST_SINGLE = -3.4028234663852886e38  # a single's smallest number, Caffe's -FLT_MAX
 
 
 def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
@@ -20,7 +30,7 @@ def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
         slow = not x.is_contiguous(memory_format=torch.channels_last)  # torch takes ten times as long
         learns = x.requires_grad and torch.is_grad_enabled()
         if not learns and (slow or window.kernel == window.stride):
-            return _largest(whole_windows(x, window, ceil, lowest), window)
+            return _largest(_whole_windows(x, window, ceil, lowest), window)
         if slow and window.stride == (1, 1):
             return max_pool(x.contiguous(memory_format=torch.channels_last), window, ceil).contiguous()
     x, pad, ceil = _prepared(x, window, ceil, lowest)
@@ -55,19 +65,19 @@ def average_pool(x: Tensor, window: Window, ceil: bool, *, include_pad: bool = T
     if fits(x, window, ceil) and not (include_pad and _miscompiled(x, window, ceil)):
         return F.avg_pool2d(x, window.kernel, window.stride, window.begin, ceil, include_pad)
     areas = [_lengths(x, window, ceil, axis, include_pad) for axis in (0, 1)]
-    return sum_pool(x, window, ceil) / (areas[0][:, None] * areas[1])
+    return _sum_pool(x, window, ceil) / (areas[0][:, None] * areas[1])
 
 
 def weighted_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     """The average over every window where each value is weighed by itself: what is to be expected of `drawn_pool`."""
-    total = sum_pool(x, window, ceil)
+    total = _sum_pool(x, window, ceil)
     positive = total > 0
-    return torch.where(positive, sum_pool(x * x, window, ceil) / torch.where(positive, total, 1), 0)
+    return torch.where(positive, _sum_pool(x * x, window, ceil) / torch.where(positive, total, 1), 0)
 
 
 def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     """One value of every window, drawn with a chance in proportion to itself."""
-    x = whole_windows(x, window, ceil, 0)
+    x = _whole_windows(x, window, ceil, 0)
     for axis, size, stride in zip((2, 3), window.kernel, window.stride, strict=True):
         x = x.unfold(axis, size, stride)
     values = x.flatten(4)
@@ -76,7 +86,7 @@ def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     return values.gather(4, reached.int().argmax(4, keepdim=True)).squeeze(4)
 
 
-def sum_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
+def _sum_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     """The sum over every window."""
     x, pad, ceil = _prepared(x, window, ceil, 0)
     return F.avg_pool2d(x, window.kernel, window.stride, pad, ceil, divisor_override=1)
@@ -126,7 +136,7 @@ def _count(size: int, kernel: int, stride: int, begin: int, end: int, ceil: bool
     return count - 1 if padded and (count - 1) * stride >= size + begin else count
 
 
-def whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tensor:
+def _whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tensor:
     """The bottom with padding, so that it has all windows and none of them sticks out."""
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], strict=True)
     ends = [max(0, last + kernel - size) for last, kernel, size in axes]
@@ -138,7 +148,7 @@ def _prepared(x: Tensor, window: Window, ceil: bool, value: float) -> tuple[Tens
     """The bottom, the padding and the ceil_mode with which torch does the same as Caffe."""
     if fits(x, window, ceil):
         return x, window.begin, ceil
-    return whole_windows(x, window, ceil, value), (0, 0), False
+    return _whole_windows(x, window, ceil, value), (0, 0), False
 
 
 def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool) -> Tensor:
@@ -147,3 +157,109 @@ def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool
     start = torch.arange(count, dtype=x.dtype, device=x.device) * window.stride[axis] - window.begin[axis]
     stop = (start + window.kernel[axis]).clamp(max=size + (window.end[axis] if include_pad else 0))
     return stop - (start if include_pad else start.clamp(min=0))
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The windows over a bottom of a certain size: how many there are, and how far the last ones reach out of it."""
+
+    window: Window
+    sizes: Numbers
+    counts: Numbers
+    ends: Numbers
+
+    @classmethod
+    def of(cls, g: OnnxGraph, x: str, window: Window, ceil: bool) -> _Placed:
+        """Place them."""
+        sizes = (g.length(x, 2), g.length(x, 3))
+        counts = pooled_size(sizes, window, ceil)
+        axes = zip(sizes, counts, window.kernel, window.stride, window.begin, strict=True)
+        ends = [(count - 1) * stride - begin + kernel - size for size, count, kernel, stride, begin in axes]
+        return cls(window, sizes, counts, tuple(max(0, end) for end in ends))
+
+    @property
+    def global_(self) -> bool:
+        """Whether the only window is the whole bottom."""
+        return self.window.kernel == self.sizes and not any(self.window.begin + self.window.end)
+
+    def padded(self, g: OnnxGraph, x: str, value: float) -> tuple[str, list[int]]:
+        """The bottom, and the padding with which ONNX has the same windows; it must be less than a kernel."""
+        pads = [*self.window.begin, *self.ends]
+        if all(pad < kernel for pad, kernel in zip(pads, self.window.kernel * 2, strict=True)):
+            return x, pads
+        (top, left), (bottom, right) = self.window.begin, self.ends
+        return g.node("Pad", x, g.constant([0, 0, top, left, 0, 0, bottom, right]), g.constant(value)), [0, 0, 0, 0]
+
+    def share(self, axis: int, *, of_padding: bool) -> NDArray[np.float64]:
+        """What part of a kernel Caffe divides by along an axis: without what is behind the padding, or with it."""
+        size, kernel, begin = self.sizes[axis], self.window.kernel[axis], self.window.begin[axis]
+        start = np.arange(self.counts[axis]) * self.window.stride[axis] - begin
+        stop = np.minimum(start + kernel, size + (self.window.end[axis] if of_padding else 0))
+        return (stop - (start if of_padding else np.maximum(start, 0))) / kernel
+
+
+def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
+    """The largest value in every window."""
+    placed = _Placed.of(g, x, window, ceil)
+    if placed.global_:
+        return g.node("GlobalMaxPool", x)
+    x, pads = placed.padded(g, x, _SMALLEST_SINGLE)
+    return g.node("MaxPool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads)
+
+
+def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> tuple[str, str]:
+    """Also where in its plane every largest value is; ONNX counts places over the whole blob."""
+    placed = _Placed.of(g, x, window, ceil)
+    padded, pads = placed.padded(g, x, _SMALLEST_SINGLE)
+    if padded != x:
+        raise ConversionError("has windows outside of the bottom, whose mask has no ONNX form")
+    values, index = g.nodes("MaxPool", x, outputs=2, kernel_shape=window.kernel, strides=window.stride, pads=pads)
+    return values, g.to_float(g.node("Mod", index, g.constant(math.prod(placed.sizes))))
+
+
+def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, include_pad: bool = True) -> str:
+    """The sum over every window divided by how much of it is in the bottom with its padding, or in the bottom alone."""
+    placed = _Placed.of(g, x, window, ceil)
+    if placed.global_:
+        return g.node("GlobalAveragePool", x)
+    shares = [placed.share(axis, of_padding=include_pad) for axis in (0, 1)]
+    average = _by_kernel(g, x, placed)
+    if all((share == 1).all() for share in shares):
+        return average
+    return g.node("Div", average, g.constant(np.outer(*shares)))
+
+
+def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
+    """The average over every window where each value is weighed by itself, or 0 where their sum isn't positive."""
+    placed = _Placed.of(g, x, window, ceil)
+    total, squares = _by_kernel(g, x, placed), _by_kernel(g, g.node("Mul", x, x), placed)
+    positive = g.node("Greater", total, g.constant(0.0))
+    return g.node("Where", positive, g.node("Div", squares, total), g.constant(0.0))
+
+
+def _by_kernel(g: OnnxGraph, x: str, placed: _Placed) -> str:
+    """The sum over every window divided by the kernel's size."""
+    window = placed.window
+    x, pads = placed.padded(g, x, 0.0)
+    return g.node("AveragePool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads, count_include_pad=1)
+
+
+def check_mask(bottoms: Sequence[Shape]) -> None:
+    """A ShapeError unless the second bottom has a place for each value of the first."""
+    if bottoms[0] != bottoms[1]:
+        raise ShapeError(f"the mask has shape {list(bottoms[1])}, what it belongs to has {list(bottoms[0])}")
+
+
+def put_back(x: Tensor, mask: Tensor, height: int, width: int) -> Tensor:
+    """A plane of zeros for each of the bottom, with its values at the places that the mask says."""
+    empty = x.new_zeros(*x.shape[:2], height * width)
+    places = indices_of(mask.flatten(2), height * width, "places", "make the top as large as what was pooled")
+    return empty.scatter(2, places, x.flatten(2)).view(*x.shape[:2], height, width)
+
+
+def put_back_onnx(g: OnnxGraph, x: str, mask: str, height: int, width: int) -> str:
+    """`put_back`, told to an ONNX graph."""
+    planes = g.node("Shape", x, start=0, end=2)
+    empty = g.node("Expand", g.constant(0.0), g.node("Concat", planes, g.constant([height * width]), axis=0))
+    top = g.node("ScatterElements", empty, whole(g, flattened(g, mask, 2)), flattened(g, x, 2), axis=2)
+    return reshaped(g, top, 0, 0, height, width)

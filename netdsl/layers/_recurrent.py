@@ -16,7 +16,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob, positive
 from netdsl.layer.onnx_form import reshaped
 from netdsl.layer.running import KeepsState
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 
 class Recurrent(KeepsState, HasOnnxForm):
@@ -36,7 +36,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         p = layer.recurrent_param
         refuse(p, "forget_bias", "tf_rnn")
         self.outputs, self.exposed = positive(p, "num_output"), p.expose_hidden
-        self.has_static = self._check(bottoms)
+        self.has_static = self._check_bottoms(bottoms)
         rows = self.gates * p.num_output
         self.weight_x = new_blob(p.weight_filler, (rows, math.prod(bottoms[0][2:])))
         self.bias = new_blob(p.bias_filler, (rows,))
@@ -45,7 +45,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         for name in self.states:
             self.register_buffer(name, torch.zeros(1, bottoms[0][1], p.num_output), persistent=False)
 
-    def _check(self, bottoms: Sequence[Shape]) -> bool:
+    def _check_bottoms(self, bottoms: Sequence[Shape]) -> bool:
         """Whether there is a static input."""
         exposed = len(self.states) * self.exposed
         kept = f", {' and '.join(self.states)}" if exposed else ""

@@ -5,13 +5,30 @@ A box is (x, y, width, height) on a last axis: its centre and size as shares of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from netdsl.layers._boxes import overlaps
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import OnnxGraph
+from netdsl.layer.onnx_form import part, reshaped, transposed
+from netdsl.layers._boxes import (
+    best_first,
+    corners_onnx,
+    detections_or_none,
+    overlaps,
+    picked,
+    suppressed,
+    suppressed_onnx,
+)
 from netdsl.layers._constants import constants
+
+Kind = pb.Yolov3Parameter.IOU_LOSS
+GIOU, DIOU, CIOU = pb.Yolov3Parameter.GIOU, pb.Yolov3Parameter.DIOU, pb.Yolov3Parameter.CIOU
 
 
 def per_anchor(x: Tensor, count: int) -> Tensor:
@@ -79,3 +96,138 @@ def newest(keys: Tensor, count: int) -> Tensor:
     order = torch.arange(len(keys), device=keys.device)
     last = order.new_full((count,), -1).scatter_reduce(0, keys, order, "amax")
     return last[keys] == order
+
+
+def survivors(boxes: Tensor, scores: Tensor, item: Tensor, threshold: float) -> Tensor:
+    """Indices of boxes that no better one of their item overlaps; by item, and in it from best to worst.
+
+    Caffe's rule: a box that overlaps by just the threshold goes too.
+    """
+    below = float(np.nextafter(np.float32(threshold), np.float32(-1)))
+    order, _ = best_first(item, scores)
+    return order[suppressed(corners(boxes[order]), item[order], below)]
+
+
+def rows(boxes: Tensor, scores: Tensor, labels: Tensor, detected: Tensor, threshold: float) -> Tensor:
+    """Item, label, score, left, top, right and bottom of every detection: (1, 1, count, 7).
+
+    Boxes are (N, K, 4), the others (N, K). If there is no detection at all, every item has a row of -1 behind its
+    number.
+    """
+    item = detected.nonzero()[:, 0]
+    kept = survivors(boxes[detected], scores[detected], item, threshold)
+    if not len(kept):
+        empty = boxes.new_full((1, 1, len(boxes), 7), -1)
+        empty[..., 0] = torch.arange(len(boxes), device=boxes.device)
+        return empty
+    columns = torch.stack(
+        (item[kept].to(boxes.dtype), labels[detected][kept].to(boxes.dtype), scores[detected][kept]), 1
+    )
+    return torch.cat((columns, corners(boxes[detected][kept])), 1)[None, None]
+
+
+def grid_onnx(g: OnnxGraph, grid: str, anchors: NDArray[np.float64], step: int = 1) -> tuple[str, str]:
+    """Predictions (N, A, K, H, W) and their boxes (N, A, H, W, 4) by corners, told to an ONNX graph."""
+    height, width, count = g.length(grid, 2), g.length(grid, 3), len(anchors)
+    raw = reshaped(g, grid, 0, count, g.length(grid, 1) // count, height, width)
+    place = g.node("Sigmoid", part(g, raw, 2, 0, 2 * step, step))
+    size = g.node("Exp", part(g, raw, 2, 2 * step, 4 * step, step))
+    cells = np.stack(np.broadcast_arrays(np.arange(float(width)), np.arange(float(height))[:, None]))
+    lengths = np.array([width, height], np.float64).reshape(2, 1, 1)
+    centres = g.node("Div", g.node("Add", place, g.constant(cells)), g.constant(lengths))
+    sizes = g.node("Mul", size, g.constant(anchors.reshape(count, 2, 1, 1)))
+    return raw, corners_onnx(g, *(transposed(g, each, 0, 1, 3, 4, 2) for each in (centres, sizes)))
+
+
+def rows_onnx(g: OnnxGraph, boxes: str, scores: str, labels: str, least: float, threshold: float) -> str:
+    """`rows` of boxes by corners whose scores are above `least`, told to an ONNX graph."""
+    below = float(np.nextafter(np.float32(threshold), np.float32(-1)))
+    at = suppressed_onnx(g, boxes, scores, below, limit=np.iinfo(np.int32).max, least=least)
+    label, score = (g.node("Unsqueeze", picked(g, each, *at), g.constant([1])) for each in (labels, scores))
+    detections = g.node("Concat", g.to_float(at[0]), label, score, picked(g, boxes, *at), axis=1)
+    return detections_or_none(g, detections, scores)
+
+
+def nearness(a: Tensor, b: Tensor, kind: Kind) -> Tensor:
+    """IoU, or one of the measures that also tell apart boxes that don't meet."""
+    plain = iou(a, b)
+    if kind not in (GIOU, DIOU, CIOU):
+        return plain
+    hull = _hull(a, b)
+    if kind == GIOU:
+        around = hull.prod(-1)
+        union = (a[..., 2:].prod(-1) + b[..., 2:].prod(-1)) / (1 + plain)
+        return plain - ((around - union) / around).where(around != 0, 0)
+    diagonal = hull.square().sum(-1)
+    apart = ((a[..., :2] - b[..., :2]).square().sum(-1) / diagonal).where(diagonal != 0, 0)
+    if kind == DIOU:
+        return plain - apart.pow(0.6)
+    form = _form(a, b).square() * (4 / math.pi**2)
+    return plain - (apart + form.square() / (1 - plain + form + 1e-6)).where(diagonal != 0, 0)
+
+
+def _hull(a: Tensor, b: Tensor) -> Tensor:
+    """Width and height of the box around both."""
+    one, other = corners(a), corners(b)
+    return torch.maximum(one[..., 2:], other[..., 2:]) - torch.minimum(one[..., :2], other[..., :2])
+
+
+def _form(a: Tensor, b: Tensor) -> Tensor:
+    """By which angle the aspect ratio of `a` falls short of that of `b`."""
+    return torch.atan(b[..., 2] / b[..., 3]) - torch.atan(a[..., 2] / a[..., 3])
+
+
+def slope(box: Tensor, truth: Tensor, kind: Kind) -> Tensor:
+    """Darknet's derivatives of a measure with respect to x, y, width and height of `box`.
+
+    Darknet's rule: those of width and height aren't halved, and where boxes don't meet only the term counts that IoU
+    lacks. Everything is done for both axes at once, so `flip` gives the other axis's lengths.
+    """
+    low, high = corners(box).chunk(2, -1)
+    truth_low, truth_high = corners(truth).chunk(2, -1)
+    shared = torch.minimum(high, truth_high) - torch.maximum(low, truth_low)
+    inside_low, inside_high = low > truth_low, high < truth_high
+    outside_low, outside_high = low < truth_low, high > truth_high
+    area, across = (high - low).prod(-1, keepdim=True), shared.flip(-1)
+    inter = shared.prod(-1, keepdim=True)
+    union = area + truth[..., 2:].prod(-1, keepdim=True) - inter
+    inter_low, inter_high = -across.where(inside_low, 0), across.where(inside_high, 0)
+    union_low, union_high = -(high - low).flip(-1) - inter_low, (high - low).flip(-1) - inter_high
+    to_low = ((union * inter_low - inter * union_low) / union.square()).where(union > 0, 0)
+    to_high = ((union * inter_high - inter * union_high) / union.square()).where(union > 0, 0)
+    to_low = to_low.where(low < high, to_high)
+    meet = (shared > 0).all(-1, keepdim=True)
+    hull = _hull(box, truth)
+    if kind == GIOU:
+        around, beside = hull.prod(-1, keepdim=True), hull.flip(-1)
+        term_low = (around * union_low + union * beside.where(outside_low, 0)) / around.square()
+        term_high = (around * union_high - union * beside.where(outside_high, 0)) / around.square()
+        to_low, to_high = to_low.where(meet, 0) + term_low, to_high.where(meet, 0) + term_high
+    centre, size = to_low + to_high, to_high - to_low
+    if kind in (DIOU, CIOU):
+        far = _distance_slope(box, truth, hull, outside_low.to(box.dtype), outside_high.to(box.dtype))
+        centre, size = centre.where(meet, 0) + far[0], size.where(meet, 0) + far[1]
+    if kind == CIOU:
+        size = size + _form_slope(box, truth, inter / union)
+    return torch.cat([centre, size], -1)
+
+
+def _distance_slope(
+    box: Tensor, truth: Tensor, hull: Tensor, outside_low: Tensor, outside_high: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Of the distance of the centres over the diagonal: with respect to centre and to size."""
+    diagonal = hull.square().sum(-1, keepdim=True)
+    apart = truth[..., :2] - box[..., :2]
+    distance = apart.square().sum(-1, keepdim=True)
+    grows = 2 * hull * (outside_high - outside_low)
+    widens = hull * (outside_high + outside_low)
+    return (2 * apart * diagonal - grows * distance) / diagonal.square(), widens * distance / diagonal.square()
+
+
+def _form_slope(box: Tensor, truth: Tensor, overlap: Tensor) -> Tensor:
+    """Of the aspect ratio, as weighed by CIoU."""
+    angle = _form(box, truth)[..., None]
+    form = angle.square() * (4 / math.pi**2)
+    weight = form / (1 - overlap + form + 1e-6)
+    sides = box[..., 2:].flip(-1) * constants([1.0, -1.0], box)
+    return weight * (8 / math.pi**2) * angle * sides

@@ -12,10 +12,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
-from netdsl.layer.measuring import ComparesClasses
 from netdsl.layer.onnx_form import UNKNOWN, clamped, reduced, reshaped, whole
-from netdsl.layers._forks import refuse
-from netdsl.layers._labels import IGNORE, classes_of, of_class
+from netdsl.layer.tops import ComparesClasses
+from netdsl.layers._loss import IGNORE, classes_of, of_class
+from netdsl.layers._settings import refuse
 
 
 class Accuracy(ComparesClasses, HasOnnxForm):

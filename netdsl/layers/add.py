@@ -8,7 +8,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layers._pairwise import check_pair
+from netdsl.layers._elementwise import check_pair
 
 
 class Add(HasOnnxForm):

@@ -31,7 +31,7 @@ from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._data import DataLayer, check_database, database_color, decodes_gray, open_database, passed_over
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 _FITTING, _COVERING = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD, pb.ResizeParameter.FIT_SMALL_SIZE
 _MAP = 2  # the place of the top with maps of classes

@@ -11,9 +11,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
-from netdsl.layer.answering import MakesIndices
 from netdsl.layer.onnx_form import reshaped, reversed_along, scaled
-from netdsl.layers._forks import refuse
+from netdsl.layer.tops import MakesIndices
+from netdsl.layers._settings import refuse
 
 
 class ArgMax(HasOnnxForm, MakesIndices):

@@ -14,11 +14,11 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Layer, OnnxGraph, Shape, new_blob
 from netdsl.layer.blobs import new_statistics
-from netdsl.layer.folding import ChannelAffine
+from netdsl.layer.deploying import ChannelAffine
 from netdsl.layer.onnx_form import reduced, reshaped
 from netdsl.layer.running import OF_TWO_BYTES, MakesNewMemory, MergesWithNext, OverwritesBottom, can_be_read, on_cpu
 from netdsl.layers._elementwise import Elementwise
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 from netdsl.layers.scale import Scale
 
 _INTEL = (pb.BatchNormParameter.MKL2017, pb.BatchNormParameter.MKLDNN)

@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import whole
-from netdsl.layers._labels import indices_of
+from netdsl.layers._loss import indices_of
 
 
 class BatchReindex(HasOnnxForm):

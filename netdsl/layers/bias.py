@@ -9,9 +9,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape, new_blob
-from netdsl.layer.folding import ChannelAffine
-from netdsl.layers._elementwise import Elementwise
-from netdsl.layers._span import check_second, span, spread, spread_onnx
+from netdsl.layer.deploying import ChannelAffine
+from netdsl.layers._elementwise import Elementwise, check_second, span, spread, spread_onnx
 
 
 class Bias(Elementwise, ChannelAffine):

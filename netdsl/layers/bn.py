@@ -13,7 +13,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 from netdsl.layer.blobs import new_statistics
 from netdsl.layer.onnx_form import reduced, reshaped
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 _OF_PSPNET = ("slope_filler", "bias_filler", "momentum", "frozen")
 _OF_SEGNET = ("scale_filler", "shift_filler", "var_eps", "decay", "moving_average")

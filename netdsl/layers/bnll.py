@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from netdsl.layer import OnnxGraph
-from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -13,8 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, scaled, whole
-from netdsl.layers._labels import MORE_OUTPUTS, classes_of, within
-from netdsl.layers._loss import LabelLoss, check_one_label_each
+from netdsl.layers._loss import MORE_OUTPUTS, LabelLoss, check_one_label_each, classes_of, within
 
 _DOUBT = "CenterLoss is taken as caffe-face's; happynear's moves a centre so far for each of its items"
 

@@ -10,8 +10,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layers._forks import refuse
+from netdsl.layer.running import Reads, ReadsInBackward
+from netdsl.layers._settings import refuse
 
 
 class ChannelScale(HasOnnxForm, ReadsInBackward):

@@ -12,8 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import flattened, reshaped, transposed
-from netdsl.layer.overwriting import SharesMemory
-from netdsl.layer.running import MakesNewMemory
+from netdsl.layer.running import MakesNewMemory, SharesMemory
 
 
 class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):

@@ -11,8 +11,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
-from netdsl.layer.folding import AbsorbsPreparation, NewLayer
-from netdsl.layers._convolving import Convolving
+from netdsl.layer.deploying import AbsorbsPreparation, NewLayer
+from netdsl.layers._window import Convolving
 
 _CONVOLVE = (F.conv1d, F.conv2d, F.conv3d)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
-from netdsl.layers._convolving import Convolving
+from netdsl.layers._window import Convolving
 
 _DECONVOLVE = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 

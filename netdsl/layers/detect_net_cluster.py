@@ -10,8 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
-from netdsl.layers._detectnet import CellGrid, ListsBoxes, settings_of
-from netdsl.layers._group_rectangles import group_rectangles
+from netdsl.layers._detectnet import CellGrid, ListsBoxes, group_rectangles, settings_of
 
 _SETTINGS = "width, height, stride, least coverage, least boxes, eps, least height, classes"
 

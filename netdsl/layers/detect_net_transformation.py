@@ -13,9 +13,8 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layer.running import NeedsValues, not_compiled
 from netdsl.layer.samples import BOX_VALUES, BlobKind
-from netdsl.layers._augmentation import Augmentation, resized
-from netdsl.layers._coverage import CoverageMaps, LabelledBoxes
-from netdsl.layers._forks import refuse
+from netdsl.layers._detect_net_transformation import Augmentation, CoverageMaps, LabelledBoxes, resized
+from netdsl.layers._settings import refuse
 
 _COLORS = 3
 _OF_SSD = ("resize_param", "noise_param", "distort_param", "expand_param", "emit_constraint")

@@ -15,8 +15,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.listing import numbered_lines
 from netdsl.errors import DataError, NetError, ShapeError
 from netdsl.layer import Shape
-from netdsl.layer.measuring import JudgesDetections
 from netdsl.layer.samples import BlobKind
+from netdsl.layer.tops import JudgesDetections
 from netdsl.layers._boxes import best_first, overlaps
 from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
 from netdsl.scores.precision import JudgedDetections

@@ -12,12 +12,21 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.answering import MakesDetections
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._boxes import LOWEST_FALLING, best_first, decode, prior_boxes, suppressed
-from netdsl.layers._boxes_onnx import decode_onnx, detections_or_none, picked, suppressed_onnx
-from netdsl.layers._forks import refuse
+from netdsl.layer.tops import MakesDetections
+from netdsl.layers._boxes import (
+    LOWEST_FALLING,
+    best_first,
+    decode,
+    decode_onnx,
+    detections_or_none,
+    picked,
+    prior_boxes,
+    suppressed,
+    suppressed_onnx,
+)
+from netdsl.layers._settings import refuse
 
 _SSD = 4  # bottoms at most: locations, scores, priors, and a fourth that isn't read
 

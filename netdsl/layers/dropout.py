@@ -11,9 +11,9 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
-from netdsl.layer.overwriting import KeepsSigns
+from netdsl.layer.running import KeepsSigns
 from netdsl.layers._elementwise import Elementwise
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 
 class Dropout(Elementwise, KeepsSigns):

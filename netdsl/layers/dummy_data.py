@@ -11,9 +11,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.blobs import new_statistics
+from netdsl.layer.blobs import fill, new_statistics
 from netdsl.layer.data import MakesData
-from netdsl.layer.fillers import fill
 
 T = TypeVar("T")
 

@@ -13,9 +13,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import MakesNewMemory, OverwritesBottom
-from netdsl.layers._forks import refuse
+from netdsl.layer.running import MakesNewMemory, OverwritesBottom, Reads, ReadsInBackward
+from netdsl.layers._settings import refuse
 
 _KNOWN = (pb.EltwiseParameter.SUM, pb.EltwiseParameter.PROD, pb.EltwiseParameter.MAX)
 _IN_PLACE_IN_CAFFE = {

@@ -10,8 +10,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
-from netdsl.layer.measuring import ComparesClasses
-from netdsl.layers._labels import classes_of, of_class
+from netdsl.layer.tops import ComparesClasses
+from netdsl.layers._loss import classes_of, of_class
 
 
 class EltwiseAccuracy(ComparesClasses):

@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob, positive
 from netdsl.layer.onnx_form import whole
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._labels import indices_of
+from netdsl.layers._loss import indices_of
 
 
 class Embed(HasOnnxForm):

@@ -13,11 +13,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
-from netdsl.layer.measuring import JudgesDetections
+from netdsl.layer.tops import JudgesDetections
 from netdsl.layers._boxes import best_first, overlaps
 from netdsl.layers._matching import Objects
-from netdsl.layers._yolo import boxes, corners, newest, pairs, per_anchor
-from netdsl.layers._yolo_detections import survivors
+from netdsl.layers._yolo import boxes, corners, newest, pairs, per_anchor, survivors
 from netdsl.scores.precision import JudgedDetections
 
 _LEAST = 0.005  # darknet's rule: detections of a lower score don't count

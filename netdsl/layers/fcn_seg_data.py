@@ -18,7 +18,7 @@ from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.layers._data import DataLayer
-from netdsl.layers._param_str import read_param_str
+from netdsl.layers._settings import read_param_str
 
 Settings = Mapping[str, Any]
 

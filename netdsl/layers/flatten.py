@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
-from netdsl.layer.overwriting import SharesMemory
+from netdsl.layer.running import SharesMemory
 
 
 class Flatten(HasOnnxForm, SharesMemory):

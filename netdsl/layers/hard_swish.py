@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from netdsl.layer import OnnxGraph
-from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
+from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 

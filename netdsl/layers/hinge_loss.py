@@ -14,8 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped, scaled, whole
-from netdsl.layers._labels import classes_of, within
-from netdsl.layers._loss import LabelLoss, check_one_label_each
+from netdsl.layers._loss import LabelLoss, check_one_label_each, classes_of, within
 
 
 class HingeLoss(LabelLoss, HasOnnxForm):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netdsl.layer import Shape
-from netdsl.layers._labelled_images import LabelledImages
+from netdsl.layers._data import LabelledImages
 
 
 class ImageSegData(LabelledImages):

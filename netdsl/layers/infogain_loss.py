@@ -14,8 +14,7 @@ from caffe_proto.files import read
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reduced, reshaped, transposed
-from netdsl.layers._labels import IGNORE, within
-from netdsl.layers._loss import ClassLoss, cut_off
+from netdsl.layers._loss import IGNORE, ClassLoss, cut_off, within
 
 _LEAST = math.log(1e-20)  # Caffe's floor under a probability, kLOG_THRESHOLD
 

@@ -11,11 +11,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
-from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
+from netdsl.layer.deploying import AbsorbsAffine, BecomesConvolution, NewLayer
 from netdsl.layer.onnx_form import reshaped
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import MakesNewMemory
-from netdsl.layers._forks import refuse
+from netdsl.layer.running import MakesNewMemory, Reads, ReadsInBackward
+from netdsl.layers._settings import refuse
 
 
 class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory, ReadsInBackward):

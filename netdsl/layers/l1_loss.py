@@ -11,8 +11,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
-from netdsl.layers._forks import refuse
 from netdsl.layers._loss import LabelLoss
+from netdsl.layers._settings import refuse
 
 _OF_FLOWNET = ("l2_per_location", "l2_prescale_by_channels", "normalize_by_num_entries", "epsilon", "plateau")
 

@@ -19,7 +19,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, check_database, decodes_gray, open_database, passed_over
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 _OF_BOXES = "train_diffcult", "difficult_label_warmup", "single_class"
 

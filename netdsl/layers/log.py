@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
-from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise, affine, log_of_base
 
 

@@ -15,9 +15,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import MakesNewMemory, in_pieces, in_single, on_cpu
-from netdsl.layers._forks import refuse
+from netdsl.layer.running import MakesNewMemory, Reads, ReadsInBackward, in_pieces, in_single, on_cpu
+from netdsl.layers._settings import refuse
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of, new_blob, positive
-from netdsl.layers._labels import MORE_OUTPUTS, classes_of, within
+from netdsl.layers._loss import MORE_OUTPUTS, classes_of, within
 
 
 class MarginInnerProduct(Layer):

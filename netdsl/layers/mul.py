@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import Reads, ReadsInBackward
 
 
 class Mul(HasOnnxForm, ReadsInBackward):

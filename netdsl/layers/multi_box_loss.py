@@ -15,11 +15,9 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import decode, encode, prior_boxes
-from netdsl.layers._forks import refuse
-from netdsl.layers._labels import within
-from netdsl.layers._loss import LabelLoss, Normaliser, cut_off
+from netdsl.layers._loss import LabelLoss, Normaliser, cut_off, smooth_l1, weighed, within
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
-from netdsl.layers._smooth_l1 import smooth_l1, weighed
+from netdsl.layers._settings import refuse
 from netdsl.layers.detection_output import check_predictions
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN

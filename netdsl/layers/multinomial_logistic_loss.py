@@ -10,9 +10,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped, scaled, whole
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layers._labels import classes_of, of_class
-from netdsl.layers._loss import LabelLoss, check_one_label_each, cut_off
+from netdsl.layer.running import Reads, ReadsInBackward
+from netdsl.layers._loss import LabelLoss, check_one_label_each, classes_of, cut_off, of_class
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 

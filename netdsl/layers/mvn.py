@@ -11,8 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import in_single
+from netdsl.layer.running import Reads, ReadsInBackward, in_single
 
 
 class MVN(HasOnnxForm, ReadsInBackward):

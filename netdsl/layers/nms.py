@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, whole
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 _AROUND = 7  # a peak's place is the middle of so many pixels each way
 

@@ -13,9 +13,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import in_single
-from netdsl.layers._forks import refuse
+from netdsl.layer.running import Reads, ReadsInBackward, in_single
+from netdsl.layers._settings import refuse
 
 
 class _NormRule(Enum):

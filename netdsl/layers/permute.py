@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import transposed
-from netdsl.layer.overwriting import SharesMemory
+from netdsl.layer.running import SharesMemory
 
 
 class Permute(HasOnnxForm, SharesMemory):

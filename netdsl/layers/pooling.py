@@ -11,8 +11,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.running import MakesNewMemory
 from netdsl.layers import _pooling as pool
-from netdsl.layers import _pooling_onnx as pool_onnx
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 from netdsl.layers._window import Window, is_same, per_axis, plain, sides
 
 _FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
@@ -73,12 +72,12 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         sizes = g.length(x, 2), g.length(x, 3)
         window = self.window.on(sizes) if self.window else plain(sizes)
         if self.mask:
-            return pool_onnx.max_pool_with_mask(g, x, window, self.ceil)
+            return pool.max_pool_with_mask_onnx(g, x, window, self.ceil)
         if self.method == _MAX:
-            return pool_onnx.max_pool(g, x, window, self.ceil)
+            return pool.max_pool_onnx(g, x, window, self.ceil)
         if self.method == _STOCHASTIC:
-            return pool_onnx.weighted_pool(g, x, window, self.ceil)
-        return pool_onnx.average_pool(g, x, window, self.ceil, include_pad=self.include_pad)
+            return pool.weighted_pool_onnx(g, x, window, self.ceil)
+        return pool.average_pool_onnx(g, x, window, self.ceil, include_pad=self.include_pad)
 
 
 def _window(p: pb.PoolingParameter) -> Window:

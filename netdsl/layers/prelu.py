@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import OnnxGraph, Shape, new_blob
-from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -13,7 +13,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._constants import constants
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 
 class PriorBox(HasOnnxForm):

@@ -11,12 +11,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.answering import MakesRegions
 from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._boxes import best_first, suppressed
-from netdsl.layers._boxes_onnx import picked, suppressed_onnx
-from netdsl.layers._forks import refuse
+from netdsl.layer.tops import MakesRegions
+from netdsl.layers._boxes import best_first, picked, suppressed, suppressed_onnx
 from netdsl.layers._rpn import (
     Anchor,
     anchors,
@@ -28,6 +26,7 @@ from netdsl.layers._rpn import (
     placed,
     placed_onnx,
 )
+from netdsl.layers._settings import refuse
 
 _ALL = 2**31 - 1
 _DOUBT = "a scale of Proposal's anchors is taken as relative to base_size, as in PVANet; happynear's is in pixels"

@@ -15,8 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import not_compiled
+from netdsl.layer.running import Reads, ReadsInBackward, not_compiled
 from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, is_allowed, running_user_code
 
 __all__ = ["Python", "allowed"]
@@ -165,7 +164,7 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
 
 def _user_module(layer: pb.LayerParameter) -> ModuleType:
     name = layer.python_param.module
-    import_module("netdsl.pycaffe.caffe_alias").install()  # which is above the layers
+    import_module("netdsl.pycaffe").install_as_caffe()  # which is above the layers
     try:
         with running_user_code(layer):
             return import_module(name)

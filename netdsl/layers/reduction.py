@@ -9,8 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import reduced, scaled
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import in_single
+from netdsl.layer.running import Reads, ReadsInBackward, in_single
 
 
 class Reduction(HasOnnxForm, ReadsInBackward):

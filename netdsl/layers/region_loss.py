@@ -11,10 +11,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
-from netdsl.layers._forks import refuse
-from netdsl.layers._labels import classes_of
-from netdsl.layers._loss import stated
+from netdsl.layers._loss import classes_of, stated
 from netdsl.layers._matching import Objects
+from netdsl.layers._settings import refuse
 from netdsl.layers._yolo import (
     boxes,
     cells,

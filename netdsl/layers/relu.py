@@ -12,8 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped
-from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
-from netdsl.layer.running import OverwritesBottom
+from netdsl.layer.running import KeepsSigns, OverwritesBottom, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped
-from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
+from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 
 class ReLU6(Elementwise, KeepsSigns, ReadsInBackward):

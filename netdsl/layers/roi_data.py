@@ -17,16 +17,19 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles, NamesSource
 from netdsl.layer.samples import BlobKind
-from netdsl.layer.target_units import NormalizesTargets, TargetUnits
+from netdsl.layer.tops import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._data import DataLayer
-from netdsl.layers._param_str import set_param_str
-from netdsl.layers._region_targets import with_settings
-from netdsl.layers._roi_batches import RoIBatches, RoITops
-from netdsl.layers._roi_images import RoIImage, RoISettings, target_statistics
-from netdsl.layers._roi_samples import write_coco_sample
-from netdsl.layers._roi_sets import open_images
-from netdsl.layers._rpn import layer_settings
+from netdsl.layers._roi_data import (
+    RoIBatches,
+    RoIImage,
+    RoISettings,
+    open_images,
+    target_statistics,
+    write_coco_sample,
+)
+from netdsl.layers._rpn import layer_settings, with_settings
+from netdsl.layers._settings import set_param_str
 
 _CLASSES = "num_classes"
 _AGNOSTIC = 8  # numbers of a region's target: a box for the background, and one for all classes
@@ -102,8 +105,16 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         if self.proposes and any(len(image.proposals) for image in images):
             raise NetError(f"proposes regions itself; leave the proposals out of {s.source}")
         self._measure(images, train)
-        tops = RoITops(self.proposes, self.box_classes, self.target_units())
-        source = RoIBatches(images, classes, s, tops, seed=seed, train=train)
+        source = RoIBatches(
+            images,
+            classes,
+            s,
+            proposes=self.proposes,
+            box_classes=self.box_classes,
+            units=self.target_units(),
+            seed=seed,
+            train=train,
+        )
         return Reading(source, 1, name=s.source, collate=_first)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:

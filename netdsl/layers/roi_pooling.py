@@ -12,8 +12,7 @@ from netdsl.errors import NetError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._rectangle_maxima import Spans, largest_in_rectangles
-from netdsl.layers._regions import check_regions, images_of, rounded
+from netdsl.layers._regions import Spans, check_regions, images_of, largest_in_rectangles, rounded
 
 
 class ROIPooling(HasOnnxForm):

@@ -12,12 +12,11 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
 from netdsl.layer.running import NeedsValues, can_be_read
 from netdsl.layer.samples import BlobKind
-from netdsl.layer.target_units import NormalizesTargets, TargetUnits
+from netdsl.layer.tops import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._constants import constants
-from netdsl.layers._region_targets import in_units
-from netdsl.layers._rpn import RpnSettings, anchors, drawn, layer_settings, one_image, pixel_targets, placed
+from netdsl.layers._rpn import RpnSettings, anchors, drawn, in_units, layer_settings, one_image, pixel_targets, placed
 
 
 class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTargets):

@@ -11,12 +11,20 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind
-from netdsl.layer.target_units import NormalizesTargets, TargetUnits
+from netdsl.layer.tops import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
-from netdsl.layers._labels import classes_of
-from netdsl.layers._region_targets import box_classes, chosen, class_targets, in_units
-from netdsl.layers._rpn import RpnSettings, layer_settings, pixel_targets, sample
+from netdsl.layers._loss import classes_of
+from netdsl.layers._rpn import (
+    RpnSettings,
+    box_classes,
+    chosen,
+    class_targets,
+    in_units,
+    layer_settings,
+    pixel_targets,
+    sample,
+)
 
 
 class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):

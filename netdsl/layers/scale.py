@@ -9,12 +9,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape, new_blob
-from netdsl.layer.folding import ChannelAffine
-from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import MakesNewMemory
-from netdsl.layers._elementwise import Elementwise
-from netdsl.layers._forks import refuse
-from netdsl.layers._span import check_second, span, spread, spread_onnx
+from netdsl.layer.deploying import ChannelAffine
+from netdsl.layer.running import MakesNewMemory, Reads, ReadsInBackward
+from netdsl.layers._elementwise import Elementwise, check_second, span, spread, spread_onnx
+from netdsl.layers._settings import refuse
 
 
 class Scale(Elementwise, ChannelAffine, MakesNewMemory, ReadsInBackward):

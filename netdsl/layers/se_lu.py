@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
-from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
+from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -10,9 +10,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
-from netdsl.layer.measuring import ComparesClasses
 from netdsl.layer.running import can_be_read
-from netdsl.layers._labels import classes_of
+from netdsl.layer.tops import ComparesClasses
+from netdsl.layers._loss import classes_of
 
 
 class SegAccuracy(ComparesClasses):

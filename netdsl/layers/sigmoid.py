@@ -8,7 +8,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph
-from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
-from netdsl.layer.overwriting import SharesMemory
+from netdsl.layer.running import SharesMemory
 
 
 class Slice(HasOnnxForm, SharesMemory):

@@ -10,9 +10,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped
-from netdsl.layers._loss import LabelLoss, Normaliser, normalised_onnx
-from netdsl.layers._smooth_l1 import (
+from netdsl.layers._loss import (
+    LabelLoss,
+    Normaliser,
     check_alike,
+    normalised_onnx,
     over_channels,
     over_channels_onnx,
     smooth_l1,

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape, axis_of
-from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
-from netdsl.layers._forks import refuse
+from netdsl.layers._settings import refuse
 
 
 class Softmax(Elementwise, ReadsInBackward):

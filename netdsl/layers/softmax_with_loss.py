@@ -14,9 +14,8 @@ from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped
 from netdsl.layer.running import can_be_read
-from netdsl.layers._forks import refuse
-from netdsl.layers._labels import IGNORE, within
-from netdsl.layers._loss import ClassLoss, cut_off
+from netdsl.layers._loss import IGNORE, ClassLoss, cut_off, within
+from netdsl.layers._settings import refuse
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
 _NO_CLASS = -(2**62)  # what torch may ignore: no label, since an int doesn't hold it

@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
-from netdsl.layer.overwriting import KeepsSigns
+from netdsl.layer.running import KeepsSigns
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._elementwise import Elementwise
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.overwriting import SharesMemory
+from netdsl.layer.running import SharesMemory
 
 Top = tuple[int, int]  # a layer's index, and which of its tops
 

@@ -11,7 +11,6 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, positive
 from netdsl.layers import _pooling as pool
-from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._window import Window, plain
 
 
@@ -41,10 +40,10 @@ class SPP(HasOnnxForm):
     def _pool_onnx(self, g: OnnxGraph, x: str, bins: int) -> str:
         window = _window((g.length(x, 2), g.length(x, 3)), bins)
         if self.method == pb.SPPParameter.MAX:
-            return pool_onnx.max_pool(g, x, window, ceil=True)
+            return pool.max_pool_onnx(g, x, window, ceil=True)
         if self.method == pb.SPPParameter.AVE:
-            return pool_onnx.average_pool(g, x, window, ceil=True)
-        return pool_onnx.weighted_pool(g, x, window, ceil=True)
+            return pool.average_pool_onnx(g, x, window, ceil=True)
+        return pool.weighted_pool_onnx(g, x, window, ceil=True)
 
     def _pool(self, x: Tensor, bins: int) -> Tensor:
         window = _window(x.shape[2:], bins)

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
-from netdsl.layer.overwriting import SharesMemory
+from netdsl.layer.running import SharesMemory
 
 
 class Squeeze(HasOnnxForm, SharesMemory):

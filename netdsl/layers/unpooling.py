@@ -13,8 +13,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
-from netdsl.layers._forks import refuse
-from netdsl.layers._unpooling import check_mask, put_back, put_back_onnx
+from netdsl.layers._pooling import check_mask, put_back, put_back_onnx
+from netdsl.layers._settings import refuse
 from netdsl.layers._window import Numbers, per_axis
 
 _METHODS = pb.UnPoolingParameter

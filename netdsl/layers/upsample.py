@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import repeated
-from netdsl.layers._unpooling import check_mask, put_back, put_back_onnx
+from netdsl.layers._pooling import check_mask, put_back, put_back_onnx
 
 
 class Upsample(HasOnnxForm):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netdsl.layers._labelled_images import LabelledImages
+from netdsl.layers._data import LabelledImages
 
 
 class WindowSegData(LabelledImages):

@@ -11,10 +11,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.answering import MakesDetections
 from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped
-from netdsl.layers._yolo import boxes, pairs, per_anchor
-from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
+from netdsl.layer.tops import MakesDetections
+from netdsl.layers._yolo import boxes, grid_onnx, pairs, per_anchor, rows, rows_onnx
 
 
 class YoloDetectionOutput(HasOnnxForm, MakesDetections):

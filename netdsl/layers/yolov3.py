@@ -11,10 +11,22 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
 from netdsl.layers._constants import constants
-from netdsl.layers._labels import classes_of, within
-from netdsl.layers._loss import stated
-from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, until_zero
-from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
+from netdsl.layers._loss import classes_of, stated, within
+from netdsl.layers._yolo import (
+    CIOU,
+    DIOU,
+    GIOU,
+    boxes,
+    cells,
+    concentric,
+    cropped,
+    nearness,
+    newest,
+    pairs,
+    per_anchor,
+    slope,
+    until_zero,
+)
 
 MSE = pb.Yolov3Parameter.MSE
 

@@ -10,8 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from caffe_proto.errors import MissingExtraError
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import MissingExtraError, import_extra
 from netdsl.errors import DistributedError
 
 SETTINGS = {  # of Open MPI, which otherwise wants a core for each rank, and no administrator

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption, wait_until_none
 from netdsl.distributed.transports.weighted_mean import Array

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from netdsl.layer.overwriting import ReadsInBackward
+from netdsl.layer.running import ReadsInBackward
 from netdsl.net.build import Built
 from netdsl.net.caffe_memory import CaffeMemory, differing_gradients
 

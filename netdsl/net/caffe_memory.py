@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from caffe_proto.errors import few
 from netdsl.layer import Layer
-from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward, SharesMemory
+from netdsl.layer.running import KeepsSigns, Reads, ReadsInBackward, SharesMemory
 from netdsl.net.build import Built
 from netdsl.net.graph import Node, Phase
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges, losses_of

@@ -13,8 +13,14 @@ from torch import Tensor, nn
 
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss
-from netdsl.layer.overwriting import ReadsInBackward
-from netdsl.layer.running import OF_TWO_BYTES, MakesNewMemory, MergesWithNext, OverwritesBottom, at_least_single
+from netdsl.layer.running import (
+    OF_TWO_BYTES,
+    MakesNewMemory,
+    MergesWithNext,
+    OverwritesBottom,
+    ReadsInBackward,
+    at_least_single,
+)
 from netdsl.net.build import Built
 from netdsl.net.caffe_gradients import last_edges, run_as_caffe
 from netdsl.net.freed_memory import keep_freed_memory

@@ -15,7 +15,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.user_batches import Values, check_not_empty
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import assign
 from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.model import (
@@ -34,12 +34,11 @@ from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.feed import state_data_that_is_there
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
-from netdsl.solver.evaluation import average_batches
+from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import as_numbers
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.set_scores import SetScores, gather_scores
-from netdsl.solver.sharing import share_blobs
+from netdsl.solver.flat import share_blobs
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.tables.table import Table
 from netdsl.weights.collection import WeightCollection
 from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net

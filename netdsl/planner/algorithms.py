@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.errors import MemoryBoundError
 from netdsl.planner.operations import ConvolutionShape
 

@@ -22,9 +22,8 @@ from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.module import NetModule
 from netdsl.planner.layer_costs import VALUE_BYTES
 from netdsl.planner.operations import ConvolutionPass, TensorOperation, operations_of, tensors_in, without_values
-from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.module_net import Compute, ModuleOnBatches
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, LossScale, ModuleOnBatches
 
 _UNIT = 512  # bytes, of which the sizes of all blocks are multiples
 _SMALL = 1 << 20  # bytes up to which a block is cut out of a small segment

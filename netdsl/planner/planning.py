@@ -28,7 +28,7 @@ from netdsl.planner.plan import Forecast, Plan
 from netdsl.planner.step_time import PassCost, pass_cost
 from netdsl.planner.units import format_seconds
 from netdsl.solver.flat import FlatWeights
-from netdsl.solver.nets import train_net
+from netdsl.solver.settings import train_net
 
 _TAUS = (5, 10, 25, 50, 100)
 _AS_QUICK = 1.03  # how many times as long a way may take that is preferred for another reason

@@ -13,9 +13,9 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Activity, RoundRecord
 from netdsl.distributed.run_worker import compute_threads
 from netdsl.errors import DistributedError
-from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import ModuleNet
 
 _WARM_UP = 3  # iterations
 _MIN_STEPS, _MAX_STEPS, _SECONDS = 5, 100, 1.0  # limits of the measurement

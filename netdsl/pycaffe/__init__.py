@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
 from netdsl.net.graph import Phase
 from netdsl.open_net import set_dialect
-from netdsl.pycaffe import caffe_alias, io, proto
-from netdsl.pycaffe.about import __version__, layer_type_list
+from netdsl.pycaffe import io, proto
 from netdsl.pycaffe.classifier import Classifier
 from netdsl.pycaffe.detector import Detector
-from netdsl.pycaffe.log import init_log, log
-from netdsl.pycaffe.modes import (
+from netdsl.pycaffe.nccl import NCCL
+from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.net_spec import NetSpec, layers, params, to_proto
+from netdsl.pycaffe.process import (
+    Timer,
+    __version__,
     has_nccl,
+    init_log,
+    layer_type_list,
+    log,
     set_device,
     set_mode_cpu,
     set_mode_gpu,
@@ -21,9 +31,6 @@ from netdsl.pycaffe.modes import (
     solver_count,
     solver_rank,
 )
-from netdsl.pycaffe.nccl import NCCL
-from netdsl.pycaffe.net import Net
-from netdsl.pycaffe.net_spec import NetSpec, layers, params, to_proto
 from netdsl.pycaffe.python_layer import Layer
 from netdsl.pycaffe.solver import (
     AdaDeltaSolver,
@@ -34,7 +41,6 @@ from netdsl.pycaffe.solver import (
     SGDSolver,
     get_solver,
 )
-from netdsl.pycaffe.timer import Timer
 
 TRAIN, TEST = int(Phase.TRAIN), int(Phase.TEST)
 
@@ -77,4 +83,27 @@ __all__ = [
     "to_proto",
 ]
 
-caffe_alias.install()
+_CAFFES_MODULES = (
+    "_caffe",
+    "classifier",
+    "coord_map",
+    "detector",
+    "draw",
+    "io",
+    "net_spec",
+    "proto",
+    "proto.caffe_pb2",
+    "pycaffe",
+)
+
+
+def install_as_caffe() -> None:
+    """Let `import caffe`, `import caffe.io` and so on find this package and its modules where no Caffe is installed."""
+    if "caffe" in sys.modules or find_spec("caffe") is not None:
+        return
+    for name in _CAFFES_MODULES:
+        sys.modules[f"caffe.{name}"] = import_module(f"{__name__}.{name}")
+    sys.modules["caffe"] = sys.modules[__name__]
+
+
+install_as_caffe()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from caffe_proto.caffe_pb2 import LayerParameter, SolverParameter
 from netdsl.layer.user_code import ArrayBlobs as BlobVec
-from netdsl.pycaffe.about import __version__, layer_type_list
 from netdsl.pycaffe.blob import Blob
-from netdsl.pycaffe.log import init_log, log
-from netdsl.pycaffe.modes import (
+from netdsl.pycaffe.nccl import NCCL
+from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.process import (
+    Timer,
+    __version__,
     has_nccl,
+    init_log,
+    layer_type_list,
+    log,
     set_device,
     set_mode_cpu,
     set_mode_gpu,
@@ -19,8 +24,6 @@ from netdsl.pycaffe.modes import (
     solver_count,
     solver_rank,
 )
-from netdsl.pycaffe.nccl import NCCL
-from netdsl.pycaffe.net import Net
 from netdsl.pycaffe.python_layer import Layer
 from netdsl.pycaffe.solver import (
     AdaDeltaSolver,
@@ -32,7 +35,6 @@ from netdsl.pycaffe.solver import (
     Solver,
     get_solver,
 )
-from netdsl.pycaffe.timer import Timer
 
 __all__ = [
     "NCCL",

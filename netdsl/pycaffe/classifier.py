@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.net.graph import Phase
-from netdsl.pycaffe import images
-from netdsl.pycaffe.batches import Calls
-from netdsl.pycaffe.net import Net
-from netdsl.pycaffe.transformer import Transformer
+from netdsl.pycaffe import io as images
+from netdsl.pycaffe.io import Transformer
+from netdsl.pycaffe.net import Calls, Net
 
 Array = NDArray[Any]
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from netdsl.errors import NetError
 from netdsl.net.graph import Phase
-from netdsl.pycaffe.batches import Calls
 from netdsl.pycaffe.classifier import transformer_for
-from netdsl.pycaffe.images import load_image, resize_image
-from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.io import load_image, resize_image
+from netdsl.pycaffe.net import Calls, Net
 
 Array = NDArray[Any]
 Window = Sequence[float] | Array  # ymin, xmin, ymax, xmax

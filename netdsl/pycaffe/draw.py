@@ -2,22 +2,129 @@
 
 from __future__ import annotations
 
+import io
+import shutil
+import subprocess
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import import_extra
 from caffe_proto.storage import write_pieces
 from netdsl.dsl.constructors import settings_field
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.net.graph import is_included
-from netdsl.pycaffe.graph_picture import DIRECTIONS, GraphPicture, PictureNode
 
+_TEXT_FORMATS = ("raw", "dot", "gv")  # formats that are graphviz's text itself
+_DIRECTIONS = {"LR": (2.4, 0.9), "TB": (0.9, 3.4), "BT": (0.9, 3.4)}  # inches from node to node, along and across
+_MARGIN = 1.8  # inches
+_DPI, _LARGEST = 72, 30_000  # pixels; matplotlib draws images of less than 2^16
+_Position = tuple[float, float]
 _BLOB, _IN_PLACE, _OTHER = "#E0E0E0", "#90EE90", "#6495ED"
 _CONVOLUTION, _WINDOW, _CONNECTED = "#FF5050", "#FF9900", "#CC33FF"
+
+
+@dataclass(frozen=True)
+class _PictureNode:
+    """A node: the lines of its label, and how it looks."""
+
+    label: str
+    colour: str
+    shape: str  # as graphviz names it
+
+
+@dataclass
+class GraphPicture:
+    """A directed graph to be drawn, from the left (LR), the top (TB) or the bottom (BT)."""
+
+    name: str
+    rankdir: str = "LR"
+    nodes: dict[str, _PictureNode] = field(default_factory=dict)
+    edges: list[tuple[str, str, str]] = field(default_factory=list)  # with their labels
+
+    def to_string(self) -> str:
+        """The graph as graphviz's text."""
+        lines = [f"digraph {_quoted(self.name)} {{", f"rankdir={self.rankdir};"]
+        for key, node in self.nodes.items():
+            look = f"shape={node.shape}, style=filled, fillcolor={_quoted(node.colour)}"
+            lines.append(f"{_quoted(key)} [label={_quoted(node.label)}, {look}];")
+        lines += [f"{_quoted(tail)} -> {_quoted(head)} [label={_quoted(text)}];" for tail, head, text in self.edges]
+        return "\n".join([*lines, "}\n"])
+
+    def create(self, format: str = "png") -> bytes:  # noqa: A002 - it is pydot's name
+        """The picture in a format such as png, svg or pdf; `raw` is graphviz's text."""
+        if format in _TEXT_FORMATS:
+            return self.to_string().encode()
+        program = shutil.which("dot")
+        return self._drawn(format) if program is None else self._by_graphviz(program, format)
+
+    def _by_graphviz(self, program: str, kind: str) -> bytes:
+        done = subprocess.run([program, f"-T{kind}"], input=self.to_string().encode(), capture_output=True)
+        if done.returncode:
+            reason = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+            raise NetError(f"graphviz can't draw the net as {kind}: {reason}")
+        return done.stdout
+
+    def _drawn(self, kind: str) -> bytes:
+        import_extra("matplotlib", "logs", "drawing nets needs graphviz or matplotlib")
+        figure = import_module("matplotlib.figure").Figure(layout=None)
+        if kind not in figure.canvas.get_supported_filetypes():
+            raise NetError(f"'{kind}' is no format of pictures here; png, svg and pdf are, and graphviz has more")
+        self._draw_on(figure)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=kind, dpi=min(_DPI, _LARGEST / max(figure.get_size_inches())))
+        return drawn.getvalue()
+
+    def _draw_on(self, figure: Any) -> None:
+        places = self._places()
+        (left, right), (low, high) = ((min(axis), max(axis)) for axis in zip(*places.values(), strict=True))
+        figure.set_size_inches(right - left + 2 * _MARGIN, high - low + 2 * _MARGIN)
+        axes = figure.add_axes(
+            (0, 0, 1, 1), xlim=(left - _MARGIN, right + _MARGIN), ylim=(low - _MARGIN, high + _MARGIN)
+        )
+        axes.set_axis_off()
+        for tail, head, text in self.edges:
+            axes.annotate("", places[head], places[tail], arrowprops={"arrowstyle": "->", "shrinkA": 24, "shrinkB": 24})
+            middle = [(one + other) / 2 for one, other in zip(places[tail], places[head], strict=True)]
+            axes.text(*middle, text, fontsize=7, ha="center", va="bottom")
+        for key, node in self.nodes.items():
+            style = "square" if node.shape == "record" else "round"
+            box = {"boxstyle": style, "facecolor": node.colour, "edgecolor": "black"}
+            axes.text(*places[key], node.label, fontsize=8, ha="center", va="center", bbox=box)
+
+    def _places(self) -> dict[str, _Position]:
+        """Each node as far along as the longest way to it, and beside those that are as far."""
+        ranks = self._ranks()
+        sizes, taken = Counter(ranks.values()), Counter[int]()
+        step, side_step = _DIRECTIONS[self.rankdir]
+        places = {}
+        for key, rank in ranks.items():
+            along, across = rank * step, ((sizes[rank] - 1) / 2 - taken[rank]) * side_step
+            taken[rank] += 1
+            upright = -across, along if self.rankdir == "BT" else -along
+            places[key] = (along, across) if self.rankdir == "LR" else upright
+        return places
+
+    def _ranks(self) -> dict[str, int]:
+        """The longest way to each node. Edges are in the net's order, so one to a node with ways on leads back."""
+        ranks, tails = dict.fromkeys(self.nodes, 0), set[str]()
+        for tail, head, _ in self.edges:
+            if head not in tails:
+                ranks[head] = max(ranks[head], ranks[tail] + 1)
+            tails.add(tail)
+        return ranks
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def get_pooling_types_dict() -> dict[int, str]:
@@ -46,9 +153,9 @@ def get_layer_label(layer: pb.LayerParameter, rankdir: str, display_lrm: bool = 
     parts = [layer.name, f"({kind})"]
     if _setting(layer, "kernel_size") is not None:
         parts += [
-            f"kernel size: {_first(layer, 'kernel_size', 1)}",
-            f"stride: {_first(layer, 'stride', 1)}",
-            f"pad: {_first(layer, 'pad', 0)}",
+            f"kernel size: {_first_value(layer, 'kernel_size', 1)}",
+            f"stride: {_first_value(layer, 'stride', 1)}",
+            f"pad: {_first_value(layer, 'pad', 0)}",
         ]
     if display_lrm and _setting(layer, "num_output") is not None and any(get_layer_lr_mult(layer)):
         parts.append("lr mult: {:.1f}, {:.1f}".format(*get_layer_lr_mult(layer)))
@@ -63,13 +170,13 @@ def get_pydot_graph(
     display_lrm: bool = False,
 ) -> GraphPicture:
     """The graph of a net, with all layers or those of a phase. It has pydot's methods `to_string` and `create`."""
-    if rankdir not in DIRECTIONS:
-        raise NetError(f"rankdir is '{rankdir}'; it can be {', '.join(DIRECTIONS)}")
+    if rankdir not in _DIRECTIONS:
+        raise NetError(f"rankdir is '{rankdir}'; it can be {', '.join(_DIRECTIONS)}")
     picture = GraphPicture(caffe_net.name or "Net", rankdir)
     for layer in caffe_net.layer:
         if phase is None or is_included(layer, pb.NetState(phase=pb.Phase.Name(phase))):
             label = get_layer_label(layer, rankdir, display_lrm)
-            _add(picture, layer, label, get_edge_label(layer) if label_edges else "")
+            _add_layer(picture, layer, label, get_edge_label(layer) if label_edges else "")
     return picture
 
 
@@ -94,23 +201,23 @@ def draw_net_to_file(
 
 def choose_color_by_layertype(layertype: str) -> str:
     """The colour of layers of a type: by whether they have outputs, a window, or both."""
-    settings = _settings(pb.LayerParameter(type=layertype))
+    settings = _settings_of(pb.LayerParameter(type=layertype))
     names = settings.DESCRIPTOR.fields_by_name if settings is not None else {}
     if "num_output" in names:
         return _CONVOLUTION if "kernel_size" in names else _CONNECTED
     return _WINDOW if "kernel_size" in names else _OTHER
 
 
-def _add(picture: GraphPicture, layer: pb.LayerParameter, label: str, edge_label: str) -> None:
+def _add_layer(picture: GraphPicture, layer: pb.LayerParameter, label: str, edge_label: str) -> None:
     in_place = len(layer.bottom) == 1 and list(layer.bottom) == list(layer.top)
     key = f"{layer.name}_{layer.type}"
-    picture.nodes.update({f"{name}_blob": PictureNode(name, _BLOB, "octagon") for name in (*layer.bottom, *layer.top)})
-    picture.nodes[key] = PictureNode(label, _IN_PLACE if in_place else choose_color_by_layertype(layer.type), "record")
+    picture.nodes.update({f"{name}_blob": _PictureNode(name, _BLOB, "octagon") for name in (*layer.bottom, *layer.top)})
+    picture.nodes[key] = _PictureNode(label, _IN_PLACE if in_place else choose_color_by_layertype(layer.type), "record")
     picture.edges += [(f"{name}_blob", key, "") for name in layer.bottom]
     picture.edges += [(key, f"{name}_blob", edge_label) for name in layer.top]
 
 
-def _settings(layer: pb.LayerParameter) -> Message | None:
+def _settings_of(layer: pb.LayerParameter) -> Message | None:
     """The message with a layer's own settings; None if its type is unknown or has none."""
     kind = LAYERS.get(layer.type)
     return getattr(layer, settings_field(kind.config)) if kind is not None and kind.config is not None else None
@@ -118,10 +225,10 @@ def _settings(layer: pb.LayerParameter) -> Message | None:
 
 def _setting(layer: pb.LayerParameter, name: str) -> Any:
     """The value of a layer's setting; None if its type has no such setting."""
-    return getattr(_settings(layer), name, None)
+    return getattr(_settings_of(layer), name, None)
 
 
-def _first(layer: pb.LayerParameter, name: str, default: int) -> int:
+def _first_value(layer: pb.LayerParameter, name: str, default: int) -> int:
     value = _setting(layer, name)
     values: Sequence[int] = [value] if isinstance(value, int) else value or []
     return values[0] if values else default

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from netdsl.pycaffe.convert import (
-    array_to_blobproto,
-    array_to_datum,
-    arraylist_to_blobprotovector_str,
-    blobproto_to_array,
-    blobprotovector_str_to_arraylist,
-    datum_to_array,
-)
-from netdsl.pycaffe.images import load_image, oversample, resize_image
-from netdsl.pycaffe.proto import caffe_pb2  # scripts write caffe.io.caffe_pb2.Datum()
-from netdsl.pycaffe.transformer import Transformer
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.blobs import shape_of
+from caffe_proto.errors import FileError, import_extra
+from netdsl.data.sources.file_errors import regular_file
+from netdsl.data.transforms.decode import image_limit
+from netdsl.data.transforms.sampling import Grid, resample
+from netdsl.errors import NetError, ShapeError
+from netdsl.pycaffe.proto import caffe_pb2  # scripts write caffe.io.caffe_pb2.Datum()
+
+Array = NDArray[Any]
+Image = NDArray[np.float32]
+_GREY = np.array([0.2125, 0.7154, 0.0721])  # how bright red, green and blue are, as scikit-image has it
+_SKIMAGE_CHANNELS = (1, 3)
 __all__ = [
     "Transformer",
     "array_to_blobproto",
@@ -27,3 +35,221 @@ __all__ = [
     "oversample",
     "resize_image",
 ]
+
+
+def load_image(filename: str | Path, color: bool = True) -> Image:
+    """Load an image with values from 0 to 1: height x width x 3 in RGB, or x 1 in grey. Transparency is dropped."""
+    library = _pillow()
+    if Path(filename).exists():
+        image_limit().check_file(regular_file(filename))
+    try:
+        with library.open(filename) as file:
+            pixels = _pixels(file)
+    except OSError as problem:
+        raise FileError(f"{filename}: can't be read as an image: {problem}") from None
+    image = _as_float(pixels)
+    if image.ndim == 2:
+        return np.repeat(image[:, :, np.newaxis], 3 if color else 1, axis=2).astype(np.float32)
+    return (image if color else (image @ _GREY)[:, :, np.newaxis]).astype(np.float32)
+
+
+def _pillow() -> Any:
+    return import_extra("PIL.Image", "data", "images need Pillow")
+
+
+def _pixels(file: Any) -> Array:
+    """The pixels of an image without palette, transparency or CMYK colours; modes are Pillow's."""
+    mode: str = file.mode
+    if mode in ("1", "LA", "La"):
+        mode = "L"
+    elif mode not in ("L", "F", "I") and not mode.startswith("I;16"):
+        mode = "RGB"
+    pixels = np.asarray(file.convert(mode))
+    return pixels.astype(np.uint16) if mode == "I" and file.format == "PNG" else pixels  # a PNG has 16 bits at most
+
+
+def _as_float(pixels: Array) -> Array:
+    """Scale integers to 0 to 1; floats are not changed."""
+    return pixels / np.iinfo(pixels.dtype).max if np.issubdtype(pixels.dtype, np.integer) else pixels
+
+
+def resize_image(im: Array, new_dims: Sequence[int] | Array, interp_order: int = 1) -> Image:
+    """Resize an image to a height and width, by the nearest pixel (`interp_order` 0) or linearly (1).
+
+    As in pycaffe, images of 1 or 3 channels are resized as by skimage.transform.resize, which takes pixels as areas
+    with the image's smallest value around it, and all others as by scipy.ndimage.zoom, which takes pixels as points
+    with the outer ones in the corners. Unlike newer releases of scikit-image, images aren't smoothed before they are
+    made smaller; unlike scipy, results for integer types aren't rounded. Splines of higher orders aren't supported.
+    """
+    if interp_order not in (0, 1):
+        raise NetError(f"interp_order {interp_order} is not supported: use 0 (nearest) or 1 (linear)")
+    grid = Grid.AREAS if im.shape[-1] in _SKIMAGE_CHANNELS else Grid.POINTS
+    return resample(im, new_dims, linear=interp_order == 1, grid=grid)
+
+
+def oversample(images: Sequence[Array] | Array, crop_dims: Sequence[int] | Array) -> Image:
+    """Ten crops of every image: the four corners and the centre, and the same mirrored."""
+    height, width = (int(size) for size in crop_dims)
+    rows, columns = images[0].shape[:2]
+    starts = [(top, left) for top in (0, rows - height) for left in (0, columns - width)]
+    starts.append((int(rows / 2 - height / 2), int(columns / 2 - width / 2)))
+    crops = [[im[top : top + height, left : left + width] for top, left in starts] for im in images]
+    both = [np.concatenate([crop, np.flip(crop, 2)]) for crop in map(np.stack, crops)]
+    return np.concatenate(both).astype(np.float32)
+
+
+class Transformer:
+    """Preprocesses images for inputs of a net: `Transformer({"data": net.blobs["data"].shape})`.
+
+    Only steps that are set are applied. Images are height x width x channels; inputs are usually channels x height x
+    width, in the order blue, green, red, from 0 to 255.
+    """
+
+    def __init__(self, inputs: Mapping[str, Sequence[int]]) -> None:
+        self.inputs = inputs
+        self.transpose: dict[str, Sequence[int]] = {}
+        self.channel_swap: dict[str, Sequence[int]] = {}
+        self.raw_scale: dict[str, float] = {}
+        self.mean: dict[str, Array] = {}
+        self.input_scale: dict[str, float] = {}
+
+    def _shape(self, in_: str) -> tuple[int, ...]:
+        if in_ not in self.inputs:
+            raise NetError(f"'{in_}' is not one of the inputs: {', '.join(self.inputs) or 'there are none'}")
+        return tuple(self.inputs[in_])
+
+    def preprocess(self, in_: str, data: Array) -> Array:
+        """Resize an image, transpose it, swap channels, apply raw scale, subtract the mean, apply input scale."""
+        size = self._shape(in_)[2:]
+        image = data.astype(np.float32)
+        if image.shape[:2] != size:
+            image = resize_image(image, size)
+        if in_ in self.transpose:
+            image = image.transpose(self.transpose[in_])
+        if in_ in self.channel_swap:
+            image = image[list(self.channel_swap[in_]), :, :]
+        if in_ in self.raw_scale:
+            image = image * np.float32(self.raw_scale[in_])
+        if in_ in self.mean:
+            image = (image - self.mean[in_]).astype(np.float32)
+        if in_ in self.input_scale:
+            image = image * np.float32(self.input_scale[in_])
+        return image
+
+    def deprocess(self, in_: str, data: Array) -> Array:
+        """Undo all steps but the resizing, in reverse order."""
+        self._shape(in_)
+        image = data.squeeze().astype(np.result_type(data, np.float32))
+        if in_ in self.input_scale:
+            image /= self.input_scale[in_]
+        if in_ in self.mean:
+            image += self.mean[in_]
+        if in_ in self.raw_scale:
+            image /= self.raw_scale[in_]
+        if in_ in self.channel_swap:
+            image = image[np.argsort(self.channel_swap[in_]), :, :]
+        if in_ in self.transpose:
+            image = image.transpose(np.argsort(self.transpose[in_]))
+        return image
+
+    def set_transpose(self, in_: str, order: Sequence[int]) -> None:
+        """Set the order of the axes: (2, 0, 1) makes channels x height x width."""
+        axes = len(self._shape(in_)) - 1
+        if len(order) != axes:
+            raise NetError(f"the order {tuple(order)} has {len(order)} axes, an item of '{in_}' has {axes}")
+        self.transpose[in_] = order
+
+    def set_channel_swap(self, in_: str, order: Sequence[int]) -> None:
+        """Set the order of the channels, which are the first axis by then: (2, 1, 0) makes BGR of RGB."""
+        channels = self._shape(in_)[1]
+        if len(order) != channels:
+            raise NetError(f"the order {tuple(order)} has {len(order)} channels, '{in_}' has {channels}")
+        self.channel_swap[in_] = order
+
+    def set_raw_scale(self, in_: str, scale: float) -> None:
+        """Set a factor before the mean is subtracted: 255 for images with values from 0 to 1."""
+        self._shape(in_)
+        self.raw_scale[in_] = scale
+
+    def set_mean(self, in_: str, mean: Array) -> None:
+        """Set the mean to subtract: a value for each channel, or an image of channels x height x width of any size."""
+        shape = self._shape(in_)[1:]
+        if mean.ndim == 1:
+            if len(mean) != shape[0]:
+                raise ArrayError(f"the mean has {len(mean)} channels, '{in_}' has {shape[0]}")
+            self.mean[in_] = mean[:, np.newaxis, np.newaxis]
+            return
+        if mean.ndim not in (2, 3):
+            raise ArrayError(f"the mean has {mean.ndim} axes; it must have 1, 2 or 3")
+        fits = (1,) * (3 - mean.ndim) + mean.shape == shape
+        self.mean[in_] = mean if fits else _resized_mean(mean, shape)
+
+    def set_input_scale(self, in_: str, scale: float) -> None:
+        """Set a factor after the mean is subtracted."""
+        self._shape(in_)
+        self.input_scale[in_] = scale
+
+
+def _resized_mean(mean: Array, shape: tuple[int, ...]) -> Array:
+    if mean.ndim == 2 or mean.shape[0] not in (1, shape[0]):
+        raise ArrayError(f"a mean of shape {list(mean.shape)} doesn't fit an input of shape {list(shape)}")
+    return resize_image(mean.transpose(1, 2, 0), shape[1:]).transpose(2, 0, 1)
+
+
+class ArrayError(ShapeError, ValueError):
+    """The shape of an array doesn't fit; it is a ValueError too, as in pycaffe."""
+
+
+def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> Array:
+    """The values or the gradients of a blob in its shape. A blob without a shape is one number."""
+    double, single = (blob.double_diff, blob.diff) if return_diff else (blob.double_data, blob.data)
+    values, shape = np.array(double or single, np.float64), shape_of(blob)
+    try:
+        return values.reshape(shape)
+    except ValueError:
+        raise ArrayError(f"a blob of shape {list(shape)} can't hold its {values.size:,} values") from None
+
+
+def array_to_blobproto(arr: Array, diff: Array | None = None) -> pb.BlobProto:
+    """Make a blob of values and, if given, gradients."""
+    blob = pb.BlobProto()
+    blob.shape.dim.extend(arr.shape)
+    blob.data.extend(arr.astype(np.float64).ravel())
+    if diff is not None:
+        blob.diff.extend(diff.astype(np.float64).ravel())
+    return blob
+
+
+def arraylist_to_blobprotovector_str(arraylist: Iterable[Array]) -> bytes:
+    """Encode arrays as a BlobProtoVector."""
+    return pb.BlobProtoVector(blobs=[array_to_blobproto(array) for array in arraylist]).SerializeToString()
+
+
+def blobprotovector_str_to_arraylist(str: bytes) -> list[Array]:  # noqa: A002 - pycaffe's name
+    """Decode the arrays of an encoded BlobProtoVector."""
+    return [blobproto_to_array(blob) for blob in pb.BlobProtoVector.FromString(str).blobs]
+
+
+def array_to_datum(arr: Array, label: int | None = None) -> pb.Datum:
+    """Make a datum of an image of channels x height x width, as bytes if its type is uint8, else as floats."""
+    if arr.ndim != 3:
+        raise ArrayError(f"a datum holds an array of 3 axes (channels, height, width), not {arr.ndim}")
+    channels, height, width = arr.shape
+    datum = pb.Datum(channels=channels, height=height, width=width)
+    if arr.dtype == np.uint8:
+        datum.data = arr.tobytes()
+    else:
+        datum.float_data.extend(arr.astype(np.float64).ravel())
+    if label is not None:
+        datum.label = label
+    return datum
+
+
+def datum_to_array(datum: pb.Datum) -> Array:
+    """The image in a datum, without its label."""
+    if datum.encoded:
+        raise ArrayError("the datum holds an encoded image, such as a JPEG; decode its data with an image library")
+    shape = (datum.channels, datum.height, datum.width)
+    if datum.data:
+        return np.frombuffer(datum.data, np.uint8).reshape(shape).copy()
+    return np.array(datum.float_data, np.float64).reshape(shape)

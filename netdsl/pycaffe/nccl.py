@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from netdsl.errors import NetError
-from netdsl.pycaffe import modes
+from netdsl.pycaffe import process
 from netdsl.pycaffe.solver import Solver
 
 
@@ -17,7 +17,7 @@ class NCCL:
     """
 
     def __init__(self, solver: Solver, uid: bytes) -> None:
-        rank, size = modes.solver_rank(), modes.solver_count()
+        rank, size = process.solver_rank(), process.solver_count()
         if rank not in range(size):
             raise NetError(f"solver {rank} of {size}: call set_solver_count and set_solver_rank first")
         from netdsl.pycaffe.solver_meeting import SolverMeeting  # most scripts train alone, and needn't wait for this

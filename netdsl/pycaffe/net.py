@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeGuard
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import Form
 from netdsl.allowed_modules import PYTHON_LAYERS
-from netdsl.errors import NetError, WeightsWarning
-from netdsl.layer import BringsData, Layer
+from netdsl.data.batches.reading import Loading
+from netdsl.errors import NetError, ShapeError, WeightsWarning
+from netdsl.layer import BringsData, Layer, Shape
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import insert_splits
 from netdsl.model import (
@@ -33,22 +37,19 @@ from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers, phase_of, state_of
 from netdsl.net.memory import allocate_layers
-from netdsl.pycaffe import modes
-from netdsl.pycaffe.batches import BatchCalls
-from netdsl.pycaffe.blob import Array, Blob
-from netdsl.pycaffe.blob_numbers import number_blobs
-from netdsl.pycaffe.callbacks import Callbacks
-from netdsl.pycaffe.feed import Arrays, loading
-from netdsl.pycaffe.gradient_needs import gradient_needs
-from netdsl.pycaffe.layer_runner import LayerRunner
-from netdsl.pycaffe.memory import ActivationMemory
-from netdsl.pycaffe.net_layer import NetLayer
-from netdsl.pycaffe.own_modules import own_modules
-from netdsl.solver.sharing import share_blobs
+from netdsl.pycaffe import process
+from netdsl.pycaffe.blob import ActivationMemory, Array, Blob
+from netdsl.pycaffe.net_layers import LayerRunner, NetLayer, gradient_needs, number_blobs
+from netdsl.pycaffe.python_layer import own_modules
+from netdsl.solver.flat import share_blobs
 from netdsl.weights.files import save_net
 
+Calls = Callable[..., dict[str, Array]]
+Collected = dict[str, list[Array]]
+_Callback = Callable[[int], object]
 
-class Net(BatchCalls, Callbacks):
+
+class Net:
     """A net that runs layer by layer on blobs that stay.
 
     `Net(file, phase, level=0, stages=None, weights=None)`, or as old scripts have it `Net(file, weights, phase)`.
@@ -70,7 +71,7 @@ class Net(BatchCalls, Callbacks):
         files = open_caffe_files([weights] if weights else [])
         take_dialect(model.net, files)
         model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))
-        self._init(model.net)
+        self._set_up(model.net)
         copy_model(model, self._built)
         for file in files:
             self.copy_from(file)
@@ -79,30 +80,30 @@ class Net(BatchCalls, Callbacks):
     def of(cls, net: pb.NetParameter) -> Net:
         """The net of a message, in the state that it says."""
         made = cls.__new__(cls)
-        made._init(net)
+        made._set_up(net)
         return made
 
-    def _init(self, net: pb.NetParameter) -> None:
-        Callbacks.__init__(self)
+    def _set_up(self, net: pb.NetParameter) -> None:
+        self._callbacks: dict[str, list[_Callback]] = {}
         self.param = insert_splits(connect(filter_layers(net, net.state)).net)
-        self._device = modes.device()
+        self._device = process.device()
         graph = connect(self.param)
-        self._feeds = Feeds.open(graph, loading=loading(), device=self._device)
+        self._feeds = Feeds.open(graph, loading=_loading(), device=self._device)
         with PYTHON_LAYERS.allowing(dict.fromkeys(own_modules(graph), "")):
             self._built = build(graph)
-        self._allocate()
-        self._wire(self._built)
-        self._name(self._built)
+        self._allocate_layers()
+        self._make_blobs(self._built)
+        self._name_everything(self._built)
         for runner in self._runners:
             if isinstance(runner.layer, MakesData):  # Caffe's rule: it runs once while the net is set up
                 runner.forward()
 
-    def _allocate(self) -> None:
+    def _allocate_layers(self) -> None:
         for layer in self._built.layers:
             layer.train(self._built.graph.phase is Phase.TRAIN)
         allocate_layers(self._built, self._device)
 
-    def _wire(self, built: Built) -> None:
+    def _make_blobs(self, built: Built) -> None:
         """Make the blobs and give them to the layers."""
         self._numbers = number_blobs(built)
         self._blob_names, self._blob_loss_weights = self._numbers.names, [0.0] * len(self._numbers.names)
@@ -127,7 +128,7 @@ class Net(BatchCalls, Callbacks):
         for index in self._feeds.read:
             self._runners[index].feed = partial(self._feeds.tops, index)
 
-    def _name(self, built: Built) -> None:
+    def _name_everything(self, built: Built) -> None:
         """Find everything by the names that scripts use."""
         self.layers = [NetLayer(layer) for layer in built.layers]
         self._layer_names = [node.layer.name for node in built.graph.nodes]
@@ -204,28 +205,90 @@ class Net(BatchCalls, Callbacks):
                 raise NetError(f"'{name}' has shape {list(target.shape)}, given are {list(array.shape)}")
             target[...] = array
 
+    def forward_all(self, blobs: Sequence[str] | None = None, **inputs: Array) -> dict[str, Array]:
+        """Run any number of items in batches and return the outputs of all items."""
+        run: Calls = self.forward
+        collected: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
+        count = _item_count(inputs)
+        for batch in self._batch(inputs):
+            _collect_items(collected, run(blobs=blobs, **batch))
+        return _without_padding(collected, count)
+
+    def forward_backward_all(
+        self, blobs: Sequence[str] | None = None, diffs: Sequence[str] | None = None, **arrays: Array
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Run any number of items forward and backward in batches."""
+        run: Calls = self.forward
+        run_back: Calls = self.backward
+        outs: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
+        gradients: Collected = {name: [] for name in {*self.inputs, *(diffs or ())}}
+        count = _item_count(arrays)
+        forward = self._batch({name: arrays[name] for name in self.inputs if name in arrays})
+        backward = self._batch({name: arrays[name] for name in self.outputs if name in arrays})
+        empty: dict[str, Array] = {}
+        for inputs, tops in zip_longest(forward, backward, fillvalue=empty):
+            _collect_items(outs, run(blobs=blobs, **inputs))
+            _collect_items(gradients, run_back(diffs=diffs, **tops))
+        return _without_padding(outs, count), _without_padding(gradients, count)
+
+    def _batch(self, arrays: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+        """Batches of the net's size, the last one padded with zeros."""
+        if not arrays:
+            return
+        size = next(iter(self.blobs.values())).shape[0]
+        for start in range(0, _item_count(arrays), size):
+            batch = {name: np.asarray(array[start : start + size]) for name, array in arrays.items()}
+            missing = size - _item_count(batch)
+            yield {
+                name: np.concatenate([array, np.zeros((missing, *array.shape[1:]), array.dtype)]) if missing else array
+                for name, array in batch.items()
+            }
+
     def _forward(self, start: int, end: int) -> float:
         """The loss of the layers that run."""
         self._check_range(start, end)
         self._flush()
         loss = 0.0
         for index in range(start, end + 1):
-            self._call("before_forward", index)
+            self._call_back("before_forward", index)
             loss += self._runners[index].forward()
-            self._call("after_forward", index)
+            self._call_back("after_forward", index)
         return loss
 
     def _backward(self, start: int, end: int) -> None:
         self._check_range(end, start)
         self._flush()
         for index in range(start, end - 1, -1):
-            self._call("before_backward", index)
+            self._call_back("before_backward", index)
             self._runners[index].backward()
-            self._call("after_backward", index)
+            self._call_back("after_backward", index)
 
     def _check_range(self, first: int, last: int) -> None:
         if first < 0 or last >= len(self.layers):
             raise NetError(f"layers {first} to {last} are asked for; the net has 0 to {len(self.layers) - 1}")
+
+    def before_forward(self, callback: _Callback) -> None:
+        """Call back before each layer runs."""
+        self._callbacks.setdefault("before_forward", []).append(callback)
+
+    def after_forward(self, callback: _Callback) -> None:
+        """Call back after each layer ran."""
+        self._callbacks.setdefault("after_forward", []).append(callback)
+
+    def before_backward(self, callback: _Callback) -> None:
+        """Call back before each layer's backward pass."""
+        self._callbacks.setdefault("before_backward", []).append(callback)
+
+    def after_backward(self, callback: _Callback) -> None:
+        """Call back after each layer's backward pass."""
+        self._callbacks.setdefault("after_backward", []).append(callback)
+
+    def _call_back(self, when: str, index: int) -> None:
+        callbacks = self._callbacks.get(when, ())
+        for callback in callbacks:
+            callback(index)
+        if callbacks:
+            self._flush()
 
     def _all_blobs(self) -> Iterator[Blob]:
         yield from self._blobs
@@ -294,3 +357,59 @@ class Net(BatchCalls, Callbacks):
 
 def _brings(layer: Layer, origin: DataOrigin) -> TypeGuard[BringsData]:
     return isinstance(layer, BringsData) and layer.data_origin is origin
+
+
+def _item_count(arrays: Mapping[str, Array]) -> int:
+    if not arrays:
+        raise NetError("give the inputs of the net by name, so that there is something to run")
+    return len(next(iter(arrays.values())))
+
+
+def _collect_items(collected: Collected, batch: Mapping[str, Array]) -> None:
+    for name, array in batch.items():
+        collected[name].extend(np.atleast_1d(array).copy())
+
+
+def _without_padding(collected: Collected, count: int) -> dict[str, Array]:
+    return {name: np.asarray(items[:count]) for name, items in collected.items()}
+
+
+def _loading() -> Loading:
+    """As `set_random_seed`, `set_solver_rank` and `set_solver_count` said."""
+    return Loading(seed=torch.initial_seed() % 2**63, rank=process.solver_rank(), size=process.solver_count())
+
+
+class Arrays:
+    """Data and labels, handed out in batches of a shape and then from the start again."""
+
+    waited = 0.0
+
+    def __init__(self, shape: Shape, data: Array, labels: Array) -> None:
+        batch, item = shape[0], shape[1:]
+        _check_array("data", data, item)
+        _check_array("labels", labels, (1, 1, 1))
+        if len(data) != len(labels):
+            raise ShapeError(f"there are {len(data)} items and {len(labels)} labels")
+        if not len(data) or len(data) % batch:
+            raise ShapeError(f"{len(data)} items are no whole number of batches of {batch}")
+        self._data, self._labels, self._size = data, labels.reshape(-1), batch
+        self.position = 0
+
+    def __next__(self) -> tuple[Tensor, ...]:
+        at = self.position * self._size % len(self._data)
+        self.position += 1
+        return tuple(torch.tensor(array[at : at + self._size]) for array in (self._data, self._labels))
+
+    def seek(self, position: int) -> None:
+        """Go on with this batch."""
+        self.position = position
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _check_array(what: str, array: Array, item: Shape) -> None:
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        raise NetError(f"{what} must be float32 and C-contiguous: make it so with np.ascontiguousarray(x, np.float32)")
+    if array.shape[1:] != item:
+        raise ShapeError(f"{what} must have shape N x {' x '.join(map(str, item))}, not {list(array.shape)}")

@@ -78,20 +78,20 @@ class NetSpec:
         for name, value in self.tops.items():
             if not isinstance(value, (Top, Function)):
                 raise NetError(f"'{name}' is no blob but a {type(value).__name__}; unpack a layer with several tops")
-        return _net(self.tops.values(), {top: name for name, top in self.tops.items()})
+        return _net_of(self.tops.values(), {top: name for name, top in self.tops.items()})
 
 
 def to_proto(*tops: Top | Function) -> pb.NetParameter:
     """The net of all layers that some blobs depend on, with names made from the layers' types."""
-    return _net(tops, {})
+    return _net_of(tops, {})
 
 
-def _net(tops: Iterable[Top | Function], names: TopNames) -> pb.NetParameter:
+def _net_of(tops: Iterable[Top | Function], names: TopNames) -> pb.NetParameter:
     counts: Counter[str] = Counter()
     layers_by_function: dict[Function, pb.LayerParameter] = {}
     for top in tops:
         for function in _in_order(top.fn if isinstance(top, Top) else top, layers_by_function):
-            layers_by_function[function] = _layer(function, layers_by_function, names, counts)
+            layers_by_function[function] = _layer_of(function, layers_by_function, names, counts)
     return pb.NetParameter(layer=layers_by_function.values())
 
 
@@ -109,7 +109,7 @@ def _in_order(last: Function, finished: Mapping[Function, object]) -> Iterator[F
             stack.extend((top.fn, False) for top in reversed(function.inputs))
 
 
-def _layer(
+def _layer_of(
     function: Function, layers_by_function: Mapping[Function, pb.LayerParameter], names: TopNames, counts: Counter[str]
 ) -> pb.LayerParameter:
     layer = pb.LayerParameter(type=function.type_name)
@@ -117,15 +117,15 @@ def _layer(
     if function.in_place:
         layer.top.extend(layer.bottom)
     else:
-        layer.top.extend(_name(top, function, names, counts) for top in function.tops)
+        layer.top.extend(_name_of(top, function, names, counts) for top in function.tops)
     first = function.tops[0] if function.tops else function
-    layer.name = names[function] if function in names else _name(first, function, names, counts)
+    layer.name = names[function] if function in names else _name_of(first, function, names, counts)
     for name, value in function.params.items():
         assign_proto(_holder(layer, name), name, value)
     return layer
 
 
-def _name(top: Top | Function, function: Function, names: TopNames, counts: Counter[str]) -> str:
+def _name_of(top: Top | Function, function: Function, names: TopNames, counts: Counter[str]) -> str:
     """The name that was assigned, or the layer's type with a number."""
     if top not in names:
         counts[function.type_name] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from netdsl.pycaffe.nccl import NCCL
 from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.process import Timer
 from netdsl.pycaffe.solver import (
     AdaDeltaSolver,
     AdaGradSolver,
@@ -12,7 +13,6 @@ from netdsl.pycaffe.solver import (
     RMSPropSolver,
     SGDSolver,
 )
-from netdsl.pycaffe.timer import Timer
 
 __all__ = [
     "NCCL",

@@ -1,11 +1,15 @@
-"""The base class of layers written in Python."""
+"""The base class of layers written in Python, and which modules of them are a script's own code."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.allowed_modules import module_file
 from netdsl.layer.user_code import ArrayBlob, ArrayBlobs
+from netdsl.net.graph import Graph
 
 
 class Layer:
@@ -35,3 +39,23 @@ class Layer:
     def backward(self, top: Sequence[ArrayBlob], propagate_down: Sequence[bool], bottom: Sequence[ArrayBlob]) -> None:
         """Write to `bottom[i].diff` where `propagate_down[i]`, and to `self.blobs[i].diff`."""
         raise NotImplementedError(f"{type(self).__name__} has no backward")
+
+
+def own_modules(graph: Graph) -> set[str]:
+    """The modules that a net names and that the program imported or defined, or has beside its script.
+
+    A module that is merely installed is none of them, since a downloaded net can name any.
+    """
+    names = {node.layer.python_param.module for node in graph.nodes} - {""}
+    return {name for name in names if _defines_layers(name) or _is_beside_script(name)}
+
+
+def _defines_layers(name: str) -> bool:
+    """Whether a module was imported and has classes of layers."""
+    values = list(vars(sys.modules[name]).values()) if name in sys.modules else []
+    return any(isinstance(value, type) and issubclass(value, Layer) and value is not Layer for value in values)
+
+
+def _is_beside_script(name: str) -> bool:
+    script, file = getattr(sys.modules["__main__"], "__file__", None), module_file(name)
+    return script is not None and file is not None and Path(script).resolve().parent == file.resolve().parent

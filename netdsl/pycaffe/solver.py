@@ -12,18 +12,16 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
-from netdsl.pycaffe import modes
-from netdsl.pycaffe.log import write
+from netdsl.pycaffe import process
 from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.process import write_log_line
 from netdsl.solver import state
 from netdsl.solver.caffe_log import CaffeLog
 from netdsl.solver.events import Event, Notice, WeightsLoaded
-from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.nets import find_file, split_names, test_nets, train_net
-from netdsl.solver.settings import read_settings, seed
-from netdsl.solver.sharing import share_blobs
+from netdsl.solver.flat import share_blobs
+from netdsl.solver.settings import find_file, read_settings, seed, split_names, test_nets, train_net
 from netdsl.solver.solver import Solver as TrainingLoop
-from netdsl.solver.trainable_net import Positions
+from netdsl.solver.trainable_net import LossScale, Positions
 
 
 class _SolverNet:
@@ -87,13 +85,13 @@ class Solver:
         self.param = read_settings(solver_file)
         if self.kind:
             self.param.type = self.kind
-        seed(self.param, modes.solver_rank())
-        self._log = CaffeLog(self.param, write)
+        seed(self.param, process.solver_rank())
+        self._log = CaffeLog(self.param, write_log_line)
         folder = Path(solver_file).parent
         self.net = Net.of(train_net(self.param, folder))
         self.test_nets = [Net.of(net) for net in test_nets(self.param, folder)]
         self._loop = TrainingLoop(
-            self.param if modes.solver_rank() == 0 else _only_training(self.param),
+            self.param if process.solver_rank() == 0 else _only_training(self.param),
             _SolverNet(self.net),
             [_SolverNet(net) for net in self.test_nets],
             listen=self._listen,
@@ -108,7 +106,7 @@ class Solver:
         """Log an event as Caffe's first solver does, and warn of what a user should know."""
         if isinstance(event, Notice):
             warnings.warn(event.text, stacklevel=4)
-        elif modes.solver_rank() == 0:
+        elif process.solver_rank() == 0:
             self._log(event)
 
     @property
@@ -131,7 +129,7 @@ class Solver:
         if resume_file is not None:
             self.restore(resume_file)
         self._loop.solve()
-        if modes.solver_rank() == 0:
+        if process.solver_rank() == 0:
             self._log.end(stopped=self._loop.stopped)
 
     def apply_update(self) -> None:

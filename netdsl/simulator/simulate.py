@@ -14,8 +14,7 @@ from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import Pace, World
-from netdsl.solver.action import Action
-from netdsl.solver.events import Event, TestFinished, as_numbers
+from netdsl.solver.events import Action, Event, TestFinished, as_numbers
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class CaffeLog:
     """A listener that logs a solver's events as Caffe does."""
 
     def __init__(self, param: pb.SolverParameter, write: Write) -> None:
-        self._param, self._write = param, write
+        self._param, self._write_line = param, write
         self._displayed_iteration, self._displayed_at = 0, time.monotonic()
 
     def __call__(self, event: Event) -> None:
@@ -50,7 +50,7 @@ class CaffeLog:
                 for path in event.paths:
                     self._info("solver.cpp:88", f"Finetuning from {path}")
                 for severity, line in match_lines(event.report):
-                    self._write(severity, "net.cpp:742", line)
+                    self._write_line(severity, "net.cpp:742", line)
             case TrainingStarted():
                 self._log_start(event)
             case TrainingProgress():
@@ -71,7 +71,7 @@ class CaffeLog:
                 self._info("solver.cpp:464", f"Snapshotting to {kind} file {event.model}")
                 self._info("sgd_solver.cpp:284", f"Snapshotting solver state to {kind} file {event.state}")
             case Notice():
-                self._write("W", "snapshot", event.text)
+                self._write_line("W", "snapshot", event.text)
 
     def _log_start(self, event: TrainingStarted) -> None:
         """Log the start of training, from which scripts measure the time."""
@@ -89,7 +89,7 @@ class CaffeLog:
         self._info("solver.cpp:311" if stopped else "solver.cpp:332", message)
 
     def _info(self, where: str, text: str) -> None:
-        self._write("I", where, text)
+        self._write_line("I", where, text)
 
     def _outputs(self, where: str, phase: str, outputs: tuple[Output, ...]) -> None:
         for number, line in enumerate(output_lines(outputs)):

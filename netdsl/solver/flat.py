@@ -1,6 +1,7 @@
-"""All blobs of a net in one buffer: first those that learn, in groups of equal multipliers, then the others.
+"""Where the values of blobs are: all of a net in one buffer, or in the memory of another net that shares them.
 
-The gradients of those that learn are in a second one.
+First in the buffer are those that learn, in groups of equal multipliers, then the others. The gradients of those that
+learn are in a second one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from netdsl.errors import SolverError
+from netdsl.errors import SolverError, WeightsError
 from netdsl.layer import Layer
 from netdsl.net.build import Built
 
@@ -65,12 +66,12 @@ class FlatWeights:
         self.groups, start = [], 0
         for pair in multipliers:
             members = [blob for blob in learning if (blob.lr_mult, blob.decay_mult) == pair]
-            placed = list(_place(members, start))
+            placed = list(_one_after_another(members, start))
             stop = _aligned(placed[-1].stop)
             self.groups.append(BlobGroup(start, stop, *pair, tuple(placed)))
             start = stop
         self.learned_size = start
-        constant = list(_place([blob for blob in blobs if not blob.learns], start))
+        constant = list(_one_after_another([blob for blob in blobs if not blob.learns], start))
         all_placed = [*(blob for group in self.groups for blob in group.blobs), *constant]
         by_tensor = {id(blob.tensor): blob for blob in all_placed}
         self.blobs = [by_tensor[id(blob.tensor)] for blob in blobs]
@@ -133,7 +134,7 @@ def _new_buffer(blobs: Sequence[FlatBlob]) -> Tensor:
     )
 
 
-def _place(blobs: Sequence[FlatBlob], start: int) -> Iterator[FlatBlob]:
+def _one_after_another(blobs: Sequence[FlatBlob], start: int) -> Iterator[FlatBlob]:
     """The blobs placed one after the other, each at an aligned position."""
     for blob in blobs:
         placed = FlatBlob(blob.layer, blob.tensor, blob.lr_mult, blob.decay_mult, start)
@@ -164,3 +165,23 @@ def _multipliers(layer: Layer, index: int) -> dict[str, float]:
         return {}
     spec = layer.layer.param[index]
     return {name: getattr(spec, name) for name in ("lr_mult", "decay_mult") if spec.HasField(name)}
+
+
+def share_blobs(target: Built, source: Built) -> None:
+    """Let layers use the values of the layers of the same name in another net; each net keeps its own gradients."""
+    sources = {node.layer.name: layer for node, layer in zip(source.graph.nodes, source.layers, strict=True)}
+    for node, layer in zip(target.graph.nodes, target.layers, strict=True):
+        if node.layer.name in sources:
+            _share_layer(node.layer.name, layer, sources[node.layer.name])
+
+
+def _share_layer(name: str, target: Layer, source: Layer) -> None:
+    target_blobs, source_blobs = target.blob_names(), source.blob_names()
+    if len(target_blobs) != len(source_blobs):
+        raise WeightsError(f"layer '{name}' has {len(target_blobs)} blobs, the other net's has {len(source_blobs)}")
+    for index, (target_blob, source_blob) in enumerate(zip(target_blobs, source_blobs, strict=True)):
+        blob, values = target.owner_of(target_blob), source.owner_of(source_blob)
+        if blob.shape != values.shape:
+            shapes = f"{list(blob.shape)}, the other net's has {list(values.shape)}"
+            raise WeightsError(f"layer '{name}': blob {index} has shape {shapes}")
+        blob.data = values.data

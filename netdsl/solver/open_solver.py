@@ -12,15 +12,12 @@ from netdsl.model import load_weights
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.compute_precision import repeatable
 from netdsl.net.graph import Phase
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.class_check import data_events, output_names
-from netdsl.solver.created import net_created
-from netdsl.solver.eval_type import unsupported_scores
-from netdsl.solver.events import Listener, Notice, WeightsLoaded
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import find_file, inline_nets, net_sources, split_names, test_nets, train_net
-from netdsl.solver.settings import seed
+from netdsl.solver.evaluation import unsupported_scores
+from netdsl.solver.events import Action, Listener, Notice, WeightsLoaded, no_action
+from netdsl.solver.opened_nets import data_events, net_created, output_names
+from netdsl.solver.settings import find_file, inline_nets, net_sources, seed, split_names, test_nets, train_net
 from netdsl.solver.solver import Solver, ignore_event
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.tables.table import Table
 from netdsl.weights.match import LoadReport
 

@@ -40,7 +40,7 @@ class SGD(Rule):
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
         """V = momentum v + rate g; w -= v."""
-        weights.sub_(_add(history[0].mul_(self.momentum), gradient, factor))
+        weights.sub_(_add_product(history[0].mul_(self.momentum), gradient, factor))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Nesterov(Rule):
         """W += momentum v; v = momentum v + rate g; w -= (1 + momentum) v."""
         velocity = history[0]
         weights.add_(velocity, alpha=self.momentum)
-        _add(velocity.mul_(self.momentum), gradient, factor)
+        _add_product(velocity.mul_(self.momentum), gradient, factor)
         weights.sub_(velocity, alpha=1 + self.momentum)
 
 
@@ -96,7 +96,7 @@ class AdaDelta(Rule):
         squares.mul_(self.momentum).addcmul_(gradient, gradient, value=1 - self.momentum)
         gradient.mul_(((updates + self.delta) / (squares + self.delta)).sqrt_())
         updates.mul_(self.momentum).addcmul_(gradient, gradient, value=1 - self.momentum)
-        _add(weights, gradient, -factor)
+        _add_product(weights, gradient, -factor)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Adam(Rule):
         _add_quotient(weights, mean, squares.sqrt().add_(self.delta), -factor)
 
 
-def _add(target: Tensor, values: Tensor, factor: Factor) -> Tensor:
+def _add_product(target: Tensor, values: Tensor, factor: Factor) -> Tensor:
     """Add the product of values and a factor, in place. torch would wait for an `alpha` that lies on a GPU."""
     if isinstance(factor, Tensor):
         return target.addcmul_(values, factor)

@@ -16,7 +16,7 @@ from caffe_proto.files import CaffeFile, read, read_net
 from caffe_proto.storage import check_regular, file_hash, write_pieces
 from netdsl.errors import SolverError
 
-RESUME_SUFFIX = ".resume.json"
+_RESUME_SUFFIX = ".resume.json"
 Saved = TypeVar("Saved")
 Content = TypeVar("Content")
 
@@ -89,7 +89,7 @@ class Snapshot:
 
 def resume_path_of(state: Path) -> Path:
     """The path of the resume file that belongs to a state."""
-    return state.with_name(state.name.partition(".solverstate")[0] + RESUME_SUFFIX)
+    return state.with_name(state.name.partition(".solverstate")[0] + _RESUME_SUFFIX)
 
 
 def write_resume_file(state: Path, model: Path, point: SavedPoint) -> None:

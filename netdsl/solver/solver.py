@@ -5,20 +5,30 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
+from netdsl.layer import Layer
 from netdsl.layer.running import on_cpu
+from netdsl.net.build import Built
 from netdsl.solver import state
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.debug_info import record_magnitudes
-from netdsl.solver.eval_type import asks_for_scores, label_scores, scored_outputs
-from netdsl.solver.evaluation import average_batches, outputs_of
+from netdsl.solver.evaluation import (
+    SetScores,
+    asks_for_scores,
+    average_batches,
+    gather_scores,
+    label_scores,
+    outputs_of,
+    scored_outputs,
+)
 from netdsl.solver.events import (
+    Action,
+    BlobMagnitude,
     DebugInfo,
     Event,
     IterationFinished,
@@ -29,12 +39,10 @@ from netdsl.solver.events import (
     TestStarted,
     TrainingProgress,
     TrainingStarted,
+    no_action,
 )
-from netdsl.solver.flat import FlatWeights
-from netdsl.solver.rate import next_step, rate_at
-from netdsl.solver.set_scores import SetScores, gather_scores
-from netdsl.solver.settings import check
-from netdsl.solver.sharing import share_blobs
+from netdsl.solver.flat import FlatWeights, share_blobs
+from netdsl.solver.settings import check_settings, next_step, rate_at
 from netdsl.solver.step_graph import Repeat, step_graph
 from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
@@ -66,7 +74,7 @@ class Solver:
         test_last: bool = False,
         classes: Sequence[str] = (),
     ) -> None:
-        check(param)
+        check_settings(param)
         self.classes = classes
         self.param, self.net, self.tests = param, net, list(tests)
         self.listen, self.poll_action = listen, poll_action
@@ -129,21 +137,21 @@ class Solver:
         """Train for one iteration, without tests, snapshots and actions."""
         self.net.clear_gradients()
         self.updater.begin(self.rate, in_buffer=bool(self.on_gradients_ready))
-        _call(self.on_start)
+        _call_all(self.on_start)
         with nullcontext() if self._graph is None else self._graph.turn(self._graph_obstacle()) as repeat:
             if repeat is None:
-                self._step()
+                self._take_step()
             else:
                 self._repeat_step(repeat)
         self.listen(IterationFinished(self.iteration))
 
-    def _step(self) -> None:
+    def _take_step(self) -> None:
         self._losses.append(self._learn())
         if _due(self.param.display, self.iteration):
             self._display(self.rate)
         if self.on_gradients_ready:
             self.updater.gradients.gather()
-            _call(self.on_gradients_ready)
+            _call_all(self.on_gradients_ready)
         self.apply_update()
 
     def _repeat_step(self, repeat: Repeat) -> None:
@@ -186,7 +194,7 @@ class Solver:
         if not self._shows_debug_info():
             yield
             return
-        with record_magnitudes(self.net.built) as magnitudes:
+        with _record_magnitudes(self.net.built) as magnitudes:
             yield
         self.listen(DebugInfo(self.iteration, tuple(magnitudes)))
 
@@ -284,7 +292,7 @@ class Solver:
         return saved
 
 
-def _call(functions: Sequence[Callable[[], None]]) -> None:
+def _call_all(functions: Sequence[Callable[[], None]]) -> None:
     for function in functions:
         function()
 
@@ -296,3 +304,41 @@ def _is_finite(values: Tensor) -> bool:
 
 def _due(interval: int, iteration: int) -> bool:
     return interval > 0 and iteration % interval == 0
+
+
+@contextmanager
+def _record_magnitudes(built: Built) -> Iterator[list[BlobMagnitude]]:
+    """A list that is filled while the net runs forward and backward: the tops and parameters of each layer in the
+    order in which layers run, then the gradients of tops as they are computed, and at the end those of parameters.
+    """
+    magnitudes: list[BlobMagnitude] = []
+    with ExitStack() as stack:
+        for layer in built.layers:
+            stack.callback(layer.register_forward_hook(_recording_hook(magnitudes)).remove)
+        yield magnitudes
+    for layer in built.layers:
+        for index, blob in enumerate(layer.blob_tensors()):
+            if blob.grad is not None:
+                magnitudes.append(BlobMagnitude(layer.layer.name, str(index), True, True, _mean_size(blob.grad)))
+
+
+def _recording_hook(magnitudes: list[BlobMagnitude]) -> Any:
+    def record(layer: nn.Module, bottoms: tuple[Tensor, ...], tops: Tensor | tuple[Tensor, ...]) -> None:
+        assert isinstance(layer, Layer)
+        name = layer.layer.name
+        for top, value in zip(layer.layer.top, tops if isinstance(tops, tuple) else (tops,), strict=False):
+            magnitudes.append(BlobMagnitude(name, top, False, False, _mean_size(value)))
+            if value.requires_grad:
+                value.register_hook(  # type: ignore[no-untyped-call]
+                    lambda gradient, top=top: magnitudes.append(
+                        BlobMagnitude(name, top, False, True, _mean_size(gradient))
+                    )
+                )
+        for index, blob in enumerate(layer.blob_tensors()):
+            magnitudes.append(BlobMagnitude(name, str(index), True, False, _mean_size(blob)))
+
+    return record
+
+
+def _mean_size(values: Tensor) -> float:
+    return float(values.detach().abs().mean()) if values.numel() else 0.0

@@ -1,4 +1,4 @@
-"""Snapshots of a solver: saving its state, and restoring it."""
+"""Snapshots of a solver: its state is saved, and restored to the same bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from caffe_proto.storage import remove_leftovers
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import SolverError
 from netdsl.model import load_weights
-from netdsl.solver.events import Notice, SnapshotSaved
+from netdsl.solver.events import Listener, Notice, SnapshotSaved
 from netdsl.solver.snapshot_files import (
     KeptStates,
     PackedTensor,
@@ -32,14 +32,26 @@ from netdsl.solver.snapshot_files import (
     write_resume_file,
 )
 from netdsl.solver.trainable_net import TrainableNet
+from netdsl.solver.update import Updater
 from netdsl.solver.used_weights import NormalizedOutput, weights_for_use
 from netdsl.weights.files import save_net
 
-if TYPE_CHECKING:
-    from netdsl.solver.solver import Solver
+
+class KeptSolver(Protocol):
+    """A solver, as far as snapshots keep it."""
+
+    param: pb.SolverParameter
+    net: TrainableNet
+    tests: list[TrainableNet]
+    updater: Updater
+    iteration: int
+    current_step: int
+    classes: Sequence[str]
+    normalized_outputs: list[NormalizedOutput]
+    listen: Listener
 
 
-def save(solver: Solver) -> SnapshotSaved:
+def save(solver: KeptSolver) -> SnapshotSaved:
     """Write the weights, the state, the names of classes, and last the resume file, which has their hashes."""
     hdf5 = solver.param.snapshot_format == pb.SolverParameter.HDF5
     suffix = ".h5" if hdf5 else ""
@@ -62,7 +74,7 @@ def save(solver: Solver) -> SnapshotSaved:
     return SnapshotSaved(solver.iteration, model, path)
 
 
-def restore(solver: Solver, path: str | Path) -> None:
+def restore(solver: KeptSolver, path: str | Path) -> None:
     """Resume from a state: weights, history and iteration, and of our own snapshots the data and random numbers."""
     path = Path(path)
     try:
@@ -90,7 +102,7 @@ def _way_out(path: Path) -> str:
     return f"resume from {other}, the newest whole one" if other else "there is no whole one beside it; begin anew"
 
 
-def _restore_trained(solver: Solver, point: SavedPoint | None, path: Path) -> None:
+def _restore_trained(solver: KeptSolver, point: SavedPoint | None, path: Path) -> None:
     """Bring weights that were saved as they are used back to what they were in training."""
     trained = {} if point is None else point.trained
     if trained is None:  # a version that saved all weights as they were trained
@@ -113,7 +125,7 @@ def _unpack_blobs(output: NormalizedOutput, values: Sequence[str], path: Path) -
         raise SolverError(f"{path}: doesn't fit layer '{output.name}' ({problem})") from None
 
 
-def _restore_history(solver: Solver, file: CaffeFile[pb.SolverState], path: Path) -> None:
+def _restore_history(solver: KeptSolver, file: CaffeFile[pb.SolverState], path: Path) -> None:
     histories, protos = list(solver.updater.history()), list(file.message.history)
     if len(histories) != len(protos):
         raise SolverError(
@@ -127,7 +139,7 @@ def _restore_history(solver: Solver, file: CaffeFile[pb.SolverState], path: Path
         target.copy_(torch.from_numpy(np.array(array)).view(target.shape))
 
 
-def resume_point(solver: Solver) -> ResumePoint:
+def resume_point(solver: KeptSolver) -> ResumePoint:
     """Where the data, the random numbers and the loss scale are, so that training goes on to the same bits."""
     cuda = [_packed(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
     return ResumePoint(
@@ -140,7 +152,7 @@ def resume_point(solver: Solver) -> ResumePoint:
     )
 
 
-def resume_from(solver: Solver, point: ResumePoint, path: Path) -> None:
+def resume_from(solver: KeptSolver, point: ResumePoint, path: Path) -> None:
     """Restore the data and the random numbers of a resume point, which was read from `path`."""
     try:
         solver.net.seek(point.data)

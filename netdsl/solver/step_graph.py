@@ -13,8 +13,7 @@ from torch import Tensor
 
 from caffe_proto.errors import CaffeError
 from netdsl.errors import SolverError
-from netdsl.solver.module_net import ModuleOnBatches
-from netdsl.solver.trainable_net import TrainableNet
+from netdsl.solver.trainable_net import ModuleOnBatches, TrainableNet
 from netdsl.solver.update import Updater
 
 _WARM_UP = 3  # steps before a recording, in which libraries choose their algorithms and layers send their constants
@@ -22,7 +21,7 @@ _RECORDING = Lock()  # torch's rule: a process records one graph at a time, sinc
 
 Batch = Mapping[int, Tensor]
 Repeat = Callable[[], Tensor]  # does a step, and returns its loss
-Conditions = Mapping[str, object]  # what a step depends on beside the values in memory, by its name
+_Conditions = Mapping[str, object]  # what a step depends on beside the values in memory, by its name
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class _Recording:
     """A recorded step, with the memory that it reads its batches from and writes what it tells to."""
 
     graph: torch.cuda.CUDAGraph
-    conditions: Conditions
+    conditions: _Conditions
     batches: Sequence[Batch]
     loss: Tensor
     outputs: Mapping[str, Tensor]
 
-    def changed(self, conditions: Conditions) -> str:
+    def changed(self, conditions: _Conditions) -> str:
         """The first condition that isn't as it was; empty if all are."""
         return next((name for name, value in conditions.items() if value != self.conditions[name]), "")
 
@@ -96,7 +95,7 @@ class StepGraph:
 
         return repeat
 
-    def _record(self, batches: Sequence[Batch], conditions: Conditions) -> _Recording:
+    def _record(self, batches: Sequence[Batch], conditions: _Conditions) -> _Recording:
         """Record a step, which does nothing yet."""
         places = [{edge: values.clone() for edge, values in batch.items()} for batch in batches]
         graph = torch.cuda.CUDAGraph()
@@ -154,7 +153,7 @@ def _hook(net: ModuleOnBatches) -> str:
     return ""
 
 
-def _conditions(net: ModuleOnBatches, updater: Updater, batches: Sequence[Batch]) -> Conditions:
+def _conditions(net: ModuleOnBatches, updater: Updater, batches: Sequence[Batch]) -> _Conditions:
     layers, param = net.built.layers, updater.param
     every = chain.from_iterable((*layer._parameters.values(), *layer._buffers.values()) for layer in layers)
     own = [blob for blob in every if blob is not None]

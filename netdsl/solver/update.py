@@ -8,53 +8,19 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.optim.sgd import sgd
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.layer.running import on_cpu
 from netdsl.solver.flat import FlatGradients, FlatWeights
-from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.one_pass import OnePassMomentum
 from netdsl.solver.rules import SGD, Factor, rule_of
+from netdsl.solver.trainable_net import LossScale
 
+_LEAST_RATE = 1e-8  # rate: of a smaller one, 1 - (1 - rate) has fewer digits than float32
 _LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
-_CACHED = 1 << 18  # values: a stretch of weights, gradients and history together stays in the cache
-_COPIED = 1 << 24  # values of a stretch that a GPU keeps until it is known whether the step counts
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """A piece of a group that is updated at once: its parts of all buffers."""
-
-    weights: Tensor
-    gradient: Tensor
-    histories: list[Tensor]
-    scaled: Tensor  # memory for the gradient that the rule gets
-    group: int
-    decay_mult: float
-
-
-class StepFactors:
-    """A rule's factor for each group of blobs, which is another one in every step.
-
-    On a CPU they are Python's numbers. A GPU has them in its own memory, to which they are sent without a wait: torch
-    takes pinned memory again only when it was copied.
-    """
-
-    def __init__(self, count: int, weights: Tensor) -> None:
-        self._there = weights.new_zeros(count) if weights.is_cuda else None
-        self._values: Sequence[Factor] = () if self._there is None else self._there.unbind()
-
-    def __getitem__(self, group: int) -> Factor:
-        return self._values[group]
-
-    def set(self, factors: Sequence[float]) -> None:
-        """Take the factors of the next step."""
-        if self._there is None:
-            self._values = factors
-        else:
-            here = torch.tensor(factors, dtype=self._there.dtype).pin_memory()
-            self._there.copy_(here, non_blocking=True)
+_CACHED_VALUES = 1 << 18  # values: a stretch of weights, gradients and history together stays in the cache
+_COPIED_VALUES = 1 << 24  # values of a stretch that a GPU keeps until it is known whether the step counts
 
 
 class Updater:
@@ -70,21 +36,21 @@ class Updater:
         self._factors = StepFactors(len(weights.groups), learned)
         self._prepared_rates: Sequence[float] = ()
         self._one_pass = self._whole_update() if on_cpu(learned) else None
-        self._stretches = self._cut() if self._one_pass is None else []
+        self._stretches = self._cut_into_stretches() if self._one_pass is None else []
 
-    def _whole_update(self) -> OnePassMomentum | None:
+    def _whole_update(self) -> _OnePassMomentum | None:
         """What does all of an update on a CPU at once, if that is all that the settings ask for."""
         param, rule = self.param, self.rule
         plain = self.loss_scale is None and param.clip_gradients < 0 and param.regularization_type == "L2"
         if not plain or not isinstance(rule, SGD) or not rule.momentum:
             return None
         velocities, batches = self.histories[0], param.iter_size
-        return OnePassMomentum(rule.momentum, param.weight_decay, self.weights, velocities, batches=batches)
+        return _OnePassMomentum(rule.momentum, param.weight_decay, self.weights, velocities, batches=batches)
 
-    def _cut(self) -> list[Stretch]:
+    def _cut_into_stretches(self) -> list[_Stretch]:
         """All that learns, in stretches; they take the memory of the gradients' buffer and more."""
-        whole = max(1, self.weights.learned_size) if self.loss_scale is None else _COPIED
-        longest = _CACHED if on_cpu(self.weights.buffer) else whole
+        whole = max(1, self.weights.learned_size) if self.loss_scale is None else _COPIED_VALUES
+        longest = _CACHED_VALUES if on_cpu(self.weights.buffer) else whole
         places = [
             (index, start, min(start + longest, group.stop))
             for index, group in enumerate(self.weights.groups)
@@ -92,7 +58,7 @@ class Updater:
         ]
         scaled = self.gradients.buffer.new_empty(max((stop - start for _, start, stop in places), default=0))
         return [
-            Stretch(
+            _Stretch(
                 self.weights.buffer[start:stop],
                 self.gradients.buffer[start:stop],
                 [history[start:stop] for history in self.histories],
@@ -136,7 +102,7 @@ class Updater:
         if self._one_pass is not None and self._one_pass.takes(self._prepared_rates):
             self._one_pass(self._prepared_rates)
             return
-        self._stretches = self._stretches or self._cut()
+        self._stretches = self._stretches or self._cut_into_stretches()
         self.gradients.gather()
         finite = None if self.loss_scale is None else self.loss_scale.unscale(self.gradients.buffer)
         scale = self._scale()
@@ -147,7 +113,7 @@ class Updater:
         if self.loss_scale is not None and finite is not None:
             self.loss_scale.update(finite)
 
-    def _regularised(self, stretch: Stretch, scale: Tensor | float) -> Tensor:
+    def _regularised(self, stretch: _Stretch, scale: Tensor | float) -> Tensor:
         """A gradient times the scale, with weight decay: a copy, since rules may write over it."""
         gradient, weights, decay = stretch.gradient, stretch.weights, self.param.weight_decay * stretch.decay_mult
         if isinstance(scale, Tensor) or scale != 1 or not decay:
@@ -176,10 +142,94 @@ class Updater:
 
 
 @contextmanager
-def _undone_unless(finite: Tensor, stretch: Stretch) -> Iterator[None]:
+def _undone_unless(finite: Tensor, stretch: _Stretch) -> Iterator[None]:
     """Undo what is done inside to a stretch's weights and histories where gradients weren't finite."""
     changed = [stretch.weights, *stretch.histories]
     before = [values.clone() for values in changed]
     yield
     for values, old in zip(changed, before, strict=True):
         torch.where(finite, values, old, out=values)
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A piece of a group that is updated at once: its parts of all buffers."""
+
+    weights: Tensor
+    gradient: Tensor
+    histories: list[Tensor]
+    scaled: Tensor  # memory for the gradient that the rule gets
+    group: int
+    decay_mult: float
+
+
+class StepFactors:
+    """A rule's factor for each group of blobs, which is another one in every step.
+
+    On a CPU they are Python's numbers. A GPU has them in its own memory, to which they are sent without a wait: torch
+    takes pinned memory again only when it was copied.
+    """
+
+    def __init__(self, count: int, weights: Tensor) -> None:
+        self._there = weights.new_zeros(count) if weights.is_cuda else None
+        self._values: Sequence[Factor] = () if self._there is None else self._there.unbind()
+
+    def __getitem__(self, group: int) -> Factor:
+        return self._values[group]
+
+    def set(self, factors: Sequence[float]) -> None:
+        """Take the factors of the next step."""
+        if self._there is None:
+            self._values = factors
+        else:
+            here = torch.tensor(factors, dtype=self._there.dtype).pin_memory()
+            self._there.copy_(here, non_blocking=True)
+
+
+class _OnePassMomentum:
+    """SGD with momentum and L2 decay, blob by blob. Gradients are read wherever autograd has left them.
+
+    In torch's rule the rate isn't part of the velocity, as it is in Caffe's. Here torch's rate is 1 and Caffe's is its
+    factor of the gradient, which torch is given as 1 - dampening.
+    """
+
+    def __init__(
+        self, momentum: float, decay: float, weights: FlatWeights, velocities: Tensor, *, batches: int = 1
+    ) -> None:
+        """Update by gradients that are sums over so many batches."""
+        self._momentum, self._batches = momentum, batches
+        self._blobs = [[blob.tensor for blob in group.blobs] for group in weights.groups]
+        self._velocities = [[weights.view(velocities, blob) for blob in group.blobs] for group in weights.groups]
+        self._decays = [decay * group.decay_mult * batches for group in weights.groups]
+
+    def takes(self, rates: Sequence[float]) -> bool:
+        """Whether these rates of the groups reach the weights to the last digit."""
+        return all(rate == 0 or abs(rate / self._batches) >= _LEAST_RATE for rate in rates)
+
+    def __call__(self, rates: Sequence[float]) -> None:
+        """Update the weights and the velocities."""
+        for blobs, velocities, decay, rate in zip(self._blobs, self._velocities, self._decays, rates, strict=True):
+            if blobs[0].is_meta:  # nothing to do, and torch has no form of this that does nothing
+                continue
+            sgd(
+                blobs,
+                [_dense_gradient(blob) for blob in blobs],
+                list(velocities),
+                weight_decay=decay,
+                momentum=self._momentum,
+                lr=1.0,
+                dampening=1 - rate / self._batches,
+                nesterov=False,
+                maximize=False,
+                fused=True,
+            )
+
+
+def _dense_gradient(blob: Tensor) -> Tensor:
+    """A blob's gradient in the blob's order of values, which torch doesn't check; zeros if nothing depends on it."""
+    if blob.grad is None:
+        return torch.zeros_like(blob)
+    axes = zip(blob.shape, blob.stride(), blob.grad.stride(), strict=True)
+    if all(own == other or length == 1 for length, own, other in axes):
+        return blob.grad
+    return torch.empty_like(blob).copy_(blob.grad)

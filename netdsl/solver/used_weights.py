@@ -11,7 +11,7 @@ from torch import Tensor
 
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Loss
-from netdsl.layer.target_units import NormalizesTargets, TargetUnits
+from netdsl.layer.tops import NormalizesTargets, TargetUnits
 from netdsl.net.build import Built, at_layer
 from netdsl.net.graph import Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 
 if TYPE_CHECKING:
     from netdsl.distributed.run_log import Moment

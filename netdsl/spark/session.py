@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import first_line
 from netdsl.spark.java import JavaOrigin, find_java

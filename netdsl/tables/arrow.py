@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 
 
 def arrow() -> Any:

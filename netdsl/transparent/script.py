@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from netdsl.distributed.communicator import Communicator
 from netdsl.errors import DistributedError
-from netdsl.pycaffe import modes
+from netdsl.pycaffe import process
 from netdsl.transparent import rules
 from netdsl.transparent.backward import Gradients
 from netdsl.transparent.batch_tensor import BatchTensor, has_batch_tensor, whole
@@ -92,7 +92,7 @@ def transparent(ranks: ScriptRanks) -> Iterator[None]:
         divided_loaders(ranks, note),
         patched(_functions_on_whole(ranks)),
         _nothing_compiled(),
-        modes.divided_batches(lambda batch: _divide_batch(batch, ranks), whole),
+        process.divided_batches(lambda batch: _divide_batch(batch, ranks), whole),
     ):
         yield
 

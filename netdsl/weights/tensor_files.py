@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto.blobs import MAX_AXES
-from caffe_proto.errors import FileError, MissingExtraError
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import FileError, MissingExtraError, import_extra
 from caffe_proto.storage import atomic_path, check_regular
 from netdsl.formats import TENSOR_SUFFIXES
 from netdsl.weights.file_checks import check_archive, check_tensors

@@ -16,8 +16,7 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
 from caffe_proto.descriptors import descriptor_of
-from caffe_proto.dialects import BVLC
-from caffe_proto.net_dialect import mark
+from caffe_proto.dialects import BVLC, mark
 from converters.caffe import export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
 from netdsl.data.batches.batches import Batches

@@ -22,7 +22,7 @@ from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.sample_inputs import sample_input, sample_inputs
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.layer import BringsData, Shape
-from netdsl.layer.fillers import fill
+from netdsl.layer.blobs import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
 from netdsl.model import Model, built_of, open_model

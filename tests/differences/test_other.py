@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import netdsl.pycaffe as caffe
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from caffe_proto.dialects import marks_of
 from caffe_proto.files import read_net, write
-from caffe_proto.net_dialect import marks_of
 from netdsl import Net
 from netdsl.allowed_modules import PYTHON_LAYERS, in_folder
 from netdsl.data.sources.pixel_sets import PixelSetSource, voc
@@ -27,30 +27,18 @@ from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS, type_of
-from netdsl.layers._augmentation import Augmentation
+from netdsl.layers import type_of
+from netdsl.layers._detect_net_transformation import Augmentation
 from netdsl.open_net import open_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.state import restore
 from tests.differences.shown import shows
+from tests.nets import allocated_layer
 from tests.pretend_gpu import GPU, pretend_gpu
 
 Array = NDArray[Any]
 
 # What computes otherwise: gradients and values, layer by layer
-
-
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, dialect: str = "") -> Layer:
-    """A layer on bottoms of some shapes, in the TEST phase."""
-    message = from_text(f'name: "l" type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.dialects.extend([dialect] if dialect else [])
-    message.phase = pb.TEST
-    layer = LAYERS[kind](message, shapes).eval()
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
 
 
 def gradient(layer: Layer, x: Array, *others: Array, top: Array) -> Array:
@@ -71,7 +59,7 @@ def softmax(x: Array) -> Array:
 def test_the_gradient_of_bn_in_a_test() -> None:
     draw = np.random.default_rng(0)
     x, back = draw.normal(size=(4, 1, 2, 2)), draw.normal(size=(4, 1, 2, 2))
-    layer = made("BN", "bn_param { slope_filler { value: 3 } eps: 0.5 }", x.shape, dialect="pspnet").double()
+    layer = allocated_layer("BN", "bn_param { slope_filler { value: 3 } eps: 0.5 }", x.shape, dialect="pspnet").double()
     layer.mean.fill_(0.25)
     layer.variance.fill_(2)
     averaged = (back * 3) / np.sqrt(2.5)  # the way forward took the averages as numbers
@@ -86,7 +74,7 @@ def test_the_gradient_of_bn_in_a_test() -> None:
 
 @shows("`Reorg` of MobileNet-YOLO and Intel")
 def test_the_gradient_of_reorg() -> None:
-    layer = made("Reorg", "reorg_param { stride: 2 }", (1, 4, 2, 2))
+    layer = allocated_layer("Reorg", "reorg_param { stride: 2 }", (1, 4, 2, 2))
     places = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2)
     top = layer(torch.from_numpy(places)).numpy()  # where each value came from
     back = np.random.default_rng(0).normal(size=top.shape).astype(np.float32)
@@ -122,7 +110,7 @@ LOSSES = np.array([0.0, -np.log(softmax(SCORES)[1, 1]), -np.log(softmax(SCORES)[
 
 @shows("`SoftmaxWithLossOHEM` of Intel with ignored labels")
 def test_ignored_labels_of_softmax_with_loss_ohem() -> None:
-    layer = made("SoftmaxWithLossOHEM", "loss_param { ignore_label: -1 }", (3, 2), (3,), dialect="intel")
+    layer = allocated_layer("SoftmaxWithLossOHEM", "loss_param { ignore_label: -1 }", (3, 2), (3,), dialect="intel")
     loss = layer(torch.from_numpy(SCORES), torch.from_numpy(LABELS)).item()
     assert loss == pytest.approx(LOSSES.sum() / 2)
     assert loss != pytest.approx(LOSSES[:2].sum() / 2)  # the first two, since two count
@@ -134,7 +122,7 @@ def test_ignored_labels_of_softmax_with_loss_ohem() -> None:
 def test_three_tops_of_softmax_with_loss_ohem() -> None:
     bottoms = torch.from_numpy(SCORES), torch.from_numpy(np.maximum(LABELS, 0))
     for tops in (2, 3):
-        layer = made("SoftmaxWithLossOHEM", "", (3, 2), (3,), tops=tops, dialect="intel")
+        layer = allocated_layer("SoftmaxWithLossOHEM", "", (3, 2), (3,), tops=tops, dialect="intel")
         np.testing.assert_allclose(layer(*bottoms)[1], softmax(SCORES))  # the fork's second of three isn't written
 
 
@@ -148,7 +136,7 @@ def test_a_batch_of_yolo() -> None:
         ("YoloDetectionOutput", f"yolo_detection_output_param {{ {settings} }}"),
         ("Yolov3DetectionOutput", f"yolov3_detection_output_param {{ {of_v3} anchors_scale: 1 mask_group_num: 1 }}"),
     ):
-        layer = made(kind, text, (2, 6, 1, 1))
+        layer = allocated_layer(kind, text, (2, 6, 1, 1))
         both = layer(grid)[0, 0]
         assert both[:, 0].tolist() == [0, 1]  # the fork's: one row, of image 0, which suppresses the other
         alone = [layer(grid[image : image + 1])[0, 0] for image in (0, 1)]
@@ -161,18 +149,18 @@ def test_peaks_of_maps_that_are_not_square() -> None:
     settings = "nms_param { threshold: 0.9 max_peaks: 2 num_parts: 2 }"
     tall = np.zeros((1, 2, 12, 5), np.float32)
     tall[0, 0, 7, 2], tall[0, 0, 4, 2] = 1, 0.5
-    x, y, _ = made("Nms", settings, tall.shape)(torch.from_numpy(tall))[0, 0, 1].tolist()
+    x, y, _ = allocated_layer("Nms", settings, tall.shape)(torch.from_numpy(tall))[0, 0, 1].tolist()
     assert (x, y) == (2, 4)  # rows from 5 on, which is the width, are left out in both
 
     wide = np.zeros((1, 2, 5, 12), np.float32)
     wide[0, 0, 3, 4], wide[0, 0, 1, 4], wide[0, 1, 1, 4] = 1, 0.5, 0.5
-    top = made("Nms", settings, wide.shape)(torch.from_numpy(wide))[0, 0, 1]
+    top = allocated_layer("Nms", settings, wide.shape)(torch.from_numpy(wide))[0, 0, 1]
     assert top[1].item() == pytest.approx((3 * 1 + 1 * 0.5) / 1.5)
     memory = wide.reshape(-1, 12)[1:7, 4]  # three rows each way, some of which are the next map's
     behind = (memory * np.arange(1, 7)).sum() / memory.sum()
     assert behind == pytest.approx((3 * 1 + 1 * 0.5 + 6 * 0.5) / 2)
     square = np.pad(wide, ((0, 0), (0, 0), (0, 7), (0, 0)))  # where there is nothing to be read behind the map
-    assert torch.equal(made("Nms", settings, square.shape)(torch.from_numpy(square))[0, 0, 1], top)
+    assert torch.equal(allocated_layer("Nms", settings, square.shape)(torch.from_numpy(square))[0, 0, 1], top)
 
 
 @shows("`ROIPooling` on a GPU, of a region that ends before it begins")
@@ -181,14 +169,14 @@ def test_a_region_that_ends_before_it_begins() -> None:
     one = np.ones((1, 1, 1, 1), np.float32)
     for dialect, wanted in (("", 0), ("faster-rcnn", 0), ("intel", 1)):
         settings = "roi_pooling_param { pooled_h: 1 pooled_w: 1 spatial_scale: 1 }"
-        layer = made("ROIPooling", settings, x.shape, region.shape, dialect=dialect)
+        layer = allocated_layer("ROIPooling", settings, x.shape, region.shape, dialect=dialect)
         assert layer(torch.from_numpy(x), torch.from_numpy(region)).item() == x[0, 0, 1, 2]
         assert gradient(layer, x, region, top=one).sum() == gradient(layer, x, region, top=one)[0, 0, 1, 2] == wanted
 
 
 @shows("`AssistedExcitation` of a batch")
 def test_a_batch_of_assisted_excitation() -> None:
-    layer = made("AssistedExcitation", "", (2, 1, 2, 2), (2, 5), (2, 1, 2, 2))
+    layer = allocated_layer("AssistedExcitation", "", (2, 1, 2, 2), (2, 5), (2, 1, 2, 2))
     x, boxes = torch.ones(2, 1, 2, 2), torch.tensor([[1.0, 0.25, 0.25, 0.5, 0.5]] * 2)
     top = layer(x, boxes, x)
     strengthened = torch.tensor([[2.0, 1.0], [1.0, 1.0]])
@@ -202,7 +190,7 @@ def test_unpooling_a_second_time() -> None:
     for method, each in (("AVE", x / 4), ("TILE", x)):
         once = each.repeat(2, 2).repeat(2, 3)  # the fork's second pass adds as much again
         settings = f"unpool: {method} kernel_size: 2 stride: 2 unpool_h: 2 unpool_w: 4"
-        layer = made("Unpooling", f"unpooling_param {{ {settings} }}", x.shape)
+        layer = allocated_layer("Unpooling", f"unpooling_param {{ {settings} }}", x.shape)
         for _ in range(2):
             np.testing.assert_array_equal(layer(torch.from_numpy(x)), once)
 
@@ -226,10 +214,10 @@ def test_images_of_detectnet_are_the_same_on_a_gpu() -> None:
     settings = "detectnet_groundtruth_param { stride: 2 image_size_x: 8 image_size_y: 6 }"
     image, label = torch.rand(1, 3, 5, 6), torch.zeros(1, 1, 2, 16)
     label[..., 0, 1] = 16
-    expected, _ = made("DetectNetTransformation", settings, image.shape, label.shape, tops=2)(image, label)
+    expected, _ = allocated_layer("DetectNetTransformation", settings, image.shape, label.shape, tops=2)(image, label)
     with pretend_gpu():
         on_gpu = Augmentation((1, 1), hue=-60).coloured(red.to(GPU))
-        layer = made("DetectNetTransformation", settings, image.shape, label.shape, tops=2).to(GPU)
+        layer = allocated_layer("DetectNetTransformation", settings, image.shape, label.shape, tops=2).to(GPU)
         images, _ = layer(image.to(GPU), label.to(GPU))
         torch.testing.assert_close((on_gpu.cpu(), images.cpu()), (magenta, expected), rtol=1e-6, atol=1e-6)
 
@@ -238,10 +226,10 @@ def test_images_of_detectnet_are_the_same_on_a_gpu() -> None:
 def test_the_first_weights_of_mean_field() -> None:
     shapes = [(1, 2, 3, 3), (1, 2, 3, 3), (1, 3, 3, 3)]
     text = "multi_stage_meanfield_param {{ num_iterations: 2 spatial_filter_weight: 3 {0} }}"
-    layer = made("MultiStageMeanfield", text.format(""), *shapes)
+    layer = allocated_layer("MultiStageMeanfield", text.format(""), *shapes)
     assert layer.spatial_weights[0, 0].tolist() == [[3, 0], [0, 3]]
     in_file = "4 5"  # of spatial.par, which the fork reads from the current folder
-    layer = made("MultiStageMeanfield", text.format(f"spatial_filter_weights_str: '{in_file}'"), *shapes)
+    layer = allocated_layer("MultiStageMeanfield", text.format(f"spatial_filter_weights_str: '{in_file}'"), *shapes)
     assert layer.spatial_weights[0, 0].tolist() == np.diag([float(word) for word in in_file.split()]).tolist()
 
 
@@ -251,9 +239,9 @@ def test_the_first_weights_of_mean_field() -> None:
 @shows("A setting that a layer type doesn't read")
 def test_a_setting_that_is_not_read() -> None:
     with pytest.raises(NetError, match="'saturate' is a setting of a fork"):
-        made("Pooling", "pooling_param { kernel_size: 2 saturate: Signed }", (1, 1, 4, 4))
+        allocated_layer("Pooling", "pooling_param { kernel_size: 2 saturate: Signed }", (1, 1, 4, 4))
     x = torch.arange(16.0).view(1, 1, 4, 4)
-    top = made("Pooling", "pooling_param { kernel_size: 2 stride: 2 }", (1, 1, 4, 4))(x)
+    top = allocated_layer("Pooling", "pooling_param { kernel_size: 2 stride: 2 }", (1, 1, 4, 4))(x)
     assert top.flatten().tolist() == [5, 7, 13, 15]
 
 
@@ -294,7 +282,7 @@ def test_a_smooth_l1_loss_that_is_not_normalised() -> None:
     settings = "loss_weight: 1 loss_param { normalization: NONE }"
     total = 2.5 + 4.5
     for dialect, wanted in (("", total / 2), ("rfcn", total / 2), ("intel", total)):
-        layer = made("SmoothL1Loss", settings, x.shape, x.shape, dialect=dialect)
+        layer = allocated_layer("SmoothL1Loss", settings, x.shape, x.shape, dialect=dialect)
         assert layer(torch.from_numpy(x), torch.from_numpy(target)).item() == pytest.approx(wanted)
         assert ["NONE" in doubt.sentence for doubt in layer.doubts] == ([] if dialect else [True])
 
@@ -305,7 +293,7 @@ def test_a_batch_of_mean_field() -> None:
     scores, image = draw.normal(size=(2, 2, 3, 3)), draw.uniform(0, 20, (2, 3, 3, 3))
     settings = "multi_stage_meanfield_param { num_iterations: 2 }"
     bottoms = [torch.from_numpy(each).float() for each in (scores, scores, image)]
-    layer = made("MultiStageMeanfield", settings, scores.shape, scores.shape, image.shape)
+    layer = allocated_layer("MultiStageMeanfield", settings, scores.shape, scores.shape, image.shape)
     both = layer(*bottoms)
     for item in (0, 1):
         alone = layer(*(bottom[item : item + 1] for bottom in bottoms))
@@ -325,9 +313,9 @@ class Double(caffe.Layer):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "doubling_of_mine.py").write_text(code)
         with pytest.raises(NetError, match="--allow-python doubling_of_mine"):
-            made("Python", settings, (2,))
+            allocated_layer("Python", settings, (2,))
         with PYTHON_LAYERS.allowing(in_folder(["doubling_of_mine"], folder)):
-            assert made("Python", settings, (2,))(torch.tensor([1.0, 3]))[0].tolist() == [2, 6]
+            assert allocated_layer("Python", settings, (2,))(torch.tensor([1.0, 3]))[0].tolist() == [2, 6]
 
 
 @shows("Weights of which a net has no layer")

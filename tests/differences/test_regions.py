@@ -12,13 +12,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
-from netdsl.layers._roi_images import RoIImage, RoISettings, target_statistics
+from netdsl.layers._roi_data import RoIImage, RoISettings, target_statistics
 from netdsl.layers.rpn_proposal_target import RpnProposalTarget
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
-from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import restore
+from netdsl.solver.trainable_net import ModuleNet
 from netdsl.weights.collection import WeightCollection
 from netdsl.weights.files import learned_layers
 from tests.differences.shown import shows

@@ -16,9 +16,9 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.solver import state
-from netdsl.solver.module_net import Compute
 from netdsl.solver.snapshot_files import RandomStates, newest
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
 from tests.netdsl.solver.conftest import Regression
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.transports.torch_group import Library, TorchGroup
-from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.gpu.workers import LIBRARIES, as_workers, devices_of
 
 pytest.importorskip("msgspec")

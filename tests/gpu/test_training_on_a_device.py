@@ -15,8 +15,8 @@ from netdsl.net.compute_precision import ComputePrecision, products_of, repeatab
 from netdsl.net.graph import Phase
 from netdsl.net.memory import PeakMemory
 from netdsl.planner.memory import training_memory
-from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.device import DEVICE
 from zoo import catalogue
 

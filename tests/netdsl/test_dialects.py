@@ -11,9 +11,9 @@ import pytest
 import netdsl.pycaffe as caffe
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from caffe_proto.dialects import marks_of
 from caffe_proto.errors import DialectError
 from caffe_proto.files import CaffeFile, read_net, write
-from caffe_proto.net_dialect import marks_of
 from netdsl import Constructor, Net, NetParams, RDDLayer
 from netdsl.deploy.deploy_net import deploy
 from netdsl.dsl.source import to_python

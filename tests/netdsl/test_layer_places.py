@@ -15,8 +15,8 @@ from caffe_proto.files import CaffeFile
 from netdsl import Net
 from netdsl.model import open_model
 from netdsl.net.graph import GraphError, Phase
-from netdsl.solver.module_net import ModuleNet
-from netdsl.solver.nets import train_net
+from netdsl.solver.settings import train_net
+from netdsl.solver.trainable_net import ModuleNet
 
 INPUT = """# A net whose third line is about to be wrong.
 layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 dim: 8 dim: 7 } } }

@@ -17,9 +17,9 @@ from caffe_proto.text.prototxt import from_text
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import Event, TrainingProgress
-from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
 CPU = torch.device("cpu")

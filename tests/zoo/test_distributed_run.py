@@ -19,7 +19,7 @@ from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import End
 from netdsl.errors import DistributedError, NetError
 from netdsl.solver import events as tell
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from netdsl.weights.match import arrays_of
 from zoo import distributed_run
 from zoo.backends import HERE

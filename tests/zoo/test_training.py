@@ -17,10 +17,9 @@ from caffe_proto.files import read
 from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.errors import DataError, SolverError
 from netdsl.net.graph import Phase, resolve
-from netdsl.solver.action import Action
-from netdsl.solver.events import DataOpened
-from netdsl.solver.module_net import Compute
+from netdsl.solver.events import Action, DataOpened
 from netdsl.solver.settings import read_settings
+from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
 from tests.voc_folder import VocImage, VocObject, write_voc
 from zoo.training import NO_TESTS, Run, holds_out, train, with_sources

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.errors import FileError
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import FileError, import_extra
 from caffe_proto.storage import write_pieces
 from netdsl.errors import NetError
 from zoo.answers.answer import Box, Boxes, ImageAnswer, Segments

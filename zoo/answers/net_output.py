@@ -11,7 +11,7 @@ from netdsl.deploy.captioner import CaptionerParts
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
-from netdsl.layer.answering import MakesDetections, MakesIndices, MakesRegions
+from netdsl.layer.tops import MakesDetections, MakesIndices, MakesRegions
 from netdsl.net.build import Built, build
 from netdsl.net.graph import resolve
 from zoo.answers.output import (

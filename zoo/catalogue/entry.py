@@ -11,7 +11,7 @@ from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import text_of
 from netdsl.deploy.deploy_net import deploy
 from netdsl.dsl import NetParams
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import assign
 from netdsl.layer import Shape
 from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
 

@@ -13,7 +13,7 @@ import click
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.net.graph import phase_of
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from zoo.cli import options
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import ALL, gpus_of

@@ -13,8 +13,7 @@ import click
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
 from netdsl.distributed.launchers import LAUNCHERS
-from netdsl.solver.action import Action
-from netdsl.solver.events import Listener, SnapshotSaved
+from netdsl.solver.events import Action, Listener, SnapshotSaved
 from zoo.backends import TRAINING
 from zoo.cli import options
 from zoo.cli.devices import training_devices

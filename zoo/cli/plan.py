@@ -200,7 +200,7 @@ def _request(
     from netdsl.net.compute_precision import ComputePrecision
     from netdsl.planner.device import DeviceCluster, read_device
     from netdsl.planner.planning import PlanRequest
-    from netdsl.solver.nets import inline_nets
+    from netdsl.solver.settings import inline_nets
 
     cluster = DeviceCluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
     if items is None and data is not None:

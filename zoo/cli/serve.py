@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.image_answers import THRESHOLD, TOP

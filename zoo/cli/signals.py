@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 
 
 @contextmanager

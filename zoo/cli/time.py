@@ -72,7 +72,7 @@ def command(
     with progress_bar(2 * (iterations + 1), "measuring") as advance:
         from netdsl.open_net import open_net
         from netdsl.planner.timing import time_net
-        from netdsl.solver.nets import split_names
+        from netdsl.solver.settings import split_names
 
         message = open_net(net).net
         torch_device, names = devices_of(device)[0], list(split_names(weights))

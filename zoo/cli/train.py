@@ -15,8 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
-from netdsl.solver.action import Action
-from netdsl.solver.events import Listener
+from netdsl.solver.events import Action, Listener
 from zoo.backends import TRAINING, Backend
 from zoo.cli import options
 from zoo.cli.devices import training_devices
@@ -288,7 +287,7 @@ def _run(
     from netdsl.data.batches.reading import BadItems, Loading
     from netdsl.distributed.run import Run
     from netdsl.net.compute_precision import ComputePrecision
-    from netdsl.solver.module_net import Compute
+    from netdsl.solver.trainable_net import Compute
     from zoo.training import with_sources
 
     if max_iter is not None:
@@ -330,7 +329,7 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
     """The requested logs; each is closed when training ends, however it does."""
     listeners: list[Listener] = []
     if log is not None:
-        from netdsl.solver.event_log import EventLog
+        from netdsl.solver.events import EventLog
 
         listeners.append(stack.enter_context(closing(EventLog(log))))
     if tensorboard is not None:

@@ -6,7 +6,7 @@ import io
 from importlib import import_module
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from zoo.drawing.layout import Point, Route
 from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of
 from zoo.drawing.net_boxes import LayerBox

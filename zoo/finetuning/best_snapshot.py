@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from netdsl.solver.action import Action
-from netdsl.solver.events import Event, SnapshotSaved, TestFinished, as_numbers
+from netdsl.solver.events import Action, Event, SnapshotSaved, TestFinished, as_numbers
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.tuning.new_head import ACCURACY
 

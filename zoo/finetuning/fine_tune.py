@@ -21,10 +21,8 @@ from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError, NetError, WeightsError
 from netdsl.model import open_model
-from netdsl.solver.action import Action, no_action
-from netdsl.solver.event_log import read_event_log
-from netdsl.solver.events import Listener, SnapshotSaved
-from netdsl.solver.module_net import Compute
+from netdsl.solver.events import Action, Listener, SnapshotSaved, no_action, read_event_log
+from netdsl.solver.trainable_net import Compute
 from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
 from netdsl.weights.writing import write_weights
 from zoo import distributed_run

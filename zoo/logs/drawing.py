@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from caffe_proto.storage import atomic_path
 from netdsl.distributed.run_log import Activity
 

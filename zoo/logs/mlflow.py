@@ -10,8 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from caffe_proto.errors import FileError
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import FileError, import_extra
 from netdsl.errors import first_line
 from netdsl.solver.events import Event, SnapshotSaved, TestFinished, TrainingProgress, as_numbers
 

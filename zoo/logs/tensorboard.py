@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
 
 

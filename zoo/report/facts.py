@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import text_of
 from netdsl.net.graph import Phase, is_included
-from netdsl.solver.nets import test_nets, train_net
+from netdsl.solver.settings import test_nets, train_net
 from zoo.logs.summary import LoggedScore, less_is_better
 from zoo.report.charts import number
 from zoo.report.recorded_run import RecordedRun

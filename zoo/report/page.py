@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.distributed.run_log import Activity
 from zoo.logs.drawing import COLOURS
 from zoo.report.charts import number

@@ -15,7 +15,7 @@ from netdsl.distributed.run_log import EVENTS, RoundRecord, read_records
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError, PlanError
 from netdsl.planner.plan import Plan, read_plan
-from netdsl.solver.event_log import read_event_log
+from netdsl.solver.events import read_event_log
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.logs.summary import RunSummary, summarise
 from zoo.planned_training import PLAN

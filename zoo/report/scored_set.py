@@ -13,10 +13,9 @@ from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.distributed.run import Run
 from netdsl.model import load_weights
 from netdsl.net.graph import Phase
-from netdsl.solver.class_check import opened_data
-from netdsl.solver.evaluation import average_batches
-from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.set_scores import gather_scores
+from netdsl.solver.evaluation import average_batches, gather_scores
+from netdsl.solver.opened_nets import opened_data
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from zoo.report.stated_net import first_test_net
 from zoo.score_tables import ScoreTable, score_tables
 

@@ -11,7 +11,7 @@ from caffe_proto.errors import CaffeError
 from netdsl.distributed.run import Run
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Graph, Phase, connect, filter_layers
-from netdsl.solver.nets import test_nets, train_net
+from netdsl.solver.settings import test_nets, train_net
 
 
 @dataclass(frozen=True)

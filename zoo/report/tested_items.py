@@ -20,7 +20,7 @@ from netdsl.model import open_weights
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.net.module import NetModule
-from netdsl.solver.class_check import ClassPrediction, class_predictions
+from netdsl.solver.opened_nets import ClassPrediction, class_predictions
 from netdsl.weights.files import fill_weights
 from zoo.report.pixels import Pixels, is_image, pixels_of
 from zoo.report.stated_net import OpenNet, first_test_net, open_data

@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.sources.datum import DatumRecord, DatumSource, check_folder
 from netdsl.data.sources.file_errors import regular_file
 from netdsl.data.transforms.decode import Color

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from caffe_proto.hdf5 import SIGNATURE, check_stored, member
 from netdsl.data.sources.arrays import as_top
 from netdsl.data.sources.file_errors import file_errors, regular_file

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.transforms.image_limit import ImageLimit
 from netdsl.data.types import Array
 from netdsl.errors import DataError

@@ -8,7 +8,7 @@ import sys
 from io import BytesIO
 from pathlib import Path
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.errors import DataError
 
 _VARIABLE = "OPENCV_IO_MAX_IMAGE_PIXELS"  # OpenCV reads it when it is imported

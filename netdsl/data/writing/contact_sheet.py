@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.sources.source import Item
 from netdsl.data.types import Array
 from netdsl.errors import DataError

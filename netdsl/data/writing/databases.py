@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.sources.leveldb import error_text
 from netdsl.data.sources.leveldb import library as leveldb

@@ -33,7 +33,7 @@ from netdsl.open_net import todays_form
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.events import Notice
-from netdsl.solver.nets import test_nets, train_net
+from netdsl.solver.settings import test_nets, train_net
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.launcher import SparkLauncher
 from netdsl.spark.pipeline.model import NetModel

@@ -18,14 +18,13 @@ from netdsl.distributed.strategies import settings
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import OF_MPI, Transport
-from netdsl.dsl.assign import assign
+from netdsl.dsl.constructors import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import DataError, NetError
 from netdsl.open_net import open_net
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
-from netdsl.solver.nets import inline_nets
-from netdsl.solver.settings import read_settings
+from netdsl.solver.settings import inline_nets, read_settings
 
 NetDescription = NetParams | pb.NetParameter | str | Path
 Settings = pb.SolverParameter | Mapping[str, Any] | str | Path

@@ -23,9 +23,8 @@ from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import Pace, World
-from netdsl.solver.action import Action
-from netdsl.solver.events import Event
-from netdsl.solver.module_net import Compute
+from netdsl.solver.events import Action, Event
+from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
 
 SOLVER = """

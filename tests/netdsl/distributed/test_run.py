@@ -17,7 +17,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
-from netdsl.solver.module_net import Compute
+from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
 
 

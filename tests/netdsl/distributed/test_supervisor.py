@@ -17,7 +17,7 @@ from netdsl.distributed.launchers.local import LocalLauncher
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervisor import End, Retries, train
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from tests.patience import PATIENCE
 
 WORKER = Path(__file__).with_name("supervised_worker.py")

@@ -19,9 +19,9 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_worker
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.worker import Worker
-from netdsl.solver.action import Action
-from netdsl.solver.module_net import Compute, ModuleNet
+from netdsl.solver.events import Action
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.netdsl.distributed.strategies.conftest import NORMED, batches_of
 from tests.netdsl.distributed.workers import Together, around_a_relay, in_shared_memory, over_gloo
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import ShapeError
 from netdsl.layers.assisted_excitation import AssistedExcitation
+from tests.nets import layer_of
 
 SHAPE = (2, 3, 4, 6)
 
 
 def excitation(*shapes) -> AssistedExcitation:
-    return AssistedExcitation(from_text("top: 't'", pb.LayerParameter), shapes or [SHAPE, (2, 1, 5, 5), (2, 4, 6)])
+    return layer_of("AssistedExcitation", "", *(shapes or [SHAPE, (2, 1, 5, 5), (2, 4, 6)]))
 
 
 def bounded(value, least, most):

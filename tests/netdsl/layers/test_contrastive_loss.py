@@ -2,17 +2,15 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import ShapeError
-from netdsl.layers.contrastive_loss import ContrastiveLoss
+from tests.nets import layer_of
 
 SHAPES = ((5, 3), (5, 3), (5,))
 
 
 def make(settings="margin: 2", shapes=SHAPES):
-    text = "name: 'l' type: 'ContrastiveLoss' bottom: 'a' bottom: 'b' bottom: 's' top: 'loss' "
-    return ContrastiveLoss(from_text(text + f"contrastive_loss_param {{ {settings} }}", pb.LayerParameter), shapes)
+    text = "name: 'l' bottom: 'a' bottom: 'b' bottom: 's' top: 'loss' "
+    return layer_of("ContrastiveLoss", text + f"contrastive_loss_param {{ {settings} }}", *shapes)
 
 
 def data():

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 
 def convolution(settings, *shapes, kind="Convolution", tops=None):
     names = "top: 't' " * (len(shapes) if tops is None else tops)
-    text = f"type: '{kind}' {names} convolution_param {{ weight_filler {{ type: 'xavier' }} {settings} }}"
-    layer = LAYERS[kind](from_text(text, pb.LayerParameter), shapes)
+    text = f"{names} convolution_param {{ weight_filler {{ type: 'xavier' }} {settings} }}"
+    layer = layer_of(kind, text, *shapes)
     layer.allocate("cpu", {})
     return layer.double()
 
@@ -148,9 +146,9 @@ def test_wrong_bottoms_are_told():
 )
 def test_synopsys_pads_as_tensorflow_does(size, settings, top):
     fillers = "num_output: 1 bias_term: false weight_filler { value: 1 }"
-    text = f"type: 'Convolution' top: 't' convolution_param {{ pad_type: 1 {fillers} {settings} }}"
+    text = f"convolution_param {{ pad_type: 1 {fillers} {settings} }}"
     for shape in [(1, 1, size), (1, 1, 9)]:  # a net can be reshaped
-        layer = LAYERS["Convolution"](from_text(text, pb.LayerParameter), [shape])
+        layer = layer_of("Convolution", text, shape)
         layer.allocate("cpu", {})
         x = torch.arange(1.0, size + 1).view(1, 1, -1)
         assert layer(x).flatten().tolist() == top

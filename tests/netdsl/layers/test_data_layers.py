@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError
-from netdsl.net.build import build
-from netdsl.net.graph import resolve
+from tests.nets import built_net
 
 
 def shapes(kind, settings, tops=2):
     named = " ".join(f"top: 't{k}'" for k in range(tops))
     text = f"layer {{ name: 'd' type: '{kind}' {named} {settings} }}"
-    return build(resolve(from_text(text, pb.NetParameter))).shapes
+    return built_net(text).shapes
 
 
 SIZE = "new_height: 20 new_width: 30"

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
-from netdsl.layers.deconvolution import Deconvolution
+from tests.nets import layer_of
 
 
 def deconvolution(settings, shape):
-    text = f"top: 't' convolution_param {{ weight_filler {{ type: 'xavier' }} {settings} }}"
-    layer = Deconvolution(from_text(text, pb.LayerParameter), [shape])
+    text = f"convolution_param {{ weight_filler {{ type: 'xavier' }} {settings} }}"
+    layer = layer_of("Deconvolution", text, shape)
     layer.allocate("cpu", {})
     return layer.double()
 
@@ -63,8 +61,8 @@ def test_a_bilinear_filler_interpolates():
     settings = (
         "num_output: 3 group: 3 kernel_size: 4 stride: 2 pad: 1 bias_term: false weight_filler { type: 'bilinear' }"
     )
-    text = f"top: 't' convolution_param {{ {settings} }}"
-    layer = Deconvolution(from_text(text, pb.LayerParameter), [(1, 3, 4, 6)])
+    text = f"convolution_param {{ {settings} }}"
+    layer = layer_of("Deconvolution", text, (1, 3, 4, 6))
     layer.allocate("cpu", {})
     line = torch.arange(6.0).expand(1, 3, 4, 6)
     inner = layer(line)[:, :, 1:-1, 1:-1]

@@ -8,24 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.scalars import quote
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import type_of
-from netdsl.layers._group_rectangles import group_rectangles
+from netdsl.layers._detectnet import group_rectangles
+from tests.nets import layer_of
 
 MODULES = {"ClusterGroundtruth": "clustering", "ClusterDetections": "clustering"}
 
 
 def made(layer: str, settings: str, *shapes: tuple[int, ...], tops: int = 1) -> Layer:
-    message = pb.LayerParameter(type="Python", phase=pb.TEST)
-    message.python_param.module = f"caffe.layers.detectnet.{MODULES.get(layer, 'mean_ap')}"
-    message.python_param.layer, message.python_param.param_str = layer, settings
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    kind = type_of(message)
-    assert kind is not None
-    return kind(message, shapes)
+    module = f"caffe.layers.detectnet.{MODULES.get(layer, 'mean_ap')}"
+    text = f"python_param {{ module: '{module}' layer: '{layer}' param_str: {quote(settings)} }}"
+    return layer_of("Python", text, *shapes, tops=tops, train=False)
 
 
 def grid(classes: int = 1) -> tuple[torch.Tensor, torch.Tensor]:

@@ -17,19 +17,18 @@ from netdsl.checking.data_trial import TrialSettings, try_data
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
-from netdsl.layers._augmentation import Augmentation, Turn
+from netdsl.layers._detect_net_transformation import Augmentation, Turn
 from netdsl.net.net import Net
+from tests.nets import layer_of
 
 GRID = "stride: 8 image_size_x: 64 image_size_y: 40"
 NO_CHANCE = "crop_prob: 0 scale_prob: 0 flip_prob: 0 rotation_prob: 0 hue_rotation_prob: 0 desaturation_prob: 0"
 
 
-def layer_of(grid: str, augmentation: str = NO_CHANCE, transform: str = "", size=(40, 64), boxes: int = 4):
-    text = f"""type: 'DetectNetTransformation' bottom: 'x' bottom: 'label' top: 'images' top: 'maps'
+def transformation(grid: str, augmentation: str = NO_CHANCE, transform: str = "", size=(40, 64), boxes: int = 4):
+    text = f"""bottom: 'x' bottom: 'label' top: 'images' top: 'maps'
       detectnet_groundtruth_param {{ {grid} }} detectnet_augmentation_param {{ {augmentation} }} {transform}"""
-    layer = LAYERS["DetectNetTransformation"](
-        from_text(text, pb.LayerParameter), [(2, 3, *size), (2, 1, boxes + 1, 16)]
-    )
+    layer = layer_of("DetectNetTransformation", text, (2, 3, *size), (2, 1, boxes + 1, 16))
     layer.allocate("cpu", {})
     return layer
 
@@ -91,7 +90,7 @@ def test_maps_are_what_counting_cells_gives(settings: str) -> None:
         [(*random.uniform(-20, 50, 2), *random.uniform(2, 45, 2), random.choice([0, 1, 1, 2, 3])) for _ in range(count)]
         for count in (9, 5)
     ]
-    layer = layer_of(f"{GRID} {settings}", boxes=9).eval()
+    layer = transformation(f"{GRID} {settings}", boxes=9).eval()
     images_top, maps = layer(torch.zeros(2, 3, 40, 64), label_of(*images, boxes=9))
     expected = [counted_maps(layer.layer.detectnet_groundtruth_param, objects) for objects in images]
     assert layer.top_shapes([(2, 3, 40, 64), (2, 1, 10, 16)]) == [tuple(images_top.shape), tuple(maps.shape)]
@@ -100,7 +99,7 @@ def test_maps_are_what_counting_cells_gives(settings: str) -> None:
 
 
 def test_of_objects_that_cover_a_cell_the_last_one_counts() -> None:
-    layer = layer_of(f"{GRID} object_class {{ src: 1 dst: 0 }} object_class {{ src: 2 dst: 1 }}").eval()
+    layer = transformation(f"{GRID} object_class {{ src: 1 dst: 0 }} object_class {{ src: 2 dst: 1 }}").eval()
     _, maps = layer(torch.zeros(2, 3, 40, 64), label_of([(8, 8, 16, 16, 1), (9, 8, 14, 16, 2)], []))
     assert maps[0, :5, 1, 1].tolist() == [1, 1, 0, 15, 16] and maps[0, 8:, 1, 1].tolist() == [0, 1]
     assert not maps[1].any()
@@ -109,7 +108,9 @@ def test_of_objects_that_cover_a_cell_the_last_one_counts() -> None:
 def test_images_for_tests_are_scaled_without_their_mean() -> None:
     cv2 = pytest.importorskip("cv2")
     image = torch.rand(2, 3, 50, 30) * 255
-    layer = layer_of(GRID, "", "transform_param { mean_value: 90 mean_value: 100 mean_value: 110 }", (50, 30)).eval()
+    layer = transformation(
+        GRID, "", "transform_param { mean_value: 90 mean_value: 100 mean_value: 110 }", (50, 30)
+    ).eval()
     images, maps = layer(image, label_of([(15, 10, 7.5, 25, 1)], []))
     without_mean = (image[0] - torch.tensor([90.0, 100, 110])[:, None, None]).permute(1, 2, 0).numpy()
     expected = cv2.resize(without_mean, (64, 40), interpolation=cv2.INTER_CUBIC)
@@ -120,7 +121,7 @@ def test_images_for_tests_are_scaled_without_their_mean() -> None:
 
 def test_a_mean_image_is_scaled_to_the_images(tmp_path: Path) -> None:
     write_mean(np.full((3, 5, 7), 50, np.float32), str(tmp_path / "mean.binaryproto"))
-    layer = layer_of(GRID, "", f"transform_param {{ mean_file: '{tmp_path}/mean.binaryproto' }}").eval()
+    layer = transformation(GRID, "", f"transform_param {{ mean_file: '{tmp_path}/mean.binaryproto' }}").eval()
     images, _ = layer(torch.full((2, 3, 40, 64), 80.0), label_of([], []))
     torch.testing.assert_close(images, torch.full((2, 3, 40, 64), 30.0))
 
@@ -203,7 +204,7 @@ def test_what_is_drawn_is_within_the_settings() -> None:
 
 
 def test_without_chance_the_middle_is_taken_and_the_rest_is_zero() -> None:
-    layer = layer_of("stride: 8 image_size_x: 80 image_size_y: 24").train()
+    layer = transformation("stride: 8 image_size_x: 80 image_size_y: 24").train()
     image = torch.rand(2, 3, 40, 64) + 1
     images, maps = layer(image, label_of([(0, 8, 16, 16, 1)], []))
     torch.testing.assert_close(images[..., 8:72], image[:, :, 8:32])
@@ -212,7 +213,7 @@ def test_without_chance_the_middle_is_taken_and_the_rest_is_zero() -> None:
 
 
 def test_the_same_random_numbers_give_the_same_batch() -> None:
-    layer = layer_of(GRID, "scale_prob: 1 rotation_prob: 1 flip_prob: 0.5 shift_x: 9").train()
+    layer = transformation(GRID, "scale_prob: 1 rotation_prob: 1 flip_prob: 0.5 shift_x: 9").train()
     image, label, tops = torch.rand(2, 3, 40, 64), label_of([(8, 8, 16, 16, 1)], [(8, 8, 9, 9, 1)]), []
     for seed in (3, 3, 4):
         torch.manual_seed(seed)
@@ -243,7 +244,7 @@ def test_a_label_that_digits_did_not_write_is_refused(first: tuple[int, int], sa
     label = label_of([], [])
     label[1, 0, 0, :2] = torch.tensor(first)
     with pytest.raises(NetError, match=f"the label's first row says {said} numbers, and there is room for 4 of 16"):
-        layer_of(GRID)(torch.zeros(2, 3, 40, 64), label)
+        transformation(GRID)(torch.zeros(2, 3, 40, 64), label)
 
 
 # DetectNet as DIGITS has it, with less in the middle.

@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 LEFT, RIGHT, NEAR_LEFT = (0.1, 0.1, 0.4, 0.5), (0.6, 0.1, 0.9, 0.5), (0.12, 0.1, 0.42, 0.5)
 
 
 def made(settings: str = "", detections: int = 4, objects: int = 3) -> Layer:
-    text = f"""type: "DetectionEvaluate" bottom: "d" bottom: "o" top: "y"
+    text = f"""bottom: "d" bottom: "o" top: "y"
         detection_evaluate_param {{ num_classes: 4 {settings} }}"""
     shapes = [(1, 1, detections, 7), (1, 1, objects, 8)]
-    return LAYERS["DetectionEvaluate"](from_text(text, pb.LayerParameter), shapes)
+    return layer_of("DetectionEvaluate", text, *shapes)
 
 
 def judged(found: list, objects: list, settings: str = "") -> list[list[float]]:

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 IMAGES, BOXES, CLASSES = 2, 30, 4
 
 
 def made(settings: str, *shapes: tuple[int, ...]) -> Layer:
-    text = 'type: "DetectionOutput" bottom: "l" bottom: "s" bottom: "p" top: "y" detection_output_param { %s }'
-    return LAYERS["DetectionOutput"](from_text(text % settings, pb.LayerParameter), shapes)
+    text = 'bottom: "l" bottom: "s" bottom: "p" top: "y" detection_output_param { %s }'
+    return layer_of("DetectionOutput", text % settings, *shapes)
 
 
 def inputs(kinds: int = 1) -> list[torch.Tensor]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError
-from netdsl.layers.embed import Embed
+from tests.nets import layer_of
 
 
 def embed(settings, shape=(2, 3)):
-    text = f"top: 't' embed_param {{ weight_filler {{ type: 'xavier' }} {settings} }}"
-    layer = Embed(from_text(text, pb.LayerParameter), [shape])
+    text = f"embed_param {{ weight_filler {{ type: 'xavier' }} {settings} }}"
+    layer = layer_of("Embed", text, shape)
     layer.allocate("cpu", {})
     return layer
 

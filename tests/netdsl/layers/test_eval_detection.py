@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.eval_detection import EvalDetection
+from tests.nets import layer_of
 
 SIDE, BOXES, CLASSES, ITEMS = 4, 2, 3, 2
 BIASES = [1.0, 2.0, 2.5, 1.5]
@@ -27,9 +26,9 @@ TRUTHS = np.array(
 
 
 def evaluation(settings, shape=SHAPE, label=(1, 1, 5, 8)) -> EvalDetection:
-    text = f"""top: 't' eval_detection_param {{ side: {SIDE} num_class: {CLASSES} num_object: {BOXES} threshold: 0.25
+    text = f"""eval_detection_param {{ side: {SIDE} num_class: {CLASSES} num_object: {BOXES} threshold: 0.25
         {" ".join(f"biases: {each}" for each in BIASES)} {settings} }}"""
-    return EvalDetection(from_text(text, pb.LayerParameter), [shape, label])
+    return layer_of("EvalDetection", text, shape, label)
 
 
 def sigmoid(x):

@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.pixel_sets import voc
 from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.errors import DataError, NetError
-from netdsl.layers._param_str import read_param_str
+from netdsl.layers._settings import read_param_str
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.axpy import Axpy
 from netdsl.layers.mul import Mul
@@ -15,10 +14,11 @@ from netdsl.layers.relu6 import ReLU6
 from netdsl.layers.reorg import Reorg
 from netdsl.layers.shuffle_channel import ShuffleChannel
 from netdsl.layers.spatial_dropout import SpatialDropout
+from tests.nets import layer_of
 
 
 def make(kind, settings, *shapes):
-    return kind(from_text(f"top: 't' type: '{kind.__name__}' {settings}", pb.LayerParameter), shapes)
+    return layer_of(kind.__name__, settings, *shapes)
 
 
 DRAW = np.random.default_rng(1)

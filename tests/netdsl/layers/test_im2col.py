@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import ShapeError
-from netdsl.layers.im2col import Im2col
+from tests.nets import layer_of
 
 
 def im2col(settings, shape):
-    return Im2col(from_text(f"top: 't' convolution_param {{ {settings} }}", pb.LayerParameter), [shape])
+    return layer_of("Im2col", f"convolution_param {{ {settings} }}", shape)
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,15 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from caffe_proto.files import CaffeFile, Form, write
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers.infogain_loss import InfogainLoss
+from tests.nets import layer_of
 
 X, LABELS, MATRIX = (2, 3, 4), (2, 1, 4), (1, 1, 3, 3)
 
 
 def make(settings="", shapes=(X, LABELS, MATRIX), tops="top: 'loss'"):
-    bottoms = " ".join(f"bottom: '{index}'" for index in range(len(shapes)))
-    message = from_text(f"name: 'l' type: 'InfogainLoss' {bottoms} {tops} {settings}", pb.LayerParameter)
-    return InfogainLoss(message, shapes)
+    return layer_of("InfogainLoss", f"name: 'l' {tops} {settings}", *shapes)
 
 
 def data():

@@ -10,10 +10,11 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.interp import Interp
+from tests.nets import layer_of
 
 
 def interp(settings, shape=(2, 3, 5, 7)) -> Interp:
-    return Interp(from_text(f"top: 't' interp_param {{ {settings} }}", pb.LayerParameter), [shape])
+    return layer_of("Interp", f"interp_param {{ {settings} }}", shape)
 
 
 def naive(x, height, width):
@@ -108,4 +109,4 @@ def test_a_second_bottom_says_the_size():
 )
 def test_a_second_bottom_that_does_not_fit(settings, second, says):
     with pytest.raises(NetError, match=says):
-        Interp(from_text(f"top: 't' interp_param {{ {settings} }}", pb.LayerParameter), [(2, 3, 5, 7), second])
+        layer_of("Interp", f"interp_param {{ {settings} }}", (2, 3, 5, 7), second)

@@ -7,15 +7,10 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, upgrade_net
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 from netdsl.net.module import NetModule
-
-
-def make(kind, settings, *shapes, tops=1):
-    names = [f"bottom: 'b{index}'" for index in range(len(shapes))] + [f"top: 't{index}'" for index in range(tops)]
-    return LAYERS[kind](from_text(f"name: 'l' type: '{kind}' {' '.join(names)} {settings}", pb.LayerParameter), shapes)
+from tests.nets import layer_of
 
 
 def numbers(*shape):
@@ -32,14 +27,14 @@ def test_concat(settings, axis):
     other[axis] = 5
     b = -numbers(*other)
     wanted = np.concatenate([a, b], axis)
-    layer = make("Concat", settings, a.shape, tuple(other))
+    layer = layer_of("Concat", settings, a.shape, tuple(other))
     assert layer.top_shapes([tuple(a.shape), tuple(other)]) == [wanted.shape]
     np.testing.assert_array_equal(layer(a, b), wanted)
 
 
 def test_concat_as_intel_fuses_it_with_permute_and_flatten():
     a, b = numbers(2, 3, 4, 5), -numbers(2, 6, 2, 1)
-    top = make("Concat", "concat_param { axis: 1 per_fla_fuse: true }", a.shape, b.shape)(a, b)
+    top = layer_of("Concat", "concat_param { axis: 1 per_fla_fuse: true }", a.shape, b.shape)(a, b)
     wanted = [np.transpose(x, (0, 2, 3, 1)).reshape(2, -1, 1, 1) for x in (a.numpy(), b.numpy())]
     np.testing.assert_array_equal(top, np.concatenate(wanted, 1))
 
@@ -54,20 +49,25 @@ def test_concat_as_intel_fuses_it_with_permute_and_flatten():
 )
 def test_other_shapes_must_fit_too(type_name, settings, shapes, others):
     """By these an export finds which lengths follow the batch."""
-    layer = make(type_name, settings, *shapes)
+    layer = layer_of(type_name, settings, *shapes)
     assert layer.top_shapes(shapes)
     with pytest.raises(ShapeError):
         layer.top_shapes(others)
 
 
 def test_concat_of_one():
-    np.testing.assert_array_equal(make("Concat", "", (2, 3))(numbers(2, 3)), numbers(2, 3))
+    np.testing.assert_array_equal(layer_of("Concat", "", (2, 3))(numbers(2, 3)), numbers(2, 3))
 
 
 @pytest.mark.parametrize(
     ("settings", "shapes", "error", "message"),
     [
-        ("", ((2, 3, 4), (2, 3, 5)), ShapeError, r"except on axis 1; bottom 'b0' is \[2, 3, 4\], 'b1' is \[2, 3, 5\]"),
+        (
+            "",
+            ((2, 3, 4), (2, 3, 5)),
+            ShapeError,
+            r"on axis 1; bottom 'bottom0' is \[2, 3, 4\], 'bottom1' is \[2, 3, 5\]",
+        ),
         ("", ((2, 3), (2, 3, 1)), ShapeError, "same shape"),
         ("concat_param { axis: 3 }", ((2, 3, 4),), ShapeError, "axis 3 doesn't exist"),
         ("concat_param { concat_dim: 3 }", ((2, 3, 4),), ShapeError, "concat_dim 3 doesn't exist"),
@@ -76,7 +76,7 @@ def test_concat_of_one():
 )
 def test_concat_says_what_is_wrong(settings, shapes, error, message):
     with pytest.raises(error, match=message):
-        make("Concat", settings, *shapes)
+        layer_of("Concat", settings, *shapes)
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_concat_says_what_is_wrong(settings, shapes, error, message):
 )
 def test_slice(settings, points, axis):
     x = numbers(5, 6, 4)
-    parts = make("Slice", settings, x.shape, tops=3)(x)
+    parts = layer_of("Slice", settings, x.shape, tops=3)(x)
     for got, wanted in zip(parts, np.split(x.numpy(), points, axis), strict=True):
         np.testing.assert_array_equal(got, wanted)
 
 
 def test_slice_takes_a_longer_axis_after_a_reshape():
-    even = make("Slice", "", (2, 6), tops=2)
+    even = layer_of("Slice", "", (2, 6), tops=2)
     assert [part.shape[1] for part in even(numbers(2, 10))] == [5, 5]
-    points = make("Slice", "slice_param { slice_point: 2 }", (2, 6), tops=2)
+    points = layer_of("Slice", "slice_param { slice_point: 2 }", (2, 6), tops=2)
     assert [part.shape[1] for part in points(numbers(2, 10))] == [2, 8]
 
 
@@ -115,7 +115,7 @@ def test_slice_takes_a_longer_axis_after_a_reshape():
 )
 def test_slice_says_what_is_wrong(settings, error, message):
     with pytest.raises(error, match=message):
-        make("Slice", settings, (2, 7), tops=3)
+        layer_of("Slice", settings, (2, 7), tops=3)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_slice_says_what_is_wrong(settings, error, message):
 )
 def test_crop(settings, wanted):
     x, reference = numbers(2, 3, 5, 7), numbers(4, 1, 2, 3)
-    top = make("Crop", settings, x.shape, reference.shape)(x, reference)
+    top = layer_of("Crop", settings, x.shape, reference.shape)(x, reference)
     np.testing.assert_array_equal(top, x.numpy()[wanted])
 
 
@@ -146,12 +146,12 @@ def test_crop(settings, wanted):
 )
 def test_crop_says_what_is_wrong(settings, reference, error, message):
     with pytest.raises(error, match=message):
-        make("Crop", settings, (2, 3, 5, 7), reference)
+        layer_of("Crop", settings, (2, 3, 5, 7), reference)
 
 
 def test_batch_reindex_repeats_items_and_adds_their_gradients():
     x, index = numbers(3, 2).requires_grad_(), torch.tensor([2.0, 0.0, 2.0, 2.0])
-    top = make("BatchReindex", "", (3, 2), (4,))(x, index)
+    top = layer_of("BatchReindex", "", (3, 2), (4,))(x, index)
     np.testing.assert_array_equal(top.detach(), x.detach().numpy()[[2, 0, 2, 2]])
     top.sum().backward()
     assert x.grad[:, 0].tolist() == [1, 0, 3]
@@ -159,12 +159,12 @@ def test_batch_reindex_repeats_items_and_adds_their_gradients():
 
 def test_batch_reindex_wants_a_list():
     with pytest.raises(ShapeError, match="one axis"):
-        make("BatchReindex", "", (3, 2), (4, 1))
+        layer_of("BatchReindex", "", (3, 2), (4, 1))
 
 
 def test_filter_lets_through_what_is_not_zero():
     x, y = numbers(4, 2).requires_grad_(), -numbers(4, 3)
-    layer = make("Filter", "", (4, 2), (4, 3), (4, 1), tops=2)
+    layer = layer_of("Filter", "", (4, 2), (4, 3), (4, 1), tops=2)
     tops = layer(x, y, torch.tensor([[0.0], [0.3], [0.0], [-1.0]]))
     np.testing.assert_array_equal(tops[0].detach(), x.detach().numpy()[[1, 3]])
     np.testing.assert_array_equal(tops[1], y.numpy()[[1, 3]])
@@ -185,9 +185,9 @@ def test_filter_is_built_as_if_all_went_through_and_may_let_nothing_through():
     [
         (((4, 2), (4,)), 2, NetError, "a top for each bottom but the last: 1, not 2"),
         (((4, 2), (4, 2)), 1, ShapeError, "one value for each item"),
-        (((3, 2), (4,)), 1, ShapeError, r"for 4 items, 'b0' has shape \[3, 2\]"),
+        (((3, 2), (4,)), 1, ShapeError, r"for 4 items, 'bottom0' has shape \[3, 2\]"),
     ],
 )
 def test_filter_says_what_is_wrong(shapes, tops, error, message):
     with pytest.raises(error, match=message):
-        make("Filter", "", *shapes, tops=tops)
+        layer_of("Filter", "", *shapes, tops=tops)

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers.lrn import LRN
+from tests.nets import layer_of
 
 
 def lrn(settings, shape=(2, 4, 5, 3)):
-    return LRN(from_text(f"top: 't' lrn_param {{ {settings} }}", pb.LayerParameter), [shape])
+    return layer_of("LRN", f"lrn_param {{ {settings} }}", shape)
 
 
 def across(x, size, alpha, beta, k):

@@ -3,18 +3,12 @@
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
-from netdsl.net.build import build
-from netdsl.net.graph import resolve
-from netdsl.net.module import NetModule
+from tests.nets import layer_of, net_module
 
 
 def make(kind, settings, tops=1):
-    names = " ".join(f"top: 't{index}'" for index in range(tops))
-    layer = LAYERS[kind](from_text(f"name: 'l' type: '{kind}' {names} {settings}", pb.LayerParameter), [])
+    layer = layer_of(kind, settings, tops=tops)
     layer.allocate("cpu", {})
     return layer
 
@@ -40,9 +34,7 @@ def test_a_fork_fills_a_parameter():
 def test_parameters_of_one_name_are_one():
     settings = "param { name: 'w' } parameter_param { shape { dim: 2 } }"
     net = "".join(f"layer {{ name: '{name}' type: 'Parameter' top: '{name}' {settings} }}" for name in "ab")
-    built = build(resolve(from_text(net, pb.NetParameter)))
-    module = NetModule(built).allocate()
-    assert len(list(module.parameters())) == 1
+    assert len(list(net_module(net).parameters())) == 1
 
 
 def test_constants_are_made_once_and_what_is_written_to_them_stays():

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
 from netdsl.layers.multi_box_loss import MultiBoxLoss
+from tests.nets import layer_of
 
 IMAGES, BOXES, CLASSES = 3, 24, 4
 
@@ -48,8 +46,8 @@ def batch(seed: int = 0) -> BoxBatch:
 
 def made(settings: str, bottoms: list[torch.Tensor], outside: str = "") -> MultiBoxLoss:
     names = "".join(f'bottom: "{name}" ' for name in "lspo")
-    text = f'type: "MultiBoxLoss" {names} top: "y" {outside} multibox_loss_param {{ {settings} }}'
-    return LAYERS["MultiBoxLoss"](from_text(text, pb.LayerParameter), [bottom.shape for bottom in bottoms])
+    text = f'{names} top: "y" {outside} multibox_loss_param {{ {settings} }}'
+    return layer_of("MultiBoxLoss", text, *[bottom.shape for bottom in bottoms])
 
 
 def overlap(one: np.ndarray, other: np.ndarray) -> float:

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import ShapeError
-from netdsl.layers.nms import Nms
+from tests.nets import layer_of
 
 
 def make(settings, shape):
-    return Nms(from_text(f"top: 't' type: 'Nms' nms_param {{ {settings} }}", pb.LayerParameter), [shape])
+    return layer_of("Nms", f"nms_param {{ {settings} }}", shape)
 
 
 def peaks(image, threshold, most):

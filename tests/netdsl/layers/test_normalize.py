@@ -11,11 +11,12 @@ from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 
 def normalize(settings: str, shape: tuple[int, ...]) -> Layer:
-    text = f'type: "Normalize" bottom: "x" top: "y" norm_param {{ {settings} }}'
-    layer = LAYERS["Normalize"](from_text(text, pb.LayerParameter), [shape])
+    text = f'bottom: "x" top: "y" norm_param {{ {settings} }}'
+    layer = layer_of("Normalize", text, shape)
     layer.allocate("cpu", {})
     return layer.double()
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 
 def permute(order: str, shape: tuple[int, ...]) -> Layer:
-    text = f'type: "Permute" bottom: "x" top: "y" permute_param {{ {order} }}'
-    return LAYERS["Permute"](from_text(text, pb.LayerParameter), [shape])
+    text = f'bottom: "x" top: "y" permute_param {{ {order} }}'
+    return layer_of("Permute", text, shape)
 
 
 def test_axes_that_order_leaves_out_follow():

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.pooling import Pooling
+from tests.nets import layer_of
 
 
 def pooling(settings, shape=(2, 3, 7, 6), tops=1) -> Pooling:
     text = f"pooling_param {{ {settings} }}" + "top: 't' " * tops
-    return Pooling(from_text(text, pb.LayerParameter), [shape])
+    return layer_of("Pooling", text, shape)
 
 
 def spans(size, kernel, stride, begin, end, ceil, padded):

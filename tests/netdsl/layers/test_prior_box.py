@@ -12,12 +12,13 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 
 def boxes(settings: str, image: tuple[int, int] = (50, 60), height: int = 2, width: int = 3) -> np.ndarray:
-    text = f'type: "PriorBox" bottom: "x" bottom: "image" top: "y" prior_box_param {{ {settings} }}'
+    text = f'bottom: "x" bottom: "image" top: "y" prior_box_param {{ {settings} }}'
     shapes = [(2, 4, height, width), (2, 3, *image)]
-    layer = LAYERS["PriorBox"](from_text(text, pb.LayerParameter), shapes)
+    layer = layer_of("PriorBox", text, *shapes)
     top = layer(*(torch.zeros(shape) for shape in shapes))
     assert layer.top_shapes(shapes) == [tuple(top.shape)] == [(1, 2, top.numel() // 2)]
     return top.numpy().reshape(2, -1, 4)

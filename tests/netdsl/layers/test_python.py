@@ -9,13 +9,11 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import NetError
 from netdsl.layers import python
-from netdsl.net.build import build
-from netdsl.net.graph import Phase, resolve
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
+from tests.nets import net_module
 
 CODE = """
 import numpy as np
@@ -79,12 +77,8 @@ def own_layers(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def net(text, phase=Phase.TEST) -> NetModule:
-    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase))).allocate()
-
-
 def test_values_shapes_and_gradients():
-    module = net(ONE.format("Scaled"))
+    module = net_module(ONE.format("Scaled"))
     assert module.built.shapes == [(2, 3, 4), (2, 3, 4)]
     module.double()
     layer = module.layers["own"]
@@ -97,7 +91,7 @@ def test_values_shapes_and_gradients():
 
 
 def test_gradients_belong_to_their_forward_pass():
-    module = net(ONE.format("Scaled"))
+    module = net_module(ONE.format("Scaled"))
     one, other = torch.full((2, 3, 4), 3.0, requires_grad=True), torch.full((2, 3, 4), 5.0)
     first = module(one)["y"]
     module(other)
@@ -109,7 +103,7 @@ def test_own_blobs_keep_what_a_layer_writes():
     text = (
         "layer { name: 'own' type: 'Python' top: 'y' top: 'z' python_param { module: 'own_layers' layer: 'Counter' } }"
     )
-    module = net(text, Phase.TRAIN)
+    module = net_module(text, Phase.TRAIN)
     assert module()["y"].tolist() == [[1.0] * 3] * 2
     assert module()["y"].tolist() == [[2.0] * 3] * 2
     assert module()["z"].tolist() == [pb.TRAIN]
@@ -120,7 +114,7 @@ def test_a_module_must_be_allowed():
     text = ONE.format("Scaled").replace("own_layers", "strange_layers")
     why = r"layer 'own': layer runs Python code from module 'strange_layers'; .* `--allow-python strange_layers`"
     with pytest.raises(NetError, match=why):
-        net(text)
+        net_module(text)
     assert "strange_layers" not in sys.modules
 
 
@@ -128,7 +122,7 @@ def test_a_module_that_is_allowed_by_name(tmp_path):
     (tmp_path / "named_layers.py").write_text(CODE)
     python.allowed.add("named_layers")
     try:
-        assert net(ONE.format("Scaled").replace("own_layers", "named_layers"))(torch.ones(2, 3, 4))
+        assert net_module(ONE.format("Scaled").replace("own_layers", "named_layers"))(torch.ones(2, 3, 4))
     finally:
         python.allowed.remove("named_layers")
         del sys.modules["named_layers"]
@@ -136,36 +130,36 @@ def test_a_module_that_is_allowed_by_name(tmp_path):
 
 def test_only_a_class_is_a_layer():
     with pytest.raises(NetError, match="module 'own_layers' has no class 'np'"):
-        net(ONE.format("np"))
+        net_module(ONE.format("np"))
 
 
 def test_an_exception_of_the_user_passes_as_it_is():
     broken = ONE.format("Scaled").replace("param_str: '2'", "param_str: 'two'")
     with pytest.raises(ValueError, match="invalid literal for int") as raised:
-        net(broken)
+        net_module(broken)
     assert raised.value.__notes__ == ["layer 'own' (own_layers.Scaled), own_layers.py:10"]
 
 
 def test_what_can_be_missing():
     with pytest.raises(NetError, match="has no class 'Scale'"):
-        net(ONE.format("Scale"))
+        net_module(ONE.format("Scale"))
     with pytest.raises(NetError, match=r"layer 'own': module 'no_layers' can't be imported: .*PYTHONPATH"):
-        net(ONE.format("Scaled").replace("own_layers", "no_layers"))
+        net_module(ONE.format("Scaled").replace("own_layers", "no_layers"))
     with pytest.raises(NetError, match="needs a module and a layer"):
-        net(ONE.format(""))
+        net_module(ONE.format(""))
     with pytest.raises(NotImplementedError, match="Half has no reshape"):
-        net(ONE.format("Half"))
+        net_module(ONE.format("Half"))
 
 
 def test_a_module_that_imports_what_is_not_there(tmp_path):
     (tmp_path / "old_layers.py").write_text("import missing_helper")
     why = r"No module named 'missing_helper'; install missing_helper; or, .* `--allow-python missing_helper`"
     with pytest.raises(NetError, match=why):
-        net(ONE.format("Scaled").replace("own_layers", "old_layers"))
+        net_module(ONE.format("Scaled").replace("own_layers", "old_layers"))
 
 
 def test_import_caffe_is_us_where_no_caffe_is():
-    module = net(ONE.format("Scaled").replace("own_layers", "old_layers"))
+    module = net_module(ONE.format("Scaled").replace("own_layers", "old_layers"))
     assert module(torch.ones(2, 3, 4))["y"][0, :, 0].tolist() == [1, 2, 3]
     import netdsl.pycaffe
 

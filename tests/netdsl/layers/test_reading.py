@@ -16,6 +16,7 @@ from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from tests.nets import net_module
 
 cv2 = pytest.importorskip("cv2")
 h5py = pytest.importorskip("h5py")
@@ -193,7 +194,7 @@ OUTPUT = """layer {{ name: 'in' type: 'Input' top: 'x' top: 'y' input_param {{ s
 
 def output(data: str, labels: str, settings: str = "file_name: 'out.h5'") -> NetModule:
     text = OUTPUT.format(data, labels, settings)
-    return NetModule(build(resolve(from_text(text, pb.NetParameter)))).allocate()
+    return net_module(text)
 
 
 def test_rows_are_written_with_four_axes() -> None:

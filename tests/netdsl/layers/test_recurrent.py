@@ -4,20 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 STEPS, ITEMS, INPUTS, OUTPUTS, STATIC = 4, 2, 3, 5, 6
 X, CONT, STATE = (STEPS, ITEMS, INPUTS), (STEPS, ITEMS), (1, ITEMS, OUTPUTS)
 
 
 def make(kind, shapes=(X, CONT), tops=1, settings="", outputs=OUTPUTS):
-    names = [f"bottom: 'b{index}'" for index in range(len(shapes))] + [f"top: 't{index}'" for index in range(tops)]
     filler = "weight_filler { type: 'uniform' min: -1 } bias_filler { type: 'uniform' min: -1 }"
     settings = "" if kind == "LSTMUnit" else f"recurrent_param {{ num_output: {outputs} {filler} {settings} }}"
-    layer = LAYERS[kind](from_text(f"name: 'l' type: '{kind}' {' '.join(names)} {settings}", pb.LayerParameter), shapes)
+    layer = layer_of(kind, settings, *shapes, tops=tops)
     torch.manual_seed(4)
     layer.allocate("cpu", {})
     return layer.double()

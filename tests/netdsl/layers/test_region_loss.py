@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.region_loss import RegionLoss
+from tests.nets import layer_of
 
 SIDE, BOXES, CLASSES, ITEMS = 4, 3, 2, 3
 BIASES = [1.0, 1.5, 2.5, 2.0, 0.7, 3.0]
@@ -19,9 +18,7 @@ USUAL = f"""side: {SIDE} num_class: {CLASSES} num: {BOXES} thresh: 0.3 object_sc
 
 
 def region_loss(settings, label_shape, shape=SHAPE) -> RegionLoss:
-    return RegionLoss(
-        from_text(f"top: 't' region_loss_param {{ {USUAL} {settings} }}", pb.LayerParameter), [shape, label_shape]
-    )
+    return layer_of("RegionLoss", f"region_loss_param {{ {USUAL} {settings} }}", shape, label_shape)
 
 
 def sigmoid(x):

@@ -12,7 +12,8 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS, _rectangle_maxima
+from netdsl.layers import LAYERS, _regions
+from tests.nets import layer_of
 
 IMAGES, HEIGHT, WIDTH = 2, 9, 13
 REGIONS = np.array(
@@ -36,8 +37,8 @@ def roi_pooling(settings: str, channels: int = 3, regions: tuple[int, ...] = (6,
 
 
 def ps_roi_pooling(settings: str, channels: int) -> Layer:
-    text = f'type: "PSROIPooling" bottom: "x" bottom: "r" top: "y" psroi_pooling_param {{ {settings} }}'
-    return LAYERS["PSROIPooling"](from_text(text, pb.LayerParameter), [(IMAGES, channels, HEIGHT, WIDTH), (6, 5)])
+    text = f'bottom: "x" bottom: "r" top: "y" psroi_pooling_param {{ {settings} }}'
+    return layer_of("PSROIPooling", text, (IMAGES, channels, HEIGHT, WIDTH), (6, 5))
 
 
 def whole(value: float) -> int:
@@ -88,8 +89,8 @@ def test_regions_and_channels_are_pooled_in_pieces_as_all_at_once(learns, monkey
     layer = roi_pooling("pooled_h: 4 pooled_w: 3 spatial_scale: 1", 37)
     weights = torch.tensor(rng.normal(size=(6, 37, 4, 3)), dtype=torch.float32)
     results = []
-    for limit in (_rectangle_maxima._CACHED_BYTES, 1):  # with one byte there are pieces of a region and 16 channels
-        monkeypatch.setattr(_rectangle_maxima, "_CACHED_BYTES", limit)
+    for limit in (_regions._CACHED_BYTES, 1):  # with one byte there are pieces of a region and 16 channels
+        monkeypatch.setattr(_regions, "_CACHED_BYTES", limit)
         bottom = x.clone().requires_grad_(learns)
         top = layer(bottom, torch.tensor(REGIONS))
         if learns:

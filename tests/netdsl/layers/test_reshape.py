@@ -4,20 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
-
-
-def make(kind, settings, shape):
-    text = f"name: 'l' type: '{kind}' bottom: 'x' top: 'y' {settings}"
-    return LAYERS[kind](from_text(text, pb.LayerParameter), [shape])
+from tests.nets import layer_of
 
 
 def reshape(settings, dims, shape=(2, 6, 3, 5)):
     dims = " ".join(f"dim: {size}" for size in dims)
-    return make("Reshape", f"reshape_param {{ shape {{ {dims} }} {settings} }}", shape)
+    return layer_of("Reshape", f"reshape_param {{ shape {{ {dims} }} {settings} }}", shape)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +50,7 @@ def test_pixels_are_shuffled_as_intels_caffe_does():
     wanted = np.zeros((2, 3, 6, 8))
     for n, c, h, w in np.ndindex(2, 12, 3, 4):
         wanted[n, c // 4, 2 * h + c // 2 % 2, 2 * w + c % 2] = x[n, c, h, w]
-    np.testing.assert_array_equal(make("Reshape", "reshape_param { pixelshuffler: 2 }", (2, 12, 3, 4))(x), wanted)
+    np.testing.assert_array_equal(layer_of("Reshape", "reshape_param { pixelshuffler: 2 }", (2, 12, 3, 4))(x), wanted)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +85,7 @@ def test_what_is_wrong_is_said(settings, dims, error, message):
 )
 def test_flatten(settings, wanted):
     x = torch.arange(180.0).reshape(2, 6, 3, 5)
-    np.testing.assert_array_equal(make("Flatten", settings, (2, 6, 3, 5))(x), x.numpy().reshape(wanted))
+    np.testing.assert_array_equal(layer_of("Flatten", settings, (2, 6, 3, 5))(x), x.numpy().reshape(wanted))
 
 
 @pytest.mark.parametrize(
@@ -105,4 +98,4 @@ def test_flatten(settings, wanted):
 )
 def test_flatten_says_what_is_wrong(settings, message):
     with pytest.raises(ShapeError, match=message):
-        make("Flatten", settings, (2, 6, 3, 5))
+        layer_of("Flatten", settings, (2, 6, 3, 5))

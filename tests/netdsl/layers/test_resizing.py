@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 DRAW = np.random.default_rng(4)
 PLAIN, ALIGNED, HALF = "", "align_corners: true", "half_pixel_centers: true"
@@ -19,8 +17,8 @@ PLAIN, ALIGNED, HALF = "", "align_corners: true", "half_pixel_centers: true"
 
 def make(kind, settings, shape):
     block = {"ResizeBilinear": "resize_bilinear_param", "ImResize": "imresize_param"}
-    text = f"top: 't' type: '{kind}' {block.get(kind, 'resize_nearest_neighbor_param')} {{ {settings} }}"
-    return LAYERS[kind](from_text(text, pb.LayerParameter), [shape])
+    text = f"{block.get(kind, 'resize_nearest_neighbor_param')} {{ {settings} }}"
+    return layer_of(kind, text, shape)
 
 
 def some(*shape):

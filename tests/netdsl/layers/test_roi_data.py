@@ -16,13 +16,13 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
 from netdsl.data.sources.annotations.proposals import write_proposals
 from netdsl.errors import DataError, NetError
-from netdsl.layers._roi_images import RoIImage
+from netdsl.layers._roi_data import RoIImage
 from netdsl.layers.roi_data import RoIData
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
-from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.small_faster_rcnn import small_faster_rcnn
 from tests.voc_folder import VocImage, VocObject, write_voc
 

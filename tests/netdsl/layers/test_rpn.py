@@ -10,10 +10,12 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from caffe_proto.text.scalars import quote
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import BringsData, Layer
-from netdsl.layers import LAYERS, type_of
+from netdsl.layers import LAYERS
 from netdsl.layers._rpn import anchors
+from tests.nets import layer_of
 
 PYTHON = {
     "ProposalLayer": "rpn.proposal_layer",
@@ -26,14 +28,8 @@ IMAGE = torch.tensor([[90.0, 140.0, 1.25]])
 
 
 def made(layer: str, settings: str, shapes: list[tuple[int, ...]], tops: int, train: bool = True) -> Layer:
-    message = pb.LayerParameter(type="Python", phase=pb.TRAIN if train else pb.TEST)
-    message.python_param.module, message.python_param.layer = PYTHON[layer], layer
-    message.python_param.param_str = settings
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    kind = type_of(message)
-    assert kind is not None
-    return kind(message, shapes)
+    text = f"python_param {{ module: '{PYTHON[layer]}' layer: '{layer}' param_str: {quote(settings)} }}"
+    return layer_of("Python", text, *shapes, tops=tops, train=train)
 
 
 def overlap(one: list[float], other: list[float]) -> float:
@@ -118,10 +114,10 @@ def test_proposals_of_anchors_of_other_ratios():
 @pytest.mark.parametrize("info", [[90.0, 140, 1.25], [90.0, 140, 1.25, 1.25]])
 def test_proposals_of_the_cpp_forks(info):
     scores, codes = predictions(2, 2)
-    text = """type: "Proposal" bottom: "s" bottom: "c" bottom: "i" top: "r" top: "p"
+    text = """bottom: "s" bottom: "c" bottom: "i" top: "r" top: "p"
         proposal_param { ratio: 0.5 ratio: 2 scale: 2 min_size: 30 pre_nms_topn: 4 post_nms_topn: 9 nms_thresh: 0.5 }"""
     shapes = [scores.shape, codes.shape, (1, len(info))]
-    layer = LAYERS["Proposal"](from_text(text, pb.LayerParameter), shapes)
+    layer = layer_of("Proposal", text, *shapes)
     assert layer.top_shapes(shapes) == [(18, 5), (18,)]
     regions, score = layer(scores, codes, torch.tensor([info]))
     around = anchors((2,), (0.5, 2))
@@ -322,8 +318,8 @@ def test_what_does_not_fit_is_told():
     with pytest.raises(ShapeError, match="one image"):
         made("ProposalLayer", "'feat_stride': 16", [(2, 18, 5, 6), (2, 36, 5, 6), (1, 3)], 1)
     with pytest.raises(ShapeError, match="scores of 18 channels and predictions of 36"):
-        text = 'type: "Proposal" bottom: "s" bottom: "c" bottom: "i" top: "r"'
-        LAYERS["Proposal"](from_text(text, pb.LayerParameter), [(1, 18, 5, 6), (1, 18, 5, 6), (1, 3)])
+        text = 'bottom: "s" bottom: "c" bottom: "i" top: "r"'
+        layer_of("Proposal", text, (1, 18, 5, 6), (1, 18, 5, 6), (1, 3))
     layer = made("AnchorTargetLayer", "'feat_stride': 16", [(1, 18, 1, 1), (1, 5), (1, 3)], 4)
     with pytest.raises(ShapeError, match="inside"):
         layer(torch.zeros(1, 18, 1, 1), OBJECTS, IMAGE)

@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers.seg_accuracy import SegAccuracy
+from tests.nets import layer_of
 
 DRAW = np.random.default_rng(6)
 
 
 def make(settings, *shapes):
-    return SegAccuracy(
-        from_text(f"top: 't' type: 'SegAccuracy' seg_accuracy_param {{ {settings} }}", pb.LayerParameter), shapes
-    )
+    return layer_of("SegAccuracy", f"seg_accuracy_param {{ {settings} }}", *shapes)
 
 
 def naive(counts):

@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.segmentation_evaluate import SegmentationEvaluate
+from tests.nets import layer_of
 
 
 def evaluation(*shapes, settings="num_classes: 3 threshold: 0.3") -> SegmentationEvaluate:
-    return SegmentationEvaluate(
-        from_text(f"top: 't' segmentation_evaluate_param {{ {settings} }}", pb.LayerParameter), shapes
-    )
+    return layer_of("SegmentationEvaluate", f"segmentation_evaluate_param {{ {settings} }}", *shapes)
 
 
 def test_counted_pixels():

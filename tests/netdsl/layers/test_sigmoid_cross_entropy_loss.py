@@ -7,14 +7,14 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import ShapeError
 from netdsl.layers.sigmoid_cross_entropy_loss import SigmoidCrossEntropyLoss
+from tests.nets import layer_of
 
 X = [[-1.5, 0.0, 2.0], [0.5, 30.0, -40.0]]
 TARGETS = [[0.0, 1.0, 0.5], [-1.0, 1.0, 1.0]]
 
 
 def make(settings="", shapes=((2, 3), (2, 3))):
-    text = f"name: 'l' type: 'SigmoidCrossEntropyLoss' bottom: 'x' bottom: 't' top: 'loss' {settings}"
-    return SigmoidCrossEntropyLoss(from_text(text, pb.LayerParameter), shapes)
+    return layer_of("SigmoidCrossEntropyLoss", settings, *shapes)
 
 
 def naive(ignored=None):

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 
 def make(kind, shapes, settings=""):
-    text = f"name: 'l' type: '{kind}' bottom: 'x' bottom: 't' top: 'loss' {settings}"
-    return LAYERS[kind](from_text(text, pb.LayerParameter), shapes)
+    return layer_of(kind, settings, *shapes)
 
 
 def scores(*shape):

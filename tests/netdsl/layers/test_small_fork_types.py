@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 DRAW = np.random.default_rng(2)
-
-
-def make(kind, settings, *shapes):
-    return LAYERS[kind](from_text(f"top: 't' type: '{kind}' {settings}", pb.LayerParameter), shapes)
 
 
 def some(*shape):
@@ -34,7 +28,7 @@ def some(*shape):
 )
 def test_squeeze_takes_axes_of_size_one_away(settings, shape, wanted):
     x = some(*shape)
-    layer = make("Squeeze", settings, shape)
+    layer = layer_of("Squeeze", settings, shape)
     assert torch.equal(layer(x), x.reshape(wanted))
     assert layer.top_shapes([shape]) == [wanted]
     assert torch.autograd.gradcheck(layer, (x,))
@@ -42,36 +36,36 @@ def test_squeeze_takes_axes_of_size_one_away(settings, shape, wanted):
 
 def test_squeeze_refuses_other_axes():
     with pytest.raises(ShapeError, match="axis 2 can't be taken away: its size is 3"):
-        make("Squeeze", "squeeze_param { axis: 2 }", (2, 1, 3))
+        layer_of("Squeeze", "squeeze_param { axis: 2 }", (2, 1, 3))
     with pytest.raises(ShapeError, match="axis 5"):
-        make("Squeeze", "squeeze_param { axis: 5 }", (2, 1, 3))
+        layer_of("Squeeze", "squeeze_param { axis: 5 }", (2, 1, 3))
 
 
 def test_pad_puts_a_border_around():
     x = some(2, 3, 4)
-    layer = make("Pad", "pad_param { paddings: [0, 1, 2, 0, 1, 3] constant_values: 7 }", x.shape)
+    layer = layer_of("Pad", "pad_param { paddings: [0, 1, 2, 0, 1, 3] constant_values: 7 }", x.shape)
     wanted = np.full((3, 5, 8), 7.0)
     wanted[:2, 2:, 1:5] = x.detach()
     assert np.array_equal(layer(x).detach(), wanted)
     assert torch.autograd.gradcheck(layer, (x,))
     with pytest.raises(ShapeError, match="needs 6 paddings, not 2"):
-        make("Pad", "pad_param { paddings: [0, 1] }", x.shape)
+        layer_of("Pad", "pad_param { paddings: [0, 1] }", x.shape)
 
 
 @pytest.mark.parametrize(("kind", "operation"), [("Add", np.add), ("Maximum", np.maximum)])
 def test_two_blobs_value_by_value(kind, operation):
     a, b = some(2, 3, 4, 5), some(4, 1)
-    layer = make(kind, "", a.shape, b.shape)
+    layer = layer_of(kind, "", a.shape, b.shape)
     np.testing.assert_array_equal(layer(a, b).detach(), operation(a.detach().numpy(), b.detach().numpy()))
     assert torch.autograd.gradcheck(layer, (a, b))
     with pytest.raises(ShapeError, match="don't go together"):
-        make(kind, "", (2, 3), (2, 4))
+        layer_of(kind, "", (2, 3), (2, 4))
 
 
 def test_maximum_of_one_blob_says_where():
     x = -torch.ones(2, 2, 3, 4)
     x[0, 1, 2, 3], x[1, 0, 1, 0], x[1, 1, 0, 2] = 5, 0.5, 2
-    top = make("Maximum", "", x.shape)(x)
+    top = layer_of("Maximum", "", x.shape)(x)
     assert top.shape == (2, 2, 1, 3)
     assert top[:, :, 0].tolist() == [[[0, 0, 0], [3, 2, 5]], [[0, 1, 0.5], [2, 0, 2]]]
 
@@ -86,29 +80,29 @@ def test_maximum_of_one_blob_says_where():
 )
 def test_flip(settings, wanted):
     x = some(2, 3, 4, 5)
-    layer = make("Flip", settings, x.shape)
+    layer = layer_of("Flip", settings, x.shape)
     np.testing.assert_array_equal(layer(x).detach(), x.detach().numpy()[:, :, *wanted])
     assert torch.autograd.gradcheck(layer, (x,))
 
 
 def test_channel_scale():
     x, scale = some(2, 3, 4, 5), some(2, 1, 4, 5)
-    layer = make("ChannelScale", "", x.shape, scale.shape)
+    layer = layer_of("ChannelScale", "", x.shape, scale.shape)
     wanted = np.zeros(x.shape)
     for n, c, h, w in np.ndindex(*x.shape):
         wanted[n, c, h, w] = x[n, c, h, w].item() * scale[n, 0, h, w].item()
     np.testing.assert_allclose(layer(x, scale).detach(), wanted)
     assert torch.autograd.gradcheck(layer, (x, scale))
     with pytest.raises(ShapeError, match="a number for each item and place"):
-        make("ChannelScale", "", x.shape, (2, 1, 5, 4))
+        layer_of("ChannelScale", "", x.shape, (2, 1, 5, 4))
     with pytest.raises(NetError, match="'global_scale' is a setting of a fork"):
-        make("ChannelScale", "channel_scale_param { global_scale: true }", x.shape, scale.shape)
+        layer_of("ChannelScale", "channel_scale_param { global_scale: true }", x.shape, scale.shape)
 
 
 def test_hard_swish():
     x = torch.tensor([-4.0, -3, -1.5, 0, 1, 3, 5], dtype=torch.double)
     wanted = [value * min(max(value + 3, 0), 6) / 6 for value in x.tolist()]
-    layer = make("HardSwish", "", x.shape)
+    layer = layer_of("HardSwish", "", x.shape)
     np.testing.assert_allclose(layer(x), wanted, rtol=1e-15)
     assert torch.autograd.gradcheck(layer, (some(7),))
 
@@ -119,7 +113,7 @@ def test_hard_swish():
 )
 def test_se_lu(settings, scale, alpha):
     x = some(7)
-    layer = make("SeLu", settings, (7,))
+    layer = layer_of("SeLu", settings, (7,))
     wanted = [scale * (value if value > 0 else alpha * (math.exp(value) - 1)) for value in x.tolist()]
     np.testing.assert_allclose(layer(x).detach(), wanted, rtol=1e-7)  # the defaults are single-precision numbers
     assert torch.autograd.gradcheck(layer, (x,))
@@ -127,7 +121,7 @@ def test_se_lu(settings, scale, alpha):
 
 def test_se_lu_dropout_keeps_mean_and_variance():
     x = torch.randn(200_000, dtype=torch.double)
-    layer = make("SeLuDropout", "selu_dropout_param { dropout_ratio: 0.3 }", x.shape)
+    layer = layer_of("SeLuDropout", "selu_dropout_param { dropout_ratio: 0.3 }", x.shape)
     layer.train()
     top = layer(x)
     assert abs(top.mean()) < 0.02  # six deviations of a mean of 200,000 are 0.013
@@ -139,18 +133,18 @@ def test_se_lu_dropout_keeps_mean_and_variance():
 
 def test_se_lu_dropout_changes_nothing_in_a_test():
     x = some(5)
-    layer = make("SeLuDropout", "", x.shape)
+    layer = layer_of("SeLuDropout", "", x.shape)
     layer.eval()
     assert torch.equal(layer(x), x)
     with pytest.raises(NetError, match="dropout_ratio 1 must be between 0 and 1"):
-        make("SeLuDropout", "selu_dropout_param { dropout_ratio: 1 }", x.shape)
+        layer_of("SeLuDropout", "selu_dropout_param { dropout_ratio: 1 }", x.shape)
 
 
 @pytest.mark.parametrize(
     ("shape", "top"), [((1, 4), (1, 4, 1, 1)), ((1, 4, 1), (1, 4, 1, 1)), ((1, 4, 2, 1), (1, 4, 2, 1))]
 )
 def test_the_top_of_shuffle_channel_has_four_axes(shape, top):
-    layer = make("ShuffleChannel", "shuffle_channel_param { group: 2 }", shape)
+    layer = layer_of("ShuffleChannel", "shuffle_channel_param { group: 2 }", shape)
     assert layer.top_shapes([shape]) == [top]
     x = torch.arange(4.0).view(1, 4, *(1,) * (len(shape) - 2)).expand(shape)
     assert layer(x).shape == top
@@ -159,18 +153,18 @@ def test_the_top_of_shuffle_channel_has_four_axes(shape, top):
 
 def test_shuffle_channel_takes_four_axes_at_most():
     with pytest.raises(ShapeError, match="two axes more"):
-        make("ShuffleChannel", "shuffle_channel_param { group: 2 }", (1, 4, 1, 1, 1))
+        layer_of("ShuffleChannel", "shuffle_channel_param { group: 2 }", (1, 4, 1, 1, 1))
 
 
 @pytest.mark.parametrize("kind", ["SeLu", "SeLU"])
 def test_an_exponential_unit_by_both_its_names(kind):
     x = torch.tensor([2.0, -math.log(2)])
-    torch.testing.assert_close(make(kind, "selu_param { lambda: 3 alpha: 0.5 }", (2,))(x), torch.tensor([6, -0.75]))
+    torch.testing.assert_close(layer_of(kind, "selu_param { lambda: 3 alpha: 0.5 }", (2,))(x), torch.tensor([6, -0.75]))
 
 
 @pytest.mark.parametrize("kind", ["SeLuDropout", "SeLUDropout"])
 def test_its_dropout_by_both_its_names(kind):
-    layer = make(kind, "selu_dropout_param { dropout_ratio: 0.5 alpha: -1 }", (1000,))
+    layer = layer_of(kind, "selu_dropout_param { dropout_ratio: 0.5 alpha: -1 }", (1000,))
     assert torch.equal(layer.eval()(torch.ones(1000)), torch.ones(1000))
     # kept 0.5, so the scale is (0.5 * (1 + 0.5)) ** -0.5 and the shift is half of it
     scale = 0.75**-0.5

@@ -2,19 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers.softmax_with_loss import SoftmaxWithLoss
+from tests.nets import layer_of
 
 X, LABELS = (2, 5, 3, 4), (2, 1, 3, 4)
 
 
 def make(settings="", shapes=(X, LABELS), tops="top: 'loss'"):
-    message = from_text(
-        f"name: 'l' type: 'SoftmaxWithLoss' bottom: 'x' bottom: 't' {tops} {settings}", pb.LayerParameter
-    )
-    return SoftmaxWithLoss(message, shapes)
+    return layer_of("SoftmaxWithLoss", f"name: 'l' {tops} {settings}", *shapes)
 
 
 def data(shapes=(X, LABELS), classes=5):

@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers import LAYERS
+from tests.nets import layer_of
 
 DRAW = np.random.default_rng(3)
 PADDED = "{ block_shape: [2, 3] %s: [1, 2, 0, 1] }"
-
-
-def make(kind, settings, shape):
-    return LAYERS[kind](from_text(f"top: 't' type: '{kind}' {settings}", pb.LayerParameter), [shape])
 
 
 def some(*shape):
@@ -25,7 +19,7 @@ def some(*shape):
 
 def test_space_to_batch():
     x = some(2, 5, 8, 3)
-    layer = make("SpaceToBatchND", f"space_to_batch_nd_param {PADDED % 'paddings'}", x.shape)
+    layer = layer_of("SpaceToBatchND", f"space_to_batch_nd_param {PADDED % 'paddings'}", x.shape)
     padded = np.zeros((2, 8, 9, 3))
     padded[:, 1:6, :8] = x.detach()
     wanted = np.zeros((2 * 6, 4, 3, 3))
@@ -38,8 +32,8 @@ def test_space_to_batch():
 
 def test_batch_to_space_is_the_inverse():
     x = some(2, 5, 8, 3)
-    apart = make("SpaceToBatchND", f"space_to_batch_nd_param {PADDED % 'paddings'}", x.shape)(x)
-    layer = make("BatchToSpaceND", f"batch_to_space_nd_param {PADDED % 'crops'}", apart.shape)
+    apart = layer_of("SpaceToBatchND", f"space_to_batch_nd_param {PADDED % 'paddings'}", x.shape)(x)
+    layer = layer_of("BatchToSpaceND", f"batch_to_space_nd_param {PADDED % 'crops'}", apart.shape)
     assert torch.equal(layer(apart), x)
     assert torch.autograd.gradcheck(layer, (apart.detach().requires_grad_(),))
 
@@ -58,7 +52,7 @@ def test_batch_to_space_is_the_inverse():
 def test_what_does_not_fit_is_refused(kind, settings, message):
     block = {"SpaceToBatchND": "space_to_batch_nd_param", "BatchToSpaceND": "batch_to_space_nd_param"}[kind]
     with pytest.raises(NetError, match=message):
-        make(kind, f"{block} {{ {settings} }}", (6, 5, 3))
+        layer_of(kind, f"{block} {{ {settings} }}", (6, 5, 3))
 
 
 @pytest.mark.parametrize("order", ["NCHW", "DCR", "CRD", "NHWC"])
@@ -70,7 +64,7 @@ def test_depth_to_space(order):
         channel = c * 4 + place if order == "CRD" else place * 3 + c
         wanted[n, c, h, w] = x[n, channel, h // 2, w // 2].item()
     bottom = x.permute(0, 2, 3, 1).contiguous() if order == "NHWC" else x
-    layer = make("DepthToSpace", f"depth_to_space_param {{ block_size: 2 data_format: '{order}' }}", bottom.shape)
+    layer = layer_of("DepthToSpace", f"depth_to_space_param {{ block_size: 2 data_format: '{order}' }}", bottom.shape)
     top = layer(bottom).permute(0, 3, 1, 2) if order == "NHWC" else layer(bottom)
     np.testing.assert_array_equal(top.detach(), wanted)
     assert torch.autograd.gradcheck(layer, (bottom.detach().requires_grad_(),))
@@ -78,16 +72,16 @@ def test_depth_to_space(order):
 
 def test_depth_to_space_refuses_other_sizes_and_orders():
     with pytest.raises(NetError, match="block_size 5, squared, must divide the 12 channels"):
-        make("DepthToSpace", "depth_to_space_param { block_size: 5 data_format: 'NCHW' }", (2, 12, 3, 5))
+        layer_of("DepthToSpace", "depth_to_space_param { block_size: 5 data_format: 'NCHW' }", (2, 12, 3, 5))
     with pytest.raises(NetError, match="data_format 'HWCN' must be one of NHWC"):
-        make("DepthToSpace", "depth_to_space_param { block_size: 2 data_format: 'HWCN' }", (2, 12, 3, 5))
+        layer_of("DepthToSpace", "depth_to_space_param { block_size: 2 data_format: 'HWCN' }", (2, 12, 3, 5))
 
 
 def test_upsample_darknet_repeats_in_squares():
     x = some(2, 3, 4, 5)
-    layer = make("UpsampleDarknet", "upsample_darknet_param { stride: 3 }", x.shape)
+    layer = layer_of("UpsampleDarknet", "upsample_darknet_param { stride: 3 }", x.shape)
     wanted = np.kron(x.detach(), np.ones((1, 1, 3, 3)))
     np.testing.assert_array_equal(layer(x).detach(), wanted)
     assert torch.autograd.gradcheck(layer, (x,))
     with pytest.raises(ShapeError, match="needs 4 axes"):
-        make("UpsampleDarknet", "", (2, 3))
+        layer_of("UpsampleDarknet", "", (2, 3))

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers.spp import SPP
+from tests.nets import layer_of
 
 
 def spp(settings, shape=(2, 3, 8, 12)):
-    return SPP(from_text(f"top: 't' spp_param {{ {settings} }}", pb.LayerParameter), [shape])
+    return layer_of("SPP", f"spp_param {{ {settings} }}", shape)
 
 
 @pytest.mark.parametrize(("pool", "reduce"), [("MAX", np.max), ("AVE", np.mean)])

@@ -10,12 +10,13 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.upsample import Upsample
+from tests.nets import layer_of
 
 SHAPE = (2, 3, 4, 5)
 
 
 def upsample(settings, bottoms=2, shape=SHAPE) -> Upsample:
-    return Upsample(from_text(f"top: 't' upsample_param {{ {settings} }}", pb.LayerParameter), [shape] * bottoms)
+    return layer_of("Upsample", f"upsample_param {{ {settings} }}", *[shape] * bottoms)
 
 
 @pytest.mark.parametrize(

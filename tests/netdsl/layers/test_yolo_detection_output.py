@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layers.yolo_detection_output import YoloDetectionOutput
-from netdsl.layers.yolov3_detection_output import Yolov3DetectionOutput
+from tests.nets import layer_of
 
 BIASES = [1.0, 2.0, 3.0, 1.5]
 
@@ -93,7 +93,7 @@ def test_third_version(gaussian):
                     found[b].append((score, c + 1, box))
     wanted = rows(found, 0.5)
     assert len(wanted[0, 0]) < sum(map(len, found))
-    layer = Yolov3DetectionOutput(from_text(text, pb.LayerParameter), [grid.shape for grid in grids])
+    layer = layer_of("Yolov3DetectionOutput", text, *[grid.shape for grid in grids])
     np.testing.assert_allclose(layer(*map(torch.from_numpy, grids)), wanted)
 
 
@@ -123,7 +123,7 @@ def test_wrong_settings():
     with pytest.raises(ShapeError, match="square bottoms of 16 channels"):
         second("", (1, 16, 4, 4), (1, 16, 4, 5))
     with pytest.raises(NetError, match="num_classes"):
-        YoloDetectionOutput(from_text("top: 't'", pb.LayerParameter), [(1, 16, 4, 4)])
+        layer_of("YoloDetectionOutput", "", (1, 16, 4, 4))
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_wrong_settings():
 def test_wrong_settings_of_the_third_version(settings, says):
     text = f"top: 't' yolov3_detection_output_param {{ {settings} }}"
     with pytest.raises(NetError, match=says):
-        Yolov3DetectionOutput(from_text(text, pb.LayerParameter), [(1, 9, 2, 2)])
+        layer_of("Yolov3DetectionOutput", text, (1, 9, 2, 2))

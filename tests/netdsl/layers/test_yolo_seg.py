@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import ShapeError
 from netdsl.layers.yolo_seg import YoloSeg
+from tests.nets import layer_of
 
 SHAPE = (2, 3, 4, 5)
 
 
 def yolo_seg(*shapes) -> YoloSeg:
-    return YoloSeg(from_text("top: 't' yolo_seg_param { object_scale: 0.2 }", pb.LayerParameter), shapes)
+    return layer_of("YoloSeg", "yolo_seg_param { object_scale: 0.2 }", *shapes)
 
 
 @pytest.mark.parametrize("weighed", [True, False])

@@ -11,8 +11,9 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layers._yolo_overlap import nearness, slope
+from netdsl.layers._yolo import nearness, slope
 from netdsl.layers.yolov3 import Yolov3
+from tests.nets import layer_of
 
 HEIGHT, WIDTH, CLASSES, ITEMS, CELL = 3, 4, 3, 2, 16
 BIASES = [8.0, 10.0, 30.0, 16.0, 14.0, 40.0, 45.0, 44.0]
@@ -29,8 +30,8 @@ TRUTHS = [
 
 
 def yolov3(settings="", shape=SHAPE, label=(ITEMS, 1, 6, 5)) -> Yolov3:
-    text = f"top: 't' yolov3_param {{ {USUAL} {settings} }}"
-    return Yolov3(from_text(text, pb.LayerParameter), [shape, label])
+    text = f"yolov3_param {{ {USUAL} {settings} }}"
+    return layer_of("Yolov3", text, shape, label)
 
 
 def sigmoid(x):

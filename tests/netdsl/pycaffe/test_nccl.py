@@ -13,7 +13,7 @@ import pytest
 from caffe_proto.files import read_net
 from netdsl import pycaffe
 from netdsl.errors import NetError
-from netdsl.pycaffe.modes import check_gpu
+from netdsl.pycaffe.process import check_gpu
 from netdsl.weights.match import arrays_of
 
 NET = """

@@ -12,8 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.net.graph import Phase
 from netdsl.solver import events as tell
-from netdsl.solver.action import Action
-from netdsl.solver.events import Event, IterationFinished, SnapshotSaved, TrainingProgress
+from netdsl.solver.events import Action, Event, IterationFinished, SnapshotSaved, TrainingProgress
 from netdsl.solver.solver import Solver
 
 

@@ -17,8 +17,8 @@ from netdsl.errors import SolverError
 from netdsl.layer import Layer
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.events import Event, Notice, TrainingProgress
-from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.solver.update import StepFactors
 from tests.netdsl.test_training_on_a_gpu import SOLVERS
 from tests.pretend_gpu import GPU, PretendedGPU, pretend_gpu

@@ -16,7 +16,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark.conftest import TRANSPORTS, after_round, begin, same

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from caffe_proto import read
-from netdsl.solver.event_log import read_event_log
+from netdsl.solver.events import read_event_log
 from tests.patience import PATIENCE
 
 SOLVER = """

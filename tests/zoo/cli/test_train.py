@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl.distributed.run import Run
-from netdsl.solver.event_log import read_event_log
+from netdsl.solver.events import read_event_log
 from zoo.names import catalogue_folder
 
 

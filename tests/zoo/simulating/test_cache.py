@@ -9,7 +9,7 @@ from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
-from netdsl.solver.module_net import Compute
+from netdsl.solver.trainable_net import Compute
 from zoo.simulating import cache as module
 from zoo.simulating.cache import TrialCache, key_of
 from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage

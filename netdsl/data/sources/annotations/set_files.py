@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.sources.annotations.annotated_image import Edges
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.transforms.decode import image_limit

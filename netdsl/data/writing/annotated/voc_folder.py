@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import import_extra
 from netdsl.data.sources.annotations.annotated_image import MarkedObject
 from netdsl.data.sources.annotations.masks import PixelMap
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, CLASS_MAPS, IMAGE_SETS, IMAGES, MAIN, OBJECT_MAPS

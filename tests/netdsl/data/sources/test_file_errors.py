@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.window_file import read_windows
 from netdsl.errors import DataError
-from netdsl.pycaffe.images import load_image
+from netdsl.pycaffe.io import load_image
 from netdsl.tables.files import TableFiles, TableFormat
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from netdsl.data.transforms.decode import Color, decode, image_limit
 from netdsl.errors import DataError
-from netdsl.pycaffe.images import load_image
+from netdsl.pycaffe.io import load_image
 
 SIDE = 30_000
 PROGRAM = """

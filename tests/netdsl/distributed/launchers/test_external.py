@@ -115,7 +115,7 @@ def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParamete
         "from netdsl.distributed.launchers.external import train_as_worker\n"
         "from netdsl.distributed.journal import Journal, Retention\n"
         "from netdsl.distributed.supervisor import train\n"
-        "from netdsl.solver.action import Action\n"
+        "from netdsl.solver.events import Action\n"
         "folder, seen = Path(sys.argv[1]), set()\n"
         "def requested():\n"
         "    entry = Journal(folder / 'rounds', Retention()).newest()\n"

@@ -27,7 +27,7 @@ from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
 from netdsl.mpi.launcher import MpiexecLauncher
-from netdsl.solver.action import Action
+from netdsl.solver.events import Action
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE

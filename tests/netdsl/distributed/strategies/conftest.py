@@ -18,8 +18,8 @@ from netdsl.distributed.worker import Worker
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import Pace, World
-from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
+from netdsl.solver.trainable_net import Compute, ModuleNet
 
 PLAIN = """
 layer { name: "d" type: "Input" top: "x" top: "y" input_param { shape { dim: 6 dim: 3 } shape { dim: 6 dim: 2 } } }

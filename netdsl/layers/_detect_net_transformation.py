@@ -1,0 +1,316 @@
+"""DetectNet's transformation: images and boxes are changed by chance, and maps say which cells see which object."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.region import rounded
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layer.core import positive
+from netdsl.layer.running import can_be_read
+from netdsl.layer.samples import BOX_VALUES
+from netdsl.layers._constants import constants
+
+Size = tuple[int, int]  # height and width
+_DRAWS = 12  # random numbers of an image
+_LEAST_ANGLE = torch.finfo(torch.float32).eps  # Caffe's: what is turned by less isn't turned
+_LEAST_PALENESS = 1 / 255
+_SECTORS = (1.0, 3.0, 5.0)  # where blue, green and red begin on the circle of hues, which has six sectors
+_STEPS = 1024  # OpenCV's steps of a pixel where it adds up places, and then
+_SUBPIXELS = 32  # those in which it reads them
+_CLASS = 5  # the place of the class among a box's values
+_MAPS = 8  # before those of the classes: an object, its four corners, two inverse sizes, the inverse of what is covered
+_EPSILON = torch.finfo(torch.float32).eps  # Caffe's smallest area of a box, and of what is covered of a cell
+_KITTI_CAR = {1: 0}  # Caffe's classes where the settings name none
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What is done to one image: a turn of its hues in degrees, how much colour stays, and where its pixels go."""
+
+    size: Size
+    hue: float = 0.0
+    saturation: float = 1.0
+    flipped: bool = False
+    degrees: float = 0.0
+    top: int = 0
+    left: int = 0
+
+    @classmethod
+    def draw(cls, p: pb.DetectNetAugmentationParameter, size: Size, wanted: Size) -> Augmentation:
+        """One for an image of a size, of which a part of the wanted size is taken, in the order of Caffe's draws."""
+        random = _Draws()
+        hue = random.between(-p.hue_rotation, p.hue_rotation, p.hue_rotation_prob, usual=0)
+        saturation = random.between(1, 1 - p.desaturation_max, p.desaturation_prob, usual=1)
+        flipped = random.happens(p.flip_prob)
+        scale = random.between(p.scale_min, p.scale_max, p.scale_prob, usual=1)
+        degrees = random.between(-p.max_rotate_degree, p.max_rotate_degree, p.rotation_prob, usual=0)
+        scaled = rounded(size[0] * scale), rounded(size[1] * scale)
+        degrees = degrees if abs(degrees) > _LEAST_ANGLE else 0.0
+        whole = Turn.of(scaled, degrees).size if degrees else scaled
+        left, top = random.part(p, whole, wanted)
+        return cls(scaled, max(-180.0, min(hue, 180.0)), saturation, flipped, degrees, top, left)
+
+    def coloured(self, image: Tensor) -> Tensor:
+        """An image of blue, green and red with other hues, or with less colour."""
+        pales = self.saturation < 1 - _LEAST_PALENESS
+        if not pales and abs(self.hue) <= _LEAST_ANGLE:
+            return image
+        return _with_hue(image, self.hue, self.saturation if pales else 1.0)
+
+    def moved(self, image: Tensor, out: Tensor) -> None:
+        """Write an image, flipped, scaled, turned and cropped, over zeros."""
+        image = image.flip(-1) if self.flipped else image
+        if tuple(image.shape[1:]) != self.size:
+            image = resized(image, self.size)
+        if self.degrees:
+            image = Turn.of(self.size, self.degrees).image(image)
+        _crop(image, self.top, self.left, out)
+
+    def moved_boxes(self, boxes: Tensor, size: Size) -> Tensor:
+        """The boxes of an image of a size; Caffe's flip takes their right edge for their last pixel.
+
+        A box that is turned keeps its width and height.
+        """
+        left, top, width, height = boxes.unbind(-1)
+        left = size[1] - left - width - 1 if self.flipped else left
+        y, x = (new / old for new, old in zip(self.size, size, strict=True))
+        left, width, top, height = left * x, width * x, top * y, height * y
+        if self.degrees:
+            middle_x, middle_y = Turn.of(self.size, self.degrees).place(left + width / 2, top + height / 2)
+            left, top = middle_x - width / 2, middle_y - height / 2
+        return torch.stack((left - self.left, top - self.top, width, height), -1)
+
+
+class _Draws:
+    """Random numbers for one image: as many whatever is done with them."""
+
+    def __init__(self) -> None:
+        self._numbers = iter(torch.rand(_DRAWS, device="cpu").tolist())
+
+    def happens(self, chance: float) -> bool:
+        return bool(next(self._numbers) < chance)
+
+    def between(self, first: float, last: float, chance: float, *, usual: float) -> float:
+        """A number between two, or else the usual one."""
+        happens, place = self.happens(chance), next(self._numbers)
+        return first + (last - first) * place if happens else usual
+
+    def part(self, p: pb.DetectNetAugmentationParameter, whole: Size, part: Size) -> tuple[int, int]:
+        """Where a part of an image begins, left and top: by chance, or else in the middle."""
+        shifts = (p.shift_x, p.shift_y) if (happens := self.happens(p.crop_prob)) else (0, 0)
+        places = [number if happens else 0.5 for number in self._numbers]
+        left, top = (
+            rounded(place * (outer - inner + shift) - shift // 2)
+            for place, outer, inner, shift in zip(places, whole[::-1], part[::-1], shifts, strict=True)
+        )
+        return left, top
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn about the middle of an image, which then lies in a larger one."""
+
+    cos: float
+    sin: float
+    shift_x: float
+    shift_y: float
+    size: Size
+
+    @classmethod
+    def of(cls, size: Size, degrees: float) -> Turn:
+        """That of an image of a size. OpenCV's rule: the larger image begins and ends with whole pixels.
+
+        How large it is follows from a middle without halves.
+        """
+        height, width = size
+        cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        reach_x = (width * abs(cos) + height * abs(sin)) / 2
+        reach_y = (width * abs(sin) + height * abs(cos)) / 2
+        left, top = math.floor(width / 2 - reach_x), math.floor(height / 2 - reach_y)
+        middle_x, middle_y = width / 2 - left, height / 2 - top
+        return cls(
+            cos,
+            sin,
+            middle_x - cos * width / 2 + sin * height / 2,
+            middle_y - sin * width / 2 - cos * height / 2,
+            (_pixels(height // 2, reach_y), _pixels(width // 2, reach_x)),
+        )
+
+    def place(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Where a place of the image comes to lie."""
+        return self.cos * x - self.sin * y + self.shift_x, self.sin * x + self.cos * y + self.shift_y
+
+    def image(self, image: Tensor) -> Tensor:
+        """The larger image. OpenCV's rule: places are counted in parts of pixels, and what has no four pixels is 0."""
+        height, width = image.shape[1:]
+        x, y = self._read_places(image.device)
+        column, row = x // _SUBPIXELS, y // _SUBPIXELS
+        right, below = ((place % _SUBPIXELS).to(image.dtype) / _SUBPIXELS for place in (x, y))
+        inside = (column >= 0) & (column < width - 1) & (row >= 0) & (row < height - 1)
+        first = torch.where(inside, row * width + column, 0)
+        upper_left, upper_right, lower_left, lower_right = (
+            image.flatten(1)[:, first + step] for step in (0, 1, width, width + 1)
+        )
+        upper = upper_left + (upper_right - upper_left) * right
+        lower = lower_left + (lower_right - lower_left) * right
+        return torch.where(inside, upper + (lower - upper) * below, 0)
+
+    def _read_places(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Where every pixel of the larger image is read, in parts of pixels."""
+        y, x = (torch.arange(length, dtype=torch.float64, device=device) for length in self.size)
+        start_x = -self.cos * self.shift_x - self.sin * self.shift_y
+        start_y = self.sin * self.shift_x - self.cos * self.shift_y
+        return (
+            _subpixels(self.cos * x, (self.sin * y + start_x)[:, None]),
+            _subpixels(-self.sin * x, (self.cos * y + start_y)[:, None]),
+        )
+
+
+def resized(image: Tensor, size: Size) -> Tensor:
+    """An image at another size, between whose pixels are cubic curves, as OpenCV has them."""
+    return F.interpolate(image[None], size, mode="bicubic")[0]
+
+
+def _pixels(middle: int, reach: float) -> int:
+    return math.ceil(middle + reach) - math.floor(middle - reach) + 1
+
+
+def _subpixels(along: Tensor, start: Tensor) -> Tensor:
+    whole = (along * _STEPS).round() + (start * _STEPS).round()
+    return ((whole.long() + _STEPS // _SUBPIXELS // 2) * _SUBPIXELS).div(_STEPS, rounding_mode="floor")
+
+
+def _with_hue(image: Tensor, degrees: float, saturation: float) -> Tensor:
+    """An image whose hues are turned, and of whose colour a part stays."""
+    blue, green, red = image
+    value, least = image.amax(0), image.amin(0)
+    spread = value - least
+    step = torch.where(spread > 0, spread, 1)
+    hue = torch.where(green == value, 2 + (blue - red) / step, 4 + (red - green) / step)
+    hue = torch.where(red == value, (green - blue) / step, hue) + degrees / 60
+    sector = (constants(_SECTORS, image)[:, None, None] + hue) % 6
+    return value - spread * saturation * torch.minimum(sector, 4 - sector).clamp(0, 1)
+
+
+def _crop(image: Tensor, top: int, left: int, out: Tensor) -> None:
+    """Write the part of an image that begins at a place, over zeros, which stay where there is no image."""
+    (height, width), (rows, columns) = image.shape[1:], out.shape[1:]
+    y, x = max(top, 0), max(left, 0)
+    part = image[:, y : max(min(top + rows, height), y), x : max(min(left + columns, width), x)]
+    out[:, y - top : y - top + part.shape[1], x - left : x - left + part.shape[2]] = part
+
+
+@dataclass(frozen=True)
+class LabelledBoxes:
+    """As many places for boxes in each image of a batch, of which some hold one: left, top, width and height."""
+
+    boxes: Tensor  # images x places x 4
+    classes: Tensor  # images x places
+    valid: Tensor  # whether there is a box in that place
+
+    @classmethod
+    def of(cls, label: Tensor) -> LabelledBoxes:
+        """From DIGITS' rows. The first holds no box: it says how many follow, and how many numbers each has."""
+        rows = label.reshape(len(label), -1, BOX_VALUES)
+        _check_first(rows[:, 0, :2], rows.shape[1] - 1)
+        place = torch.arange(rows.shape[1], device=label.device)
+        return cls(rows[..., :4], rows[..., _CLASS].trunc(), (place > 0) & (place <= rows[:, :1, 0]))
+
+
+def _check_first(rows: Tensor, places: int) -> None:
+    """Raise a NetError if first rows say anything else, where nobody has to wait to know that."""
+    for count, length in rows.tolist() if can_be_read(rows) else ():
+        if length != BOX_VALUES or not 0 <= count <= places:
+            raise NetError(
+                f"the label's first row says {count:g} boxes of {length:g} numbers, and there is room for {places} of "
+                f"{BOX_VALUES}, as DIGITS writes them"
+            )
+
+
+class CoverageMaps:
+    """The maps of `detectnet_groundtruth_param`."""
+
+    def __init__(self, p: pb.DetectNetGroundTruthParameter) -> None:
+        self.settings, self.stride = p, positive(p, "stride")
+        self.height, self.width = p.image_size_y, p.image_size_x
+        self.rows, self.columns = round(self.height / self.stride), round(self.width / self.stride)
+        if min(self.rows, self.columns) < 1:
+            raise NetError(f"an image of {self.width} x {self.height} has no cells of {self.stride} pixels")
+        self.classes = {mapping.src: mapping.dst for mapping in p.object_class} or _KITTI_CAR
+
+    @property
+    def shape(self) -> Shape:
+        """The maps of one image."""
+        return _MAPS + max(self.classes.values()) + 1, self.rows, self.columns
+
+    def __call__(self, objects: LabelledBoxes) -> Tensor:
+        """The maps of a batch. Caffe's rule: a cell that several objects cover sees the last one."""
+        label = self._labels(objects.classes)
+        box = self._cropped(objects.boxes)
+        size = box[..., 2:] - box[..., :2]
+        valid = objects.valid & (label >= 0) & (size.clamp_min(0).prod(-1) >= _EPSILON)
+        middle, half = (box[..., :2] + box[..., 2:]) / 2, self._covered_size(size) / 2
+        values = self._values(box, size, 4 * half.prod(-1), label)
+        place = torch.arange(valid.shape[1], device=box.device)[:, None, None]
+        covered = self._cells(middle - half, middle + half) & valid[..., None, None]
+        last = torch.where(covered, place, 0).amax(1).flatten(1)  # 0 is no box's place
+        values = torch.where(valid[:, None], values, 0)
+        maps = values.gather(2, last[:, None].expand(-1, values.shape[1], -1)).view(len(last), *self.shape)
+        maps[:, 1:5] -= self._corners(box).repeat(2, 1, 1) * maps[:, :1]  # as they are seen from the cell
+        return maps
+
+    def _labels(self, classes: Tensor) -> Tensor:
+        """The map of each box among those of the classes; -1 for boxes of other classes."""
+        label = torch.full_like(classes, -1)
+        for source, target in self.classes.items():
+            label = torch.where(classes == source, target, label)
+        return label
+
+    def _cropped(self, boxes: Tensor) -> Tensor:
+        """Left, top, right and bottom, within the image if that is set."""
+        corners = torch.cat((boxes[..., :2], boxes[..., :2] + boxes[..., 2:]), -1)
+        if not self.settings.crop_bboxes:
+            return corners
+        x, y = corners[..., ::2].clamp(0, self.width), corners[..., 1::2].clamp(0, self.height)
+        return torch.stack((x, y), -1).flatten(-2)
+
+    def _covered_size(self, size: Tensor) -> Tensor:
+        """Width and height of what a box covers: a part of it, which is no smaller, or no larger, than a length."""
+        p = self.settings
+        part = size * p.scale_cvg
+        if p.gridbox_type == pb.DetectNetGroundTruthParameter.GRIDBOX_MIN:
+            return part.clamp_min(p.min_cvg_len).minimum(size)
+        return part.clamp_max(p.max_cvg_len)
+
+    def _values(self, box: Tensor, size: Tensor, area: Tensor, label: Tensor) -> Tensor:
+        """What the maps have where an object is: images x maps x places."""
+        norm = (self.stride**2 / area).clamp_min(0 if self.settings.obj_norm else 1)
+        kinds = torch.arange(self.shape[0] - _MAPS, device=box.device)[:, None] == label[:, None]
+        parts = torch.ones_like(area)[:, None], box.mT, 1 / size.mT, norm[:, None], kinds.to(box.dtype)
+        return torch.cat(parts, 1)
+
+    def _cells(self, begin: Tensor, end: Tensor) -> Tensor:
+        """The cells that rectangles cover in part: images x places x rows x columns."""
+        x, y = (
+            (torch.minimum(end[..., axis, None], edge + self.stride) - torch.maximum(begin[..., axis, None], edge))
+            for axis, edge in enumerate(self._edges(begin))
+        )
+        return y.clamp_min(0)[..., None] * x.clamp_min(0)[..., None, :] > _EPSILON * self.stride**2
+
+    def _corners(self, like: Tensor) -> Tensor:
+        """The left and the upper edge of every cell."""
+        x, y = self._edges(like)
+        return torch.stack((x.expand(self.rows, -1), y[:, None].expand(-1, self.columns)))
+
+    def _edges(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        counts = self.columns, self.rows
+        x, y = (torch.arange(count, dtype=like.dtype, device=like.device) * self.stride for count in counts)
+        return x, y

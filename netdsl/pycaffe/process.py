@@ -1,0 +1,190 @@
+"""What pycaffe says and keeps for the whole process: its version, device, place among solvers and log; and a clock."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from netdsl.errors import NetError
+from netdsl.layers import LAYERS
+from netdsl.solver.caffe_log import glog_line
+
+__version__ = "1.0.0"  # the Caffe whose interface this is
+
+
+def layer_type_list() -> list[str]:
+    """The names of all layer types."""
+    return sorted(LAYERS)
+
+
+@dataclass
+class _Mode:
+    gpu: bool = False
+    index: int = 0
+    solver_count: int = 1
+    solver_rank: int = 0
+    multiprocess: bool = False
+    divide: Callable[[Sequence[Tensor]], Sequence[Tensor]] = tuple
+    join: Callable[[Tensor], Tensor] = torch.Tensor.detach
+
+
+_mode = _Mode()
+
+
+def set_mode_cpu() -> None:
+    """Create nets on the CPU."""
+    _mode.gpu = False
+
+
+def set_mode_gpu() -> None:
+    """Create nets on the GPU; on the CPU, with a warning, where torch sees none."""
+    _mode.gpu = torch.cuda.device_count() > 0
+    if not _mode.gpu:
+        warnings.warn("torch sees no GPU here; nets are created on the CPU", stacklevel=2)
+
+
+def set_device(index: int) -> None:
+    """Select the GPU."""
+    check_gpu(index, torch.cuda.device_count())
+    _mode.index = index
+
+
+def check_gpu(index: int, count: int) -> None:
+    """Raise a NetError if there are so many GPUs, and none has this number; where there are none, nets have the CPU."""
+    if count and index not in range(count):
+        raise NetError(f"there is no GPU {index}; the GPUs here are 0 to {count - 1}")
+
+
+def device() -> torch.device:
+    """The device for new nets."""
+    return torch.device("cuda", _mode.index) if _mode.gpu else torch.device("cpu")
+
+
+def set_random_seed(seed: int) -> None:
+    """Seed the random numbers."""
+    torch.manual_seed(seed)
+
+
+def solver_count() -> int:
+    """The number of solvers that train together."""
+    return _mode.solver_count
+
+
+def set_solver_count(count: int) -> None:
+    """Set the number of solvers that train together."""
+    _mode.solver_count = count
+
+
+def solver_rank() -> int:
+    """The rank of this process's solver."""
+    return _mode.solver_rank
+
+
+def set_solver_rank(rank: int) -> None:
+    """Set the rank of this process's solver."""
+    _mode.solver_rank = rank
+
+
+def set_multiprocess(multiprocess: bool) -> None:
+    """Set whether each solver has its own process."""
+    _mode.multiprocess = multiprocess
+
+
+def has_nccl() -> bool:
+    """Whether several solvers can train together."""
+    return True
+
+
+@contextmanager
+def divided_batches(
+    divide: Callable[[Sequence[Tensor]], Sequence[Tensor]], join: Callable[[Tensor], Tensor]
+) -> Iterator[None]:
+    """Let `divide` make of every batch what this process computes with, and `join` of values what scripts see."""
+    before = _mode.divide, _mode.join
+    _mode.divide, _mode.join = divide, join
+    try:
+        yield
+    finally:
+        _mode.divide, _mode.join = before
+
+
+def divide(batch: Sequence[Tensor]) -> Sequence[Tensor]:
+    """What this process computes with, of a batch that a net has read."""
+    return _mode.divide(batch)
+
+
+def join(values: Tensor) -> Tensor:
+    """What scripts see of values that this process has computed."""
+    return _mode.join(values)
+
+
+_LOGGER = logging.getLogger("netdsl.pycaffe")
+_LEVELS = {"I": logging.INFO, "W": logging.WARNING, "E": logging.ERROR}
+
+
+def init_log(level: int = 0, stderr: bool = False) -> None:
+    """Set the lowest level to log: 0 information, 1 warnings, 2 errors, 3 nothing.
+
+    Where a program handles messages of Python's logger `netdsl.pycaffe`, they go there; with `stderr` to standard error
+    as well. Elsewhere they go to standard error in any case, since there are no log files as Caffe has them.
+    """
+    global _logs_to_stderr_too
+    _LOGGER.setLevel((level + 2) * 10)
+    _logs_to_stderr_too = stderr
+
+
+def log(text: str) -> None:
+    """Log a line at the level of information."""
+    write_log_line("I", "_caffe.cpp:84", text)
+
+
+def write_log_line(severity: str, where: str, text: str) -> None:
+    """Log a line, which Caffe's source writes at `where`."""
+    level, handled = _LEVELS[severity], _LOGGER.hasHandlers()
+    if not _LOGGER.isEnabledFor(level):
+        return
+    if handled:
+        _LOGGER.log(level, "%s", text)
+    if _logs_to_stderr_too or not handled:
+        sys.stderr.write(f"{glog_line(severity, where, text)}\n")
+
+
+_logs_to_stderr_too = False
+init_log()
+with suppress(ValueError):
+    init_log(int(os.environ.get("GLOG_minloglevel", "")))  # noqa: SIM112 - glog's name, by which scripts silence Caffe
+
+
+class Timer:
+    """Measures the time from `start` to `stop`, including work that a GPU hasn't finished."""
+
+    def __init__(self) -> None:
+        self._began = self._ended = 0.0
+
+    def start(self) -> None:
+        """Start the timer."""
+        self._began = _seconds()
+
+    def stop(self) -> None:
+        """Stop the timer."""
+        self._ended = _seconds()
+
+    @property
+    def ms(self) -> float:
+        """The measured time in milliseconds."""
+        return max(0.0, self._ended - self._began) * 1000
+
+
+def _seconds() -> float:
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize()
+    return perf_counter()
