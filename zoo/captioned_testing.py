@@ -10,10 +10,9 @@ from netdsl.data.writing.caption_streams import CaptionSpec
 from netdsl.errors import DataError
 from netdsl.scores.bleu import bleu
 from zoo.answers.answer import AnswerSettings, Captions
-from zoo.answers.answerer import Answerer
-from zoo.answers.answering import answers_on
-from zoo.answers.inputs import ImageFiles
-from zoo.answers.output import CaptionReader
+from zoo.answers.answerer import Answerer, answers_on
+from zoo.answers.images import ImageFiles
+from zoo.answers.readers import CaptionReader
 
 
 def captioned_images(data: str) -> list[CaptionedImage]:

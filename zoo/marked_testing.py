@@ -16,11 +16,9 @@ from netdsl.scores.segmentation import SegmentationScores, count_confusions
 from netdsl.scores.voc import judge_as_voc
 from netdsl.solver.events import Listener, Notice
 from zoo.answers.answer import AnswerSettings, Boxes, ImageAnswer, Segments
-from zoo.answers.answerer import Answerer
-from zoo.answers.answering import answers_on
-from zoo.answers.inputs import MarkedImages
-from zoo.answers.output import DetectionReader, SegmentReader
-from zoo.answers.regions import RegionReader
+from zoo.answers.answerer import Answerer, answers_on
+from zoo.answers.images import MarkedImages
+from zoo.answers.readers import DetectionReader, RegionReader, SegmentReader
 from zoo.score_tables import ScoreTable, detection_table, segmentation_table
 
 _MOST = 100  # detections of an image: Faster R-CNN's own, and COCO's

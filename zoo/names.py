@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
-from caffe_proto.storage import write_pieces
-from netdsl.data.sources.class_names import LABELS, class_names_of_model
+from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
 from netdsl.formats import ModelFiles, model_files
 from zoo import catalogue
-from zoo.cards import CARD, Card, card_text
+from zoo.cards import Card
+from zoo.catalogue.writing import write_model
 from zoo.model_folder import ModelFolder, is_model_folder, open_folder
 from zoo.store.local_store import Store
 
@@ -71,37 +70,9 @@ def catalogue_folder(name: str) -> ModelFolder:
     return open_folder(path)
 
 
-def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path]:
-    """Write the files of a net of the catalogue to a folder, and return them.
-
-    With the names of classes, of which the first is the background, a detector is made for these.
-    """
-    if Path(name).exists() and name not in catalogue.names():
-        raise NetError(f"{name}: is a file, and no model of the zoo; --as-dsl writes it as a program")
-    entry = catalogue.entry_of(name, len(classes) or None)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"{path}: can't be made: {problem.strerror}") from None
-    if classes:
-        named = "".join(f"{each}\n" for each in classes).encode()
-        files = [(path / CARD, card_text(_for_classes(catalogue.card_of(name))).encode()), (path / LABELS, named)]
-    else:
-        card = catalogue.card_file(name).read_bytes()
-        files = [(path / CARD, card), *((path / file.name, file.read_bytes()) for file in catalogue.files_of(name))]
-    for file, content in files:
-        write_pieces(file, [content])
-    return [*(file for file, _ in files), *entry.write(path)]
-
-
 def store() -> Store:
     """The store of models that were pulled."""
     return Store(home() / "store")
-
-
-def _for_classes(card: Card) -> Card:
-    """The card of the same net for other classes, which has no weights and no results yet."""
-    return Card(card.name, card.summary, card.task, card.input, LABELS, license=card.license, citation=card.citation)
 
 
 def home() -> Path:

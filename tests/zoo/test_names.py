@@ -11,7 +11,8 @@ from caffe_proto.errors import FileError
 from netdsl import Net, pycaffe
 from netdsl.errors import NetError
 from netdsl.model import open_model
-from zoo.names import card_of, write_model
+from zoo.catalogue.writing import write_model
+from zoo.names import card_of
 
 
 def test_a_name_is_a_net_everywhere() -> None:

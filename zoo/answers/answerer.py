@@ -1,13 +1,13 @@
-"""The answerer: a model with weights, on a device, that says what is in images."""
+"""The answerer: a model with weights, on a device, that says what is in images, in one or in many."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -16,37 +16,58 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.sample_inputs import input_kinds, is_image
 from netdsl.data.sources.class_names import class_names_of_model, read_class_names
+from netdsl.data.sources.source import Source
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.transforms.channels import GRAY
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.writing.map_items import map_items
 from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.deploy.joined_captioner import join_captioner
-from netdsl.errors import NetError, memory_shortage
+from netdsl.errors import DataError, NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
 from netdsl.model import Model, add_weights, match_names, open_model, open_net
 from netdsl.net.build import build, reshape
 from netdsl.net.graph import resolve, resolve_all
 from netdsl.prediction.captions import CaptionGenerator
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
+from netdsl.tables.binding import BlobColumn
 from netdsl.weights.match import Weights
-from zoo.answers.answer import Answer, AnswerSettings
-from zoo.answers.inputs import InputSettings
-from zoo.answers.net_output import NetOutput, features_output, find_output
-from zoo.answers.output import CaptionReader, ClassNames, OutputReader, Outputs
-from zoo.answers.placement import Numbers, Placement
-from zoo.answers.preparation import LayerPreparation, Preparation, PreparedImage, ShortSidePreparation
+from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Numbers, Placement
+from zoo.answers.images import (
+    LayerPreparation,
+    Preparation,
+    PreparedImage,
+    ShortSidePreparation,
+    image_name,
+    image_of,
+    open_images,
+)
+from zoo.answers.readers import (
+    CaptionReader,
+    ClassNames,
+    NetOutput,
+    OutputReader,
+    Outputs,
+    features_output,
+    find_output,
+)
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels
 from zoo.model_folder import ModelFolder
 from zoo.names import find_folder
 
 _BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says how many and the net can take them
+
+_MOST_BROKEN = 64  # images in a row that are held back until a batch is full
+Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
+NamedImage = tuple[str, PreparedImage | DataError]  # an image prepared for the net, or what is wrong with it
 
 
 @dataclass(frozen=True)
@@ -82,13 +103,13 @@ class Answerer:
             self._predictor = Predictor(net, deployed.weights, output.blobs, device=request.device)
             used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net))
             listen(WeightsLoaded(model.files, match_names(deployed, used)))
-            self._image, self._sizes = _inputs(self._predictor)
-            self.preparation = self._preparation(image_model, listen)
+            self._image, self._sizes = _inputs_for_images(self._predictor)
+            self.preparation = self._preparation_of_images(image_model, listen)
             if parts is None:
-                self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
+                self._reader = output.reader(self._fitting_names(output, request, listen), self.preparation.size)
             else:
-                self._reader = self._captions(parts, output, deployed.weights, request)
-            self.batch = self._batch(request, listen)
+                self._reader = self._caption_reader(parts, output, deployed.weights, request)
+            self.batch = self._batch_of_images(request, listen)
         except NetError as problem:
             raise type(problem)(in_file(request.model, problem)) from None
 
@@ -112,9 +133,10 @@ class Answerer:
         """How the net's output is read."""
         return type(self._reader)
 
-    def input_settings(self, columns: Mapping[str, str], stdin: BinaryIO) -> InputSettings:
-        """How images are opened for this model; `columns` are those of blobs in tables."""
-        return InputSettings(self.preparation.color, self._image.blob.name, columns, stdin)
+    def image_column(self, columns: Mapping[str, str]) -> BlobColumn:
+        """The blob for images with its column in tables, where `columns` name those of blobs."""
+        blob = self._image.blob.name
+        return BlobColumn(blob, columns.get(blob, blob), color=self.preparation.color)
 
     def decode(self, data: bytes, where: str, *, keep: bool = False) -> PreparedImage:
         """The input for an encoded image."""
@@ -142,10 +164,10 @@ class Answerer:
         """The answer about the image with this place among those that the outputs are for."""
         return self._reader.read(outputs, index, image.placement, settings)
 
-    def _preparation(self, model: Model, listen: Listener) -> Preparation:
+    def _preparation_of_images(self, model: Model, listen: Listener) -> Preparation:
         blob = self._image.blob.name
         if self._sizes:
-            return self._by_short_side(listen)
+            return self._preparation_by_short_side(listen)
         folder = self._image_folder
         if folder is not None and folder.card.input is not None:
             image = folder.card.input
@@ -164,7 +186,7 @@ class Answerer:
         listen(Notice(text))
         return preparation
 
-    def _by_short_side(self, listen: Listener) -> Preparation:
+    def _preparation_by_short_side(self, listen: Listener) -> Preparation:
         """The preparation for a net that is told the sizes of images, which differ."""
         folder = self._image_folder
         if folder is not None and folder.card.input is not None:
@@ -174,31 +196,31 @@ class Answerer:
         listen(Notice(f"no card says how images become the input; as in py-faster-rcnn, they are {preparation}"))
         return preparation
 
-    def _captions(
+    def _caption_reader(
         self, parts: CaptionerParts, output: NetOutput, weights: Weights, request: AnswererRequest
     ) -> OutputReader:
         """What writes captions with the words that lie beside the net, or in the request's file."""
         if request.blob is not None and request.features_net is None:
             raise NetError("writes captions; --blob is for other answers, or names the features of --features-net")
-        names = self._names(request) if request.vocabulary is None else read_class_names(request.vocabulary)
+        names = self._label_names(request) if request.vocabulary is None else read_class_names(request.vocabulary)
         if not names:
             raise NetError("writes captions, and no labels.txt with its words lies beside it; name it by --vocabulary")
         generator = CaptionGenerator(parts.sentence, weights, Vocabulary(names), request.device)
         return CaptionReader(output.edge, ClassNames(names), generator, output.subgraph.outputs)
 
-    def _names(self, request: AnswererRequest) -> tuple[str, ...]:
+    def _label_names(self, request: AnswererRequest) -> tuple[str, ...]:
         names = self.folder.classes if self.folder else ()
         return names or class_names_of_model(*reversed(request.weights), request.model)
 
-    def _class_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
-        names = self._names(request)
+    def _fitting_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
+        names = self._label_names(request)
         fitting = output.names(names)
         if fitting is None:
             text = f"tells {output.labels} classes apart; names of {len(names)} lie beside it, which aren't used"
             listen(Notice(f"{request.model}: {text}"))
         return fitting or ClassNames()
 
-    def _batch(self, request: AnswererRequest, listen: Listener) -> int:
+    def _batch_of_images(self, request: AnswererRequest, listen: Listener) -> int:
         """As many images as are asked for or possible; one where their sizes differ."""
         if not self._sizes:
             return request.batch or self._possible_batch()
@@ -234,7 +256,7 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
     return add_weights(joined, request.weights), image
 
 
-def _inputs(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
+def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
     """The input for images, and those for their sizes."""
     built, inputs = predictor.subgraph.built, predictor.inputs
     kinds = input_kinds(built)
@@ -260,3 +282,85 @@ def _transform_param(model: Model, folder: ModelFolder | None, blob: str) -> pb.
             if not node.bottoms and blob in node.layer.top and node.layer.HasField("transform_param"):
                 return node.layer.transform_param
     return None
+
+
+def answer_images(
+    answerer: Answerer,
+    names: Sequence[str],
+    settings: AnswerSettings,
+    tell: Callable[[ImageAnswer], object],
+    progress: Progress,
+    *,
+    columns: Mapping[str, str],
+    stdin: BinaryIO,
+    invalid: InvalidRows = InvalidRows.SKIP,
+    draws: bool = False,
+) -> int:
+    """Tell the answers about all images that names stand for; returns how many were broken, which may be an error.
+
+    `columns` are those of blobs in tables; with `draws`, answers have their images for somebody who draws on them.
+    """
+    blob, broken = answerer.image_column(columns), 0
+    with ExitStack() as stack:
+        sources = [(name, stack.enter_context(closing(open_images(name, blob, stdin)))) for name in names]
+        advance = stack.enter_context(progress(sum(len(source) for _, source in sources)))
+        for answer in _answers(answerer, _prepared_images(answerer, sources, keep=draws), settings):
+            if answer.problem and invalid is InvalidRows.ERROR:
+                raise DataError(answer.problem)
+            broken += bool(answer.problem)
+            tell(answer)
+            advance(1)
+    return broken
+
+
+def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> Iterator[ImageAnswer]:
+    """An answer for each image of a source; one that has none is an error."""
+    for answer in _answers(answerer, _prepared_images(answerer, [("", source)]), settings):
+        if answer.problem:
+            raise DataError(answer.problem)
+        yield answer
+
+
+def _answers(answerer: Answerer, images: Iterable[NamedImage], settings: AnswerSettings) -> Iterator[ImageAnswer]:
+    """An answer for each image, in their order."""
+    waiting, good = list[NamedImage](), 0
+    for name, prepared in images:
+        waiting.append((name, prepared))
+        good += isinstance(prepared, PreparedImage)
+        if good == answerer.batch or len(waiting) >= answerer.batch + _MOST_BROKEN:
+            yield from _answers_at_once(answerer, waiting, settings)
+            waiting, good = [], 0
+    yield from _answers_at_once(answerer, waiting, settings)
+
+
+def _answers_at_once(
+    answerer: Answerer, images: Sequence[NamedImage], settings: AnswerSettings
+) -> Iterator[ImageAnswer]:
+    good = [prepared for _, prepared in images if isinstance(prepared, PreparedImage)]
+    outputs = answerer.run(good) if good else {}
+    index = 0
+    for name, prepared in images:
+        if isinstance(prepared, DataError):
+            yield ImageAnswer(name, problem=str(prepared))
+            continue
+        try:
+            answer = answerer.read(outputs, index, prepared, settings)
+            yield ImageAnswer(name, prepared.placement, answer, pixels=prepared.image)
+        except DataError as problem:
+            yield ImageAnswer(name, prepared.placement, problem=f"{name}: {problem}")
+        index += 1
+
+
+def _prepared_images(
+    answerer: Answerer, sources: Iterable[tuple[str, Source]], *, keep: bool = False
+) -> Iterator[NamedImage]:
+    """The images of sources, each with the name that a user calls it by, prepared by threads."""
+    for name, source in sources:
+        names = [image_name(source, index, name) for index in range(len(source))]
+
+        def prepare(position: int, fetched: Any, source: Source = source, names: list[str] = names) -> PreparedImage:
+            return answerer.prepare(image_of(source.item(fetched)), names[position], keep=keep)
+
+        with closing(map_items(source, range(len(source)), prepare)) as results:
+            for position, result in enumerate(results):
+                yield names[position], result

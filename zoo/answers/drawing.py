@@ -14,10 +14,8 @@ import numpy as np
 from caffe_proto.errors import FileError, import_extra
 from caffe_proto.storage import write_pieces
 from netdsl.errors import NetError
-from zoo.answers.answer import Box, Boxes, ImageAnswer, Segments
-from zoo.answers.output import DetectionReader, OutputReader, SegmentReader
-from zoo.answers.placement import Numbers
-from zoo.answers.regions import RegionReader
+from zoo.answers.answer import Box, Boxes, ImageAnswer, Numbers, Segments
+from zoo.answers.readers import DetectionReader, OutputReader, RegionReader, SegmentReader
 
 _OPACITY = 0.5  # of masks
 _LINE = 300  # pixels of an image's longer side for each pixel of a line's width
@@ -43,34 +41,34 @@ class Pictures:
         """Draw an answer that has boxes or segments, if its image was kept."""
         if answer.pixels is None or not isinstance(answer.answer, (Boxes, Segments)):
             return None
-        path = self._folder / f"{self._name(answer.image)}.png"
+        path = self._folder / f"{self._free_name(answer.image)}.png"
         write_pieces(path, [picture(answer.answer, answer)])
         return path
 
-    def _name(self, image: str) -> str:
+    def _free_name(self, image: str) -> str:
         name = _UNSAFE.sub("_", Path(image).stem).strip("._") or "image"
         self._names[name] += 1
-        return name if self._names[name] == 1 else self._name(f"{name}-{self._names[name]}")
+        return name if self._names[name] == 1 else self._free_name(f"{name}-{self._names[name]}")
 
 
 def picture(found: Boxes | Segments, answer: ImageAnswer) -> bytes:
     """A PNG of an answer's image with what was found in it."""
     assert answer.pixels is not None and answer.placement is not None
-    pixels = _rgb(answer.pixels)
+    pixels = _rgb_pixels(answer.pixels)
     if isinstance(found, Segments):
         pixels = _with_mask(pixels, answer.placement.on_image(found.labels))
-    image = _library().Image.fromarray(pixels)
+    image = _pillow().Image.fromarray(pixels)
     if isinstance(found, Boxes):
         for box in reversed(found.found):  # the surest on top
-            _draw(image, box)
-    return _png(image)
+            _draw_box(image, box)
+    return _png_bytes(image)
 
 
 def mask_png(labels: Numbers) -> bytes:
     """A PNG with a class's number as each pixel's place in its palette, so that it can be looked at and read."""
-    image = _library().Image.fromarray(labels.astype(np.uint8), "P")
+    image = _pillow().Image.fromarray(labels.astype(np.uint8), "P")
     image.putpalette(palette().ravel().tolist())
-    return _png(image)
+    return _png_bytes(image)
 
 
 def palette() -> Numbers:
@@ -88,11 +86,11 @@ def _with_mask(pixels: Numbers, labels: Numbers) -> Numbers:
     return np.where((labels >= 0)[..., None], mixed, pixels).round().astype(np.uint8)
 
 
-def _draw(image: Any, box: Box) -> None:
-    draw, side = _library().ImageDraw.Draw(image), max(image.size)
+def _draw_box(image: Any, box: Box) -> None:
+    draw, side = _pillow().ImageDraw.Draw(image), max(image.size)
     color = tuple(palette()[box.label % (_COLORS - 1) + 1].tolist())
     draw.rectangle(tuple(box.corners), outline=color, width=max(1, side // _LINE))
-    font = _library().ImageFont.load_default(max(_SMALLEST, side // _TEXT))
+    font = _pillow().ImageFont.load_default(max(_SMALLEST, side // _TEXT))
     text = f"{box.name} {box.score:.2f}".encode("latin-1", "replace").decode("latin-1")  # what the font has
     *_, right, bottom = draw.textbbox((0, 0), text, font=font)
     place = (max(0, min(box.corners.left, image.width - right)), max(0, box.corners.top - bottom))
@@ -100,19 +98,19 @@ def _draw(image: Any, box: Box) -> None:
     draw.text(place, text, fill="black" if sum(color) > 384 else "white", font=font)
 
 
-def _rgb(image: Numbers) -> Numbers:
+def _rgb_pixels(image: Numbers) -> Numbers:
     """An image as rows of red, green, blue pixels."""
     colors = image[:3] if len(image) >= 3 else image[:1].repeat(3, axis=0)
     return np.ascontiguousarray(colors[::-1].transpose(1, 2, 0).clip(0, 255).astype(np.uint8))
 
 
-def _png(image: Any) -> bytes:
+def _png_bytes(image: Any) -> bytes:
     file = BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
 
 
-def _library() -> Any:
+def _pillow() -> Any:
     for module in ("PIL.Image", "PIL.ImageDraw", "PIL.ImageFont"):
         import_extra(module, "data", "pictures need Pillow")
     return import_module("PIL")

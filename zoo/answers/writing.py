@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Any
 
 from zoo.answers.answer import Boxes, Captions, Classes, ImageAnswer, Number, Segments, Values, as_plain
-from zoo.answers.output import CaptionReader, ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
+from zoo.answers.readers import CaptionReader, ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
 
 _SHOWN = 8  # values of an answer that is shown
 _BOX = ("label", "name", "score", "left", "top", "right", "bottom")
@@ -33,7 +33,7 @@ def form_of(name: str) -> AnswerForm | None:
 
 def head(form: AnswerForm, reads: type[OutputReader]) -> str:
     """What stands before the answers that such a reader gives."""
-    return _csv_rows([(*_columns(reads), "error")]) if form is AnswerForm.CSV else ""
+    return _csv_rows([(*_csv_columns(reads), "error")]) if form is AnswerForm.CSV else ""
 
 
 def text_of(answer: ImageAnswer, form: AnswerForm, reads: type[OutputReader]) -> str:
@@ -47,8 +47,8 @@ def _json_line(answer: ImageAnswer, reads: type[OutputReader]) -> str:
 
 def _csv_text(answer: ImageAnswer, reads: type[OutputReader]) -> str:
     if answer.problem:
-        return _csv_rows([(answer.image, *[""] * (len(_columns(reads)) - 1), answer.problem)])
-    return _csv_rows([(answer.image, *row, "") for row in _rows(answer)])
+        return _csv_rows([(answer.image, *[""] * (len(_csv_columns(reads)) - 1), answer.problem)])
+    return _csv_rows([(answer.image, *row, "") for row in _csv_cells(answer)])
 
 
 def _csv_rows(rows: Iterable[Sequence[Any]]) -> str:
@@ -57,7 +57,7 @@ def _csv_rows(rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def _columns(reads: type[OutputReader]) -> tuple[str, ...]:
+def _csv_columns(reads: type[OutputReader]) -> tuple[str, ...]:
     """The columns of a CSV; every answer has as many rows as it has classes, boxes or segments."""
     columns = {
         ClassReader: ("rank", "label", "name", "score"),
@@ -69,7 +69,7 @@ def _columns(reads: type[OutputReader]) -> tuple[str, ...]:
     return "image", *columns.get(reads, _BOX)
 
 
-def _rows(answer: ImageAnswer) -> list[tuple[Any, ...]]:
+def _csv_cells(answer: ImageAnswer) -> list[tuple[Any, ...]]:
     match answer.answer:
         case Classes(best):
             return [(rank, each.label, each.name, each.score) for rank, each in enumerate(best, 1)]
@@ -86,24 +86,24 @@ def _rows(answer: ImageAnswer) -> list[tuple[Any, ...]]:
     return []
 
 
-def _block(answer: ImageAnswer, reads: type[OutputReader]) -> str:
+def _text_block(answer: ImageAnswer, reads: type[OutputReader]) -> str:
     """A line with the image's name and size, and indented ones with what is in it."""
     size = "" if answer.size is None else f"  {answer.size.width} x {answer.size.height}"
-    lines = [answer.problem] if answer.problem else list(_lines(answer))
-    return "".join([f"{_printable(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
+    lines = [answer.problem] if answer.problem else list(_answer_lines(answer))
+    return "".join([f"{_printable_name(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
 
 
-def _printable(name: str) -> str:
+def _printable_name(name: str) -> str:
     """A name without what would move a terminal's cursor."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 
-def _lines(answer: ImageAnswer) -> Iterable[str]:
+def _answer_lines(answer: ImageAnswer) -> Iterable[str]:
     match answer.answer:
         case Classes(best):
             return [f"{each.score:9.4f}  {each.name}" for each in best]
         case Boxes(found):
-            boxes = (f"{box.score:9.4f}  {box.name}  {_corners(box.corners)}" for box in found)
+            boxes = (f"{box.score:9.4f}  {box.name}  {_corners_text(box.corners)}" for box in found)
             return list(boxes) or ["nothing"]
         case Segments(found):
             return [f"{each.share:8.1%}  {each.name}" for each in found]
@@ -117,13 +117,13 @@ def _lines(answer: ImageAnswer) -> Iterable[str]:
     return []
 
 
-def _corners(corners: Sequence[float]) -> str:
+def _corners_text(corners: Sequence[float]) -> str:
     left, top, right, bottom = (round(value) for value in corners)
     return f"from {left},{top} to {right},{bottom}"
 
 
 _TEXTS: dict[AnswerForm, Callable[[ImageAnswer, type[OutputReader]], str]] = {
-    AnswerForm.TEXT: _block,
+    AnswerForm.TEXT: _text_block,
     AnswerForm.JSON: _json_line,
     AnswerForm.CSV: _csv_text,
 }

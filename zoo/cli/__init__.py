@@ -17,42 +17,41 @@ import click
 
 from caffe_proto.errors import CaffeError
 from zoo.cli import options
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import complain
+from zoo.cli.output import ExitCode, complain
 
-# The module of every command and its line in the help, so that the help imports none of them.
+# The module and the function of every command and its line in the help, so that the help imports none of them.
 _COMMANDS = {
-    "list": ("zoo.cli.list_", "List the models of the zoo."),
-    "card": ("zoo.cli.card", "Show what a model is for, takes and gives."),
-    "pull": ("zoo.cli.pull", "Fetch a model into the store, where its name is a net."),
-    "push": ("zoo.cli.push", "Give a model to others: to a folder or a hub."),
-    "store": ("zoo.cli.store", "List, check and prune the models that were pulled."),
-    "draw": ("zoo.cli.draw", "Draw a net as a graph, SVG or PNG."),
-    "show": ("zoo.cli.show", "Show what files hold: nets, weights, solvers, means."),
-    "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
-    "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),
-    "import": ("zoo.cli.import_", "Write a model's files, or a net as a Python program."),
-    "check": ("zoo.cli.check", "Check whether nets would work: types, connections, shapes."),
-    "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
-    "finetune": ("zoo.cli.finetune", "Fine-tune a model to the classes of your data."),
-    "run": ("zoo.cli.run", "Run a torch or pycaffe script with several workers."),
-    "report": ("zoo.cli.report", "Report how a run went: a table, and a page to look at."),
-    "test": ("zoo.cli.test", "Test a net with weights on its test data."),
-    "predict": ("zoo.cli.predict", "Say what is in images, or add predictions to a table."),
-    "serve": ("zoo.cli.serve", "Serve a model over HTTP, with a page to try it."),
-    "features": ("zoo.cli.features", "Write a table with any blobs of a net for each row."),
-    "propose": ("zoo.cli.propose", "Write the regions that a net proposes for images."),
-    "time": ("zoo.cli.time", "Measure how long a net takes, layer by layer."),
-    "plan": ("zoo.cli.plan", "Say how a net is best trained on some machines."),
-    "simulate": ("zoo.cli.simulate", "Simulate training with several machines."),
-    "caffe": ("zoo.cli.caffe", "Run the caffe program's own commands, with its flags."),
-    "diff": ("zoo.cli.diff", "Show what two files differ in: structure and weights."),
-    "export": ("zoo.cli.export", "Export a net ready to deploy, for Caffe, ONNX or torch."),
-    "convert": ("zoo.cli.convert", "Convert weights and nets from one format to another."),
-    "verify": ("zoo.cli.verify", "Verify that two models compute the same."),
-    "data": ("zoo.cli.data", "Show and convert data sets, and take their mean image."),
-    "doctor": ("zoo.cli.doctor", "Tell what is installed here, what works, and what to do."),
-    "completion": ("zoo.cli.completion", "Print what lets the Tab key complete commands and models."),
+    "list": ("zoo.cli.models:list_command", "List the models of the zoo."),
+    "card": ("zoo.cli.models:card_command", "Show what a model is for, takes and gives."),
+    "pull": ("zoo.cli.store:pull_command", "Fetch a model into the store, where its name is a net."),
+    "push": ("zoo.cli.store:push_command", "Give a model to others: to a folder or a hub."),
+    "store": ("zoo.cli.store:store_command", "List, check and prune the models that were pulled."),
+    "draw": ("zoo.cli.draw:command", "Draw a net as a graph, SVG or PNG."),
+    "show": ("zoo.cli.show:command", "Show what files hold: nets, weights, solvers, means."),
+    "upgrade": ("zoo.cli.upgrade:command", "Bring an old net or solver to today's form."),
+    "fmt": ("zoo.cli.fmt:command", "Put prototxt files into one layout, with their comments."),
+    "import": ("zoo.cli.models:import_command", "Write a model's files, or a net as a Python program."),
+    "check": ("zoo.cli.check:command", "Check whether nets would work: types, connections, shapes."),
+    "train": ("zoo.cli.train:command", "Train a net with Caffe's solvers."),
+    "finetune": ("zoo.cli.finetune:command", "Fine-tune a model to the classes of your data."),
+    "run": ("zoo.cli.run:command", "Run a torch or pycaffe script with several workers."),
+    "report": ("zoo.cli.report:command", "Report how a run went: a table, and a page to look at."),
+    "test": ("zoo.cli.test:command", "Test a net with weights on its test data."),
+    "predict": ("zoo.cli.predict:command", "Say what is in images, or add predictions to a table."),
+    "serve": ("zoo.cli.serve:command", "Serve a model over HTTP, with a page to try it."),
+    "features": ("zoo.cli.features:command", "Write a table with any blobs of a net for each row."),
+    "propose": ("zoo.cli.propose:command", "Write the regions that a net proposes for images."),
+    "time": ("zoo.cli.time:command", "Measure how long a net takes, layer by layer."),
+    "plan": ("zoo.cli.plan:command", "Say how a net is best trained on some machines."),
+    "simulate": ("zoo.cli.simulate:command", "Simulate training with several machines."),
+    "caffe": ("zoo.cli.caffe:command", "Run the caffe program's own commands, with its flags."),
+    "diff": ("zoo.cli.diff:command", "Show what two files differ in: structure and weights."),
+    "export": ("zoo.cli.export:export_command", "Export a net ready to deploy, for Caffe, ONNX or torch."),
+    "convert": ("zoo.cli.export:convert_command", "Convert weights and nets from one format to another."),
+    "verify": ("zoo.cli.verify:command", "Verify that two models compute the same."),
+    "data": ("zoo.cli.data:command", "Show and convert data sets, and take their mean image."),
+    "doctor": ("zoo.cli.doctor:command", "Tell what is installed here, what works, and what to do."),
+    "completion": ("zoo.cli.completion:command", "Print what lets the Tab key complete commands and models."),
 }
 
 # What one wants to do, and the commands for it, in the order of the help.
@@ -92,7 +91,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(_COMMANDS[cmd_name][0]).command
+        module, _, function = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), function)
         _take_plugins(command)
         if _COMPLETE in os.environ:
             from zoo.cli.completion import complete_values

@@ -13,15 +13,122 @@ import click
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.net.graph import phase_of
-from netdsl.solver.events import Action
+from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_lines, output_lines
+from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
 from zoo.cli import options
-from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse
-from zoo.cli.signals import signal_actions
+from zoo.cli.training_display import signal_actions
 
 if TYPE_CHECKING:
     import torch
+
+    from netdsl.planner.timing import NetTime
+
+_HELP = """\b
+Commands:
+  train         Train a net.                   -solver, -snapshot or -weights
+  test          What a net gives on its data.  -model -weights, -iterations
+  time          Time a net, layer by layer.    -model, -iterations -phase
+  device_query  What GPUs there are.           -gpu
+
+\b
+Flags, as -name value, --name value, -name=value or --name=value:
+  -solver FILE           The solver's settings, which name the net.
+  -model FILE            The net.
+  -weights A,B           Weights, by layer names.
+  -snapshot FILE         A solver state to go on from.
+  -gpu 0,1               GPUs to use, or all.
+  -iterations N          How many batches; 50 if not given.
+  -phase PHASE           TRAIN or TEST, for time.
+  -level N, -stage A,B   For the net's include rules.
+  -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
+  -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
+  -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
+  -plugin A,B            Plug-ins to import; not a flag of Caffe's.
+  -dialect NAME          The fork of Caffe that nets are for; not a flag of Caffe's.
+  -help                  Show this message.
+"""
+
+
+def _log_info(where: str, text: str) -> None:
+    """Write a line; `where` is the line of Caffe's source that writes it there."""
+    _log_line("I", where, text)
+
+
+def _log_warning(where: str, text: str) -> None:
+    """Write a warning; `where` is the line of Caffe's source that writes it there."""
+    _log_line("W", where, text)
+
+
+def _log_line(severity: str, where: str, text: str) -> None:
+    """Write a line of a severity to standard error."""
+    click.echo(glog_line(severity, where, text), err=True)
+
+
+class _TrainingLog(CaffeLog):
+    """A listener that logs a solver's events as the caffe program does."""
+
+    def __init__(self, param: pb.SolverParameter) -> None:
+        super().__init__(param, _log_line)
+
+    def __call__(self, event: Event) -> None:
+        """Log an event."""
+        if isinstance(event, TrainingStarted):
+            _log_info("caffe.cpp:239", "Starting Optimization")
+        super().__call__(event)
+
+    def end(self, *, stopped: bool) -> None:
+        """Log the end of training: how the solver ended, and then that the program is done."""
+        super().end(stopped=stopped)
+        _log_info("caffe.cpp:250", "Optimization Done.")
+
+
+class _TestLog:
+    """A listener that logs a test as the caffe program does."""
+
+    def __init__(self, iterations: int) -> None:
+        self._iterations = iterations
+
+    def __call__(self, event: Event) -> None:
+        """Log an event."""
+        match event:
+            case NetCreated():
+                for where, line in creation_lines(event):
+                    _log_info(where, line)
+                _log_info("caffe.cpp:281", f"Running for {self._iterations} iterations.")
+            case WeightsLoaded():
+                for severity, line in match_lines(event.report):
+                    _log_line(severity, "net.cpp:742", line)
+            case BatchTested():
+                for output in event.outputs:
+                    for value in output.values:
+                        _log_info("caffe.cpp:304", f"Batch {event.batch}, {output.name} = {value:g}")
+
+
+def _log_test(loss: float, outputs: tuple[Output, ...]) -> None:
+    """Log the averages of a test."""
+    _log_info("caffe.cpp:309", f"Loss: {loss:g}")
+    for line in output_lines(outputs):
+        _log_info("caffe.cpp:321", line)
+
+
+def _log_times(times: NetTime) -> None:
+    """Log the times of every layer, and of the whole net."""
+    both = [timed.forward + timed.backward for timed in times.passes]
+    _log_info("caffe.cpp:365", "*** Benchmark begins ***")
+    _log_info("caffe.cpp:366", f"Testing for {len(both)} iterations.")
+    for index, milliseconds in enumerate(both, 1):
+        _log_info("caffe.cpp:394", f"Iteration: {index} forward-backward time: {milliseconds:g} ms.")
+    _log_info("caffe.cpp:397", "Average time per layer: ")
+    for layer in times.layers:
+        _log_info("caffe.cpp:400", f"{layer.name:>10}\tforward: {layer.forward:g} ms.")
+        _log_info("caffe.cpp:403", f"{layer.name:>10}\tbackward: {layer.backward:g} ms.")
+    _log_info("caffe.cpp:408", f"Average Forward pass: {times.forward:g} ms.")
+    _log_info("caffe.cpp:410", f"Average Backward pass: {times.backward:g} ms.")
+    _log_info("caffe.cpp:412", f"Average Forward-Backward: {times.forward + times.backward:g} ms.")
+    _log_info("caffe.cpp:414", f"Total Time: {sum(both):g} ms.")
+    _log_info("caffe.cpp:415", "*** Benchmark ends ***")
 
 
 @dataclass(frozen=True)
@@ -52,32 +159,6 @@ class Flags:
         return [name for name in self.stage.split(",") if name]
 
 
-_HELP = """\b
-Commands:
-  train         Train a net.                   -solver, -snapshot or -weights
-  test          What a net gives on its data.  -model -weights, -iterations
-  time          Time a net, layer by layer.    -model, -iterations -phase
-  device_query  What GPUs there are.           -gpu
-
-\b
-Flags, as -name value, --name value, -name=value or --name=value:
-  -solver FILE           The solver's settings, which name the net.
-  -model FILE            The net.
-  -weights A,B           Weights, by layer names.
-  -snapshot FILE         A solver state to go on from.
-  -gpu 0,1               GPUs to use, or all.
-  -iterations N          How many batches; 50 if not given.
-  -phase PHASE           TRAIN or TEST, for time.
-  -level N, -stage A,B   For the net's include rules.
-  -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
-  -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
-  -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
-  -plugin A,B            Plug-ins to import; not a flag of Caffe's.
-  -dialect NAME          The fork of Caffe that nets are for; not a flag of Caffe's.
-  -help                  Show this message.
-"""
-
-
 @click.command(
     "caffe",
     short_help="The caffe program's own commands and flags.",
@@ -102,19 +183,19 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    with _allowing(flags), _in_dialect(flags.dialect):
+    with _allowing_modules(flags), _naming_dialect(flags.dialect):
         _COMMANDS[commands[0]](flags)
 
 
 @contextmanager
-def _allowing(flags: Flags) -> Iterator[None]:
+def _allowing_modules(flags: Flags) -> Iterator[None]:
     """Let the Python layers of modules run, and plug-ins be imported."""
     python, plugins = (options.modules_of(filter(None, [modules])) for modules in (flags.allow_python, flags.plugin))
     with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):
         yield
 
 
-def _in_dialect(name: str) -> AbstractContextManager[None]:
+def _naming_dialect(name: str) -> AbstractContextManager[None]:
     """Name the dialect of the nets that are opened."""
     if not name:
         return nullcontext()
@@ -123,11 +204,14 @@ def _in_dialect(name: str) -> AbstractContextManager[None]:
     return in_dialect(name)
 
 
-def _train(flags: Flags) -> None:
-    solver_file = _needed(flags.solver, "train", "solver", "a solver's settings")
+def _caffe_train(flags: Flags) -> None:
+    solver_file = _needed_file(flags.solver, "train", "solver", "a solver's settings")
     if flags.snapshot and flags.weights:
         raise FlagError("a snapshot has its own weights; give -snapshot or -weights, not both")
-    effects = _effect("sigint_effect", flags.sigint_effect), _effect("sighup_effect", flags.sighup_effect)
+    effects = (
+        _action_of_flag("sigint_effect", flags.sigint_effect),
+        _action_of_flag("sighup_effect", flags.sighup_effect),
+    )
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
     from netdsl.solver.settings import read_settings
@@ -136,9 +220,9 @@ def _train(flags: Flags) -> None:
 
     param = read_settings(solver_file)
     param.train_state.MergeFrom(pb.NetState(level=flags.level, stage=flags.stages))
-    devices = _devices(flags.gpu or _gpu_of(param))
+    devices = _logged_devices(flags.gpu or _gpu_of(param))
     if flags.snapshot:
-        info("caffe.cpp:235", f"Resuming from {flags.snapshot}")
+        _log_info("caffe.cpp:235", f"Resuming from {flags.snapshot}")
     if flags.snapshot or flags.weights:
         param.ClearField("weights")
     weights = [flags.weights] if flags.weights else []
@@ -149,7 +233,7 @@ def _train(flags: Flags) -> None:
         snapshot=flags.snapshot or None,
         devices=tuple(devices),
     )
-    log = TrainingLog(param)
+    log = _TrainingLog(param)
     with signal_actions(*effects) as requested:
         if len(devices) > 1:
             end = train_on_devices(run, listeners=[log], requested=requested)
@@ -158,60 +242,60 @@ def _train(flags: Flags) -> None:
             log.end(stopped=train(run, listeners=[log], requested=requested, test_last=False).stopped)
 
 
-def _test(flags: Flags) -> None:
-    model = _needed(flags.model, "test", "model", "a net")
-    weights = _needed(flags.weights, "test", "weights", "the net's weights")
+def _caffe_test(flags: Flags) -> None:
+    model = _needed_file(flags.model, "test", "model", "a net")
+    weights = _needed_file(flags.weights, "test", "weights", "the net's weights")
     from zoo.testing import TestRequest, test
 
-    device = _devices(flags.gpu)[0]
+    device = _logged_devices(flags.gpu)[0]
     request = TestRequest(
         model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
     )
-    result = test(request, device=device, listen=TestLog(flags.iterations))
+    result = test(request, device=device, listen=_TestLog(flags.iterations))
     assert result.loss is not None  # the net's own data have batches
-    log_test(result.loss, result.outputs)
+    _log_test(result.loss, result.outputs)
 
 
-def _time(flags: Flags) -> None:
-    model = _needed(flags.model, "time", "model", "a net")
+def _caffe_time(flags: Flags) -> None:
+    model = _needed_file(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
     from netdsl.open_net import open_net
     from netdsl.planner.timing import time_net
 
     net = open_net(model).net
-    device = _devices(flags.gpu)[0]
-    log_times(time_net(net, phase, level=flags.level, stages=flags.stages, device=device, iterations=flags.iterations))
+    device = _logged_devices(flags.gpu)[0]
+    _log_times(time_net(net, phase, level=flags.level, stages=flags.stages, device=device, iterations=flags.iterations))
 
 
-def _device_query(flags: Flags) -> None:
+def _caffe_device_query(flags: Flags) -> None:
     """Log the properties of GPUs: of all without -gpu, where Caffe would log nothing."""
     import torch
 
-    info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
+    _log_info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
     every = ",".join(map(str, range(torch.cuda.device_count())))
     devices = [device for device in _devices_of(flags.gpu or every) if device.type == "cuda"]
     if not devices:
-        info("caffe.cpp:138", "There are none.")
+        _log_info("caffe.cpp:138", "There are none.")
     for device in devices:
         properties = torch.cuda.get_device_properties(device)
-        info("common.cpp:178", f"Device id:                     {device.index}")
-        info("common.cpp:179", f"Major revision number:         {properties.major}")
-        info("common.cpp:180", f"Minor revision number:         {properties.minor}")
-        info("common.cpp:181", f"Name:                          {properties.name}")
-        info("common.cpp:182", f"Total global memory:           {properties.total_memory}")
-        info("common.cpp:199", f"Number of multiprocessors:     {properties.multi_processor_count}")
+        _log_info("common.cpp:178", f"Device id:                     {device.index}")
+        _log_info("common.cpp:179", f"Major revision number:         {properties.major}")
+        _log_info("common.cpp:180", f"Minor revision number:         {properties.minor}")
+        _log_info("common.cpp:181", f"Name:                          {properties.name}")
+        _log_info("common.cpp:182", f"Total global memory:           {properties.total_memory}")
+        _log_info("common.cpp:199", f"Number of multiprocessors:     {properties.multi_processor_count}")
 
 
-_COMMANDS = {"train": _train, "test": _test, "time": _time, "device_query": _device_query}
+_COMMANDS = {"train": _caffe_train, "test": _caffe_test, "time": _caffe_time, "device_query": _caffe_device_query}
 
 
-def _needed(value: str, name: str, flag: str, what: str) -> str:
+def _needed_file(value: str, name: str, flag: str, what: str) -> str:
     if not value:
         raise FlagError(f"caffe {name} needs {what}; give -{flag} FILE")
     return value
 
 
-def _effect(flag: str, value: str) -> Action:
+def _action_of_flag(flag: str, value: str) -> Action:
     try:
         return Action(value)
     except ValueError:
@@ -226,17 +310,17 @@ def _gpu_of(param: pb.SolverParameter) -> str:
 
     if torch.cuda.device_count():
         return str(param.device_id)
-    warn("caffe.cpp:197", "The solver asks for a GPU, but there is none; it runs on the CPU.")
+    _log_warning("caffe.cpp:197", "The solver asks for a GPU, but there is none; it runs on the CPU.")
     return ""
 
 
-def _devices(gpus: str) -> list[torch.device]:
+def _logged_devices(gpus: str) -> list[torch.device]:
     """The devices to run on, which are logged."""
     devices = _devices_of(gpus)
     if devices[0].type == "cpu":
-        info("caffe.cpp:197", "Use CPU.")
+        _log_info("caffe.cpp:197", "Use CPU.")
     else:
-        info("caffe.cpp:204", f"Using GPUs {', '.join(str(device.index) for device in devices)}")
+        _log_info("caffe.cpp:204", f"Using GPUs {', '.join(str(device.index) for device in devices)}")
     return devices
 
 
@@ -246,7 +330,7 @@ def _devices_of(gpus: str) -> list[torch.device]:
 
     count = torch.cuda.device_count()
     if gpus == ALL and not count:
-        warn("caffe.cpp:197", "-gpu all: torch sees no GPU here; it runs on the CPU.")
+        _log_warning("caffe.cpp:197", "-gpu all: torch sees no GPU here; it runs on the CPU.")
         gpus = ""
     try:
         return gpus_of(gpus, count) if gpus else [torch.device("cpu")]

@@ -55,13 +55,13 @@ class _NamedValue(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         """Names that begin so, with the files beside them; where there are none, what the shell itself completes."""
-        names = [name for name in _names(self._kind) if name.startswith(incomplete)]
+        names = [name for name in _names_for(self._kind) if name.startswith(incomplete)]
         if names:
-            return [CompletionItem(value) for value in (*names, *_files(incomplete))]
+            return [CompletionItem(value) for value in (*names, *_files_beginning(incomplete))]
         return [CompletionItem(incomplete, type="dir" if self._kind in _FOLDERS else "file")]
 
 
-def _names(kind: str) -> list[str]:
+def _names_for(kind: str) -> list[str]:
     if kind in _MODELS:
         from zoo import catalogue
 
@@ -69,7 +69,7 @@ def _names(kind: str) -> list[str]:
     return ["digits", "shapes"] if kind in _SOURCES else []
 
 
-def _files(beginning: str) -> Iterator[str]:
+def _files_beginning(beginning: str) -> Iterator[str]:
     """The files and folders here that begin so; a shell adds its own only where nothing else completes a word."""
     for entry in sorted(os.scandir(Path.cwd()), key=lambda entry: entry.name):
         if entry.name.startswith(beginning) and (beginning or not entry.name.startswith(".")):

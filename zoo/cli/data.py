@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from caffe_proto.errors import few
-from zoo.cli import annotated_data, options, text_data
-from zoo.cli.output import complain, print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli import options
+from zoo.cli.output import complain, counted, print_json, progress_bar
 
 if TYPE_CHECKING:
+    from netdsl.data.sources.annotations.set_summary import AnnotatedSummary
     from netdsl.data.sources.summary import SourceSummary
+    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
     from netdsl.data.writing.convert import Conversion
 
-_SHOWN = 10  # classes that a line names
+_SHOWN_SIZES = 3  # sizes of images
+_ON_SHEET = 25  # images
+_SHOWN_CLASSES = 10  # classes that a line names
 _SHOWN_SHAPES = 3
 _SOURCES = """\b
 A data set is named by its path, or by its kind and path:
@@ -45,7 +49,7 @@ def command() -> None:
     """Show data sets, convert them, and take their mean image."""
 
 
-def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+def _height_and_width(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
     if value is None:
         return None
     height, _, width = value.lower().partition("x")
@@ -57,7 +61,9 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @command.command("convert", short_help="Write a data set as LMDB, LevelDB, Parquet, Pascal VOC, COCO or YOLO.")
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
-@click.option("--resize", "size", metavar="HxW", callback=_size, help="Bring all images to one height and width.")
+@click.option(
+    "--resize", "size", metavar="HxW", callback=_height_and_width, help="Bring all images to one height and width."
+)
 @click.option("--min-dim", type=click.IntRange(min=1), metavar="N", help="Enlarge images with objects, at least to N.")
 @click.option("--max-dim", type=click.IntRange(min=1), metavar="N", help="Shrink images with objects, at most to N.")
 @click.option("--encoded", type=click.Choice(["jpg", "png"]), help="Store image files rather than their pixels.")
@@ -121,20 +127,20 @@ def convert_command(
             raise click.UsageError(
                 "images with captions stay as they are; of the other options --shuffle and --skip-bad"
             )
-        text_data.convert_captions(source, target, order, skip_bad=skip_bad, as_json=as_json)
+        _convert_captions(source, target, order, skip_bad=skip_bad, as_json=as_json)
     elif source.startswith(TEXT):
         if changes_images or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
-        text_data.convert_text(source, target, as_json)
+        _convert_text(source, target, as_json)
     elif names_annotated_set(source) and target.startswith(f"{POSES}:"):
         if changes_images:
             raise click.UsageError("images of people stay as they are; of the other options --shuffle and --skip-bad")
-        annotated_data.convert_people(source, target, order, skip_bad=skip_bad, as_json=as_json)
+        _convert_people(source, target, order, skip_bad=skip_bad, as_json=as_json)
     elif names_annotated_set(source):
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
         marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
-        annotated_data.convert_set(source, target, marked, as_json)
+        _convert_set(source, target, marked, as_json)
     else:
         if min_dim or max_dim:
             raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
@@ -161,6 +167,80 @@ def _convert_items(source: str, target: str, settings: Conversion, as_json: bool
     else:
         skipped = f", {len(report.bad):,} bad ones skipped" if report.bad else ""
         click.echo(f"{report.written:,} items written{skipped}")
+
+
+def _convert_text(source: str, target: str, as_json: bool) -> None:
+    """Write a text as streams in HDF5, and print what was written."""
+    from netdsl.data.writing.text_streams import TextSpec, write_text_streams
+
+    report = write_text_streams(TextSpec.of(source), Path(target))
+    if report.left_out:
+        complain(f"left out: the last {report.left_out:,}, too few for a step of all streams")
+    if as_json:
+        print_json(asdict(report))
+        return
+    streams = counted(report.streams, "stream")
+    click.echo(f"{report.steps:,} steps of {streams} written, {report.characters:,} characters in the alphabet")
+
+
+def _convert_captions(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+    """Write captions as streams in HDF5 with the list of their images, and print what was written."""
+    from netdsl.data.writing.caption_streams import CaptionSpec, write_caption_streams
+
+    report = write_caption_streams(CaptionSpec.of(source), Path(target), seed, skip_bad=skip_bad)
+    for reason in report.missing:
+        complain(f"skipped: {reason}")
+    if report.repeated:
+        complain(f"{counted(report.repeated, 'caption')} written twice or more, so that all streams are as long")
+    if report.cut:
+        complain(f"cut: {counted(report.cut, 'caption')} of more words than steps")
+    if as_json:
+        print_json(asdict(report))
+        return
+    streams = counted(report.streams, "stream")
+    click.echo(f"{report.captions:,} captions written in {streams}, {report.words:,} words in the vocabulary")
+
+
+def _convert_set(source: str, target: str, settings: AnnotatedConversion, as_json: bool) -> None:
+    """Convert a set, and print what was written and what the target can't have."""
+    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+    from netdsl.data.writing.annotated.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
+
+    data = open_annotated_set(source, first_pixel=first_pixel_of(target))
+    with progress_bar(len(data), "converting") as advance:
+        report = convert_annotated(data, target, settings, done=advance)
+    for reason in report.bad:
+        complain(f"skipped: {reason}")
+    for trait, count in report.left_out.items():
+        hint = "; `maps:FOLDER` has the class of each pixel" if trait in PIXEL_TRAITS else ""
+        complain(f"left out: {trait} ({count:,}), which {target} can't have{hint}")
+    if as_json:
+        print_json(asdict(report))
+        return
+    skipped = f", {counted(len(report.bad), 'bad one')} skipped" if report.bad else ""
+    click.echo(f"{counted(report.written, 'image')} with {counted(report.objects, 'object')} written{skipped}")
+
+
+def _convert_people(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+    """Write the people of a set as records of poses, and print what was written."""
+    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+    from netdsl.data.sources.annotations.pose_set import POSES
+    from netdsl.data.writing.annotated.pose_database import PeopleOfSet, write_poses
+
+    data, path = open_annotated_set(source), Path(target.removeprefix(f"{POSES}:"))
+    with progress_bar(len(data), "reading") as advance:
+        people = PeopleOfSet(data, skip_bad=skip_bad, done=advance)
+    with progress_bar(len(people), "converting") as advance:
+        report = write_poses(people, path, seed, skip_bad=skip_bad, done=advance)
+    for reason in report.bad:
+        complain(f"skipped: {reason}")
+    if report.beside:
+        why = "too few of them, too small, or too near to another"
+        complain(f"with joints, but without a record of their own: {report.beside:,} ({why})")
+    if as_json:
+        print_json(asdict(report))
+        return
+    click.echo(f"{counted(report.written, 'record')} written, each of a person with {report.joints} joints")
 
 
 @command.command("mean", short_help="Write the mean image, for mean_file and mean_value.")
@@ -208,7 +288,7 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
 
     if names_annotated_set(source):
-        annotated_data.show_set(source, output, count, as_json)
+        _show_set(source, output, count, as_json)
         return
     from caffe_proto.storage import write_pieces
     from netdsl.data.sources.open_source import open_source
@@ -224,12 +304,12 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
     if as_json:
         print_json({"source": source, **asdict(summary)})
     else:
-        _print(source, summary, output)
+        _print_summary(source, summary, output)
 
 
-def _print(source: str, summary: SourceSummary, sheet: str | None) -> None:
-    items = f"{summary.items:,} item{'' if summary.items == 1 else 's'}"
-    names = f", {len(summary.classes)} classes ({few(summary.classes, _SHOWN)})" if summary.classes else ""
+def _print_summary(source: str, summary: SourceSummary, sheet: str | None) -> None:
+    items = counted(summary.items, "item")
+    names = f", {len(summary.classes)} classes ({few(summary.classes, _SHOWN_CLASSES)})" if summary.classes else ""
     click.echo(f"{source}: {items}{names}")
     for number, tops in enumerate(summary.arrays):
         shapes = few((" x ".join(map(str, shape)) or "one number" for shape in tops.shapes), _SHOWN_SHAPES)
@@ -241,3 +321,58 @@ def _print(source: str, summary: SourceSummary, sheet: str | None) -> None:
         click.echo(f"  {label:>6}  {count:,}  {name}".rstrip())
     if sheet:
         click.echo(f"wrote {sheet}")
+
+
+def _show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -> None:
+    """Print the summary of a set, and draw a contact sheet of some images."""
+    from caffe_proto.storage import write_pieces
+    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+    from netdsl.data.sources.annotations.set_summary import summarise_set
+
+    data = open_annotated_set(source)
+    with progress_bar(len(data), "reading") as advance:
+        summary = summarise_set(data, done=advance)
+    if sheet:
+        from netdsl.data.writing.annotated.annotated_sheet import annotated_sheet
+
+        write_pieces(sheet, [annotated_sheet(data, count or _ON_SHEET)])
+    if as_json:
+        print_json({"source": source, **asdict(summary)})
+        return
+    _print_annotated(source, summary)
+    if sheet:
+        click.echo(f"wrote {sheet}")
+
+
+def _print_annotated(source: str, summary: AnnotatedSummary) -> None:
+    objects = f"{counted(summary.objects, 'object')} of {len(summary.classes)} classes"
+    names = "" if summary.objects else f" ({few((each.name for each in summary.classes), _SHOWN_CLASSES)})"
+    click.echo(f"{source}: {counted(summary.images, 'image')}, {objects}{names}")
+    sizes = few((f"{size.height} x {size.width} ({size.images:,})" for size in summary.sizes), _SHOWN_SIZES)
+    click.echo(f"  sizes: {sizes or 'none'}")
+    if summary.objects:
+        _print_boxes(summary)
+    if summary.class_maps:
+        click.echo(f"  with maps of classes: {counted(summary.class_maps, 'image')}")
+    if summary.objects and summary.without_objects:
+        click.echo(f"  without objects: {counted(summary.without_objects, 'image')}")
+    if summary.bad:
+        complain(f"{counted(len(summary.bad), 'image')} can't be read; the first: {summary.bad[0]}")
+
+
+def _print_boxes(summary: AnnotatedSummary) -> None:
+    for name in summary.classes:
+        click.echo(f"  {name.boxes:>8,}  {name.name}, in {counted(name.images, 'image')}")
+    click.echo(f"  boxes: {summary.small:,} small, {summary.medium:,} medium, {summary.large:,} large")
+    counts = {
+        "difficult": summary.difficult,
+        "truncated": summary.truncated,
+        "crowds": summary.crowds,
+        "with masks": summary.with_masks,
+        "with joints": summary.with_joints,
+        "partly outside": summary.outside,
+        "without area": summary.without_area,
+    }
+    click.echo(
+        f"  of these: {few((f'{count:,} {name}' for name, count in counts.items() if count), len(counts)) or '-'}"
+    )

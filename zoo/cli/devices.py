@@ -25,7 +25,7 @@ def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.Solver
     if name == ALL:
         if not count:
             complain("warning: torch sees no GPU here, so 'all' is the CPU")
-        return every_gpu(count) or [torch.device("cpu")]
+        return _every_gpu(count) or [torch.device("cpu")]
     return [_device(part.strip(), count) for part in name.split(",")]
 
 
@@ -57,7 +57,7 @@ def training_devices(
         if wants_gpu and devices[0].type == "cpu":
             complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
     if (unnamed or name == "cuda") and (workers or 1) > 1 and devices[0].type == "cuda":
-        return _noted(every_gpu(count)[:workers], workers)
+        return _noted(_every_gpu(count)[:workers], workers)
     return _noted(devices, workers)
 
 
@@ -81,7 +81,7 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
     if numbers == ALL:
         if not count:
             raise _wrong_numbers("torch sees no GPU here")
-        return every_gpu(count)
+        return _every_gpu(count)
     names = [number.strip() for number in numbers.split(",")]
     for name in names:
         if not (name.isascii() and name.isdigit()):
@@ -95,7 +95,7 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
     return devices
 
 
-def every_gpu(count: int) -> list[torch.device]:
+def _every_gpu(count: int) -> list[torch.device]:
     """All GPUs of so many that there are."""
     import torch
 

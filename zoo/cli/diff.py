@@ -15,9 +15,7 @@ from caffe_proto.files import read
 from netdsl.formats import model_files
 from zoo.cli import options
 from zoo.cli.console import PipedConsole
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import ExitCode, print_json, progress_bar
 from zoo.cli.upgrade import upgrade
 
 if TYPE_CHECKING:
@@ -51,12 +49,12 @@ def command(first: str, second: str, as_written: bool, as_json: bool, lenient: b
     if as_json:
         print_json({"equal": not difference, **asdict(difference)})
     else:
-        _show(PipedConsole(soft_wrap=True), difference)
+        _print_difference(PipedConsole(soft_wrap=True), difference)
     if difference:
         raise click.exceptions.Exit(ExitCode.NO)
 
 
-def _show(console: PipedConsole, difference: Difference) -> None:
+def _print_difference(console: PipedConsole, difference: Difference) -> None:
     for name in difference.removed:
         console.print(f"[red]- {escape(name)}[/]")
     for name in difference.added:
@@ -64,19 +62,19 @@ def _show(console: PipedConsole, difference: Difference) -> None:
     if difference.moved:
         console.print("~ layers are in another order")
     for setting in difference.settings:
-        console.print(_setting(setting))
+        console.print(_setting_line(setting))
     for line in difference.weights:
-        console.print(_weights(line))
+        console.print(_weights_line(line))
     if not difference:
         console.print("no difference")
 
 
-def _setting(setting: SettingDifference) -> str:
+def _setting_line(setting: SettingDifference) -> str:
     before, after = setting.before or "(not set)", setting.after or "(not set)"
     return f"~ {escape(setting.where)}: {escape(before)} -> {escape(after)}"
 
 
-def _weights(line: WeightDifference) -> str:
+def _weights_line(line: WeightDifference) -> str:
     if line.largest is None:
         return f"~ {escape(line.where)}: shape {list(line.before)} -> {list(line.after)}"
     if not line.largest:

@@ -10,9 +10,7 @@ from textwrap import wrap
 import click
 
 from zoo.cli import options
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import print_json, stdout_is_terminal
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import ExitCode, print_json, progress_bar, stdout_is_terminal
 from zoo.doctor.examination import Examination
 from zoo.doctor.results import CheckResult, Verdict, is_healthy
 
@@ -38,13 +36,13 @@ def command(as_json: bool) -> None:
         checks = [{**asdict(result), "verdict": result.verdict.value} for result in results]
         print_json({"healthy": is_healthy(results), "checks": checks})
     else:
-        for line in _lines(results):
+        for line in _report_lines(results):
             click.echo(line)
     if not is_healthy(results):
         raise click.exceptions.Exit(ExitCode.NO)
 
 
-def _lines(results: Sequence[CheckResult]) -> Iterator[str]:
+def _report_lines(results: Sequence[CheckResult]) -> Iterator[str]:
     width = shutil.get_terminal_size().columns if stdout_is_terminal() else _FILE_WIDTH
     part_width = max(len(result.part) for result in results)
     group = ""
@@ -52,12 +50,12 @@ def _lines(results: Sequence[CheckResult]) -> Iterator[str]:
         if result.group != group:
             group = result.group
             yield click.style(group, bold=True)
-        yield from _entry(result, part_width, width)
+        yield from _part_lines(result, part_width, width)
     wrong = [result.part for result in results if result.verdict is Verdict.WRONG]
     yield f"wrong: {', '.join(wrong)}" if wrong else "Everything that is installed works."
 
 
-def _entry(result: CheckResult, part_width: int, width: int) -> Iterator[str]:
+def _part_lines(result: CheckResult, part_width: int, width: int) -> Iterator[str]:
     """A part's lines: how it is, what there is, and what to do."""
     label = f"{result.verdict.value:7}  {result.part:{part_width}}  "
     room = max(width - len(label) - 2, _LEAST_WIDTH)

@@ -1,25 +1,27 @@
-"""`zoo export`: export a net with its weights, ready to deploy."""
+"""`zoo export` and `zoo convert`: write nets and weights for others, each proved to be the same."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from zoo.cli import options, proofs, shapes
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from netdsl.formats import TENSOR_SUFFIXES
+from zoo.cli import options, shapes
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
+    from converters.rewriting import Proof
+    from netdsl.weights.torch_names import TensorMatch
     from zoo.exporting import ExportedFiles
 
 _PRECISIONS = [name for name in options.PRECISIONS if name != "float32"]
 
 
-def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
+def _mean_values(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
     try:
         return tuple(float(number) for number in text.split(",")) if text else ()
     except ValueError:
@@ -47,13 +49,13 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--fold", is_flag=True, help="Fold BatchNorm and Scale into the layers before them.")
 @click.option("--fully-convolutional", is_flag=True, help="Make fully connected layers convolutions.")
 @click.option("--rgb", is_flag=True, help="Take images in RGB, where the net was made for BGR.")
-@click.option("--mean", callback=_numbers, metavar="B,G,R", help="Subtract this mean inside the net.")
+@click.option("--mean", callback=_mean_values, metavar="B,G,R", help="Subtract this mean inside the net.")
 @click.option("--precision", type=click.Choice(_PRECISIONS), help="Round the weights; they are stored as float32.")
 @click.option("--prune-to", metavar="LAYER", help="End the net at this layer.")
 @options.allow_python
 @options.net_dialect
 @options.as_json
-def command(
+def export_command(
     net: str,
     weights: tuple[str, ...],
     target: str,
@@ -84,7 +86,7 @@ def command(
     A net to train can have settings and sources of data that BVLC's Caffe doesn't know. They are named; with
     --data-lmdb its data are written beside it, prepared as far as Caffe can't do it.
     """
-    _check(target, verify, tolerance, opset, train_val=train_val or solver is not None, data_lmdb=data_lmdb)
+    _check_options(target, verify, tolerance, opset, train_val=train_val or solver is not None, data_lmdb=data_lmdb)
     with progress_bar(doing="exporting"):
         from converters.rewriting import Rewrites
         from netdsl.weights.tensor_files import Precision
@@ -110,10 +112,10 @@ def command(
             data_lmdb,
         )
         exported = export(settings)
-    _show(exported, as_json)
+    _show_export(exported, as_json)
 
 
-def _check(
+def _check_options(
     target: str, verify: bool, tolerance: float | None, opset: int | None, *, train_val: bool, data_lmdb: bool
 ) -> None:
     """Raise a usage error if options don't go together."""
@@ -127,16 +129,16 @@ def _check(
         raise click.UsageError("--tolerance is for verifying; remove --no-verify")
 
 
-def _show(exported: ExportedFiles, as_json: bool) -> None:
+def _show_export(exported: ExportedFiles, as_json: bool) -> None:
     if as_json:
         files = [str(path) for path in exported.files]
         known = {"files": files, "inputs": exported.inputs, "unproved": exported.unproved, "notes": exported.notes}
-        print_json({**known, **proofs.plain(exported.proofs, exported.names)})
+        print_json({**known, **_plain_proofs(exported.proofs, exported.names)})
         return
     inputs = [f"input {name} {'x'.join(map(str, shape))}" for name, shape in exported.inputs.items()]
     for line in [
         *inputs,
-        *proofs.lines(exported.proofs, exported.names),
+        *_proof_lines(exported.proofs, exported.names),
         *(
             f"output '{name}' is the same everywhere, or no number, for random inputs: the proof says nothing of it"
             for name in exported.unproved
@@ -145,3 +147,60 @@ def _show(exported: ExportedFiles, as_json: bool) -> None:
         *exported.notes,
     ]:
         click.echo(line)
+
+
+@click.command("convert", short_help="Convert weights and nets from one format to another.")
+@click.argument("source", metavar="IN")
+@click.argument("output", metavar="OUT")
+@click.option("--net", metavar="NET", help="The net of weights whose tensors have torch's names.")
+@click.option("--weights", multiple=True, metavar="FILE", help="The weights, where IN is a net without any.")
+@click.option("--precision", type=click.Choice(options.PRECISIONS), help="The type of stored values.")
+@options.allow_python
+@options.net_dialect
+@options.as_json
+def convert_command(
+    source: str, output: str, net: str | None, weights: tuple[str, ...], precision: str | None, as_json: bool
+) -> None:
+    """Convert IN to OUT, whose names end with their formats. Weights are .caffemodel, .h5, .safetensors, .npz, or .pt
+    and .pth, which hold torch's state_dict; there a blob is called LAYER.INDEX. Tensors with other names are matched to
+    the layers of a net by their names, their order or their shapes, and each match is printed. A net with its weights
+    becomes .onnx or torch.export's .pt2; an .onnx model becomes a .prototxt with its .caffemodel, once both have given
+    the same outputs.
+    """
+    if precision is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        raise click.UsageError(f"--precision is for {', '.join(TENSOR_SUFFIXES)}; other files have float32")
+    with progress_bar(doing="converting"):
+        from netdsl.weights.tensor_files import Precision
+        from zoo.converting import convert
+
+        stored_type = Precision[precision.upper()] if precision else None
+        converted = convert(source, output, net=net, weights=weights, precision=stored_type)
+    if as_json:
+        print_json(
+            {"files": [str(path) for path in converted.files], **_plain_proofs(converted.proofs, converted.names)}
+        )
+        return
+    for line in [*_proof_lines(converted.proofs, converted.names), *(f"wrote {path}" for path in converted.files)]:
+        click.echo(line)
+
+
+def _plain_proofs(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> dict[str, object]:
+    """Proofs and matches as JSON."""
+    return {
+        "proofs": [
+            {"what": proof.what, "difference": proof.difference, "tolerance": proof.tolerance} for proof in proofs
+        ],
+        "names": [{"source": name.source, "layer": name.layer, "by": name.by.value} for name in names],
+    }
+
+
+def _proof_lines(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> list[str]:
+    """Proofs and matches as lines of text."""
+    matches = [f"layer {name.layer} has {name.source}, by {name.by.value}" for name in names]
+    return matches + [_proof_line(proof) for proof in proofs]
+
+
+def _proof_line(proof: Proof) -> str:
+    if proof.difference is None:
+        return f"{proof.what}: not verified"
+    return f"{proof.what}: outputs differ by {proof.difference:.1e} of their spread ({proof.tolerance:g} allowed)"

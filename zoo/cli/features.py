@@ -8,8 +8,7 @@ import click
 
 from netdsl.solver.events import Event, Notice
 from zoo.cli import options, table_options
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.training_display import tell
 
 
@@ -41,13 +40,13 @@ def command(
 
     names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
     request = PredictRequest(names=names, columns=blob_columns, invalid=InvalidRows(invalid), device=on_device, **what)
-    predict(request, progress_bar, table_backend, listen=_warn if as_json else tell)
+    predict(request, progress_bar, table_backend, listen=_tell_notices if as_json else tell)
     if as_json:
         print_json({"output": str(request.output), "columns": list(blobs)})
     else:
         click.echo(f"wrote {request.output}")
 
 
-def _warn(event: Event) -> None:
+def _tell_notices(event: Event) -> None:
     if isinstance(event, Notice):
         tell(event)

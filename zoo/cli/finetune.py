@@ -17,11 +17,9 @@ from netdsl.solver.events import Action, Listener, SnapshotSaved
 from zoo.backends import TRAINING
 from zoo.cli import options
 from zoo.cli.devices import training_devices
-from zoo.cli.output import complain, print_json
-from zoo.cli.progress_bar import progress_bar
-from zoo.cli.signals import signal_actions
+from zoo.cli.output import complain, print_json, progress_bar
 from zoo.cli.table_options import backend_of
-from zoo.cli.training_display import TrainingDisplay
+from zoo.cli.training_display import TrainingDisplay, signal_actions
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
@@ -93,14 +91,14 @@ def command(
 
     workers_backend, output = backend_of(backend, master), Path(resume or "")
     if resume is None:
-        request = _request(str(model), str(data), **what)
+        request = _tuning_request(str(model), str(data), **what)
         output, count = request.output, request.workers.most if request.workers else None
         local_count, settings = workers_backend.workers_here(count), pb.SolverParameter()
         devices = training_devices(device, None, settings, local_count, remote=workers_backend.remote)
         with progress_bar(0) as advance:
             tuning = begin(request, workers_backend, devices, progress=advance)
         if not as_json:
-            _tell(tuning)
+            _print_tuning(tuning)
     with ExitStack() as stack:
         requested = stack.enter_context(signal_actions(Action.STOP, Action.SNAPSHOT))
         tuned = train(
@@ -113,12 +111,12 @@ def command(
             command=("zoo", *sys.argv[1:]),
         )
     if tuned is not None:
-        _show(tuned, as_json)
+        _print_tuned(tuned, as_json)
     elif workers_backend.supervises:
         complain(f"stopped; `zoo finetune --resume {shlex.quote(str(output))}` goes on")
 
 
-def _tell(tuning: FineTuning) -> None:
+def _print_tuning(tuning: FineTuning) -> None:
     """Print what was found in the model and the data, and what follows from it."""
     data = tuning.data
     heads = ", ".join(f"'{old}' becomes '{new}'" for old, new in tuning.heads.items())
@@ -137,7 +135,7 @@ def _but_snapshots(listener: Listener) -> Listener:
     return lambda event: None if isinstance(event, SnapshotSaved) else listener(event)
 
 
-def _request(
+def _tuning_request(
     model: str,
     data: str,
     test_data: str | None,
@@ -155,8 +153,7 @@ def _request(
     output: str | None,
 ) -> FineTuneRequest:
     from netdsl.distributed.strategies.settings import parse
-    from zoo.finetuning.recipe import EPOCHS, Recipe
-    from zoo.finetuning.request import FineTuneRequest
+    from zoo.finetuning.request import EPOCHS, FineTuneRequest, Recipe
 
     return FineTuneRequest(
         model,
@@ -164,7 +161,7 @@ def _request(
         Path(output or f"{Path(model).resolve().name.partition('.')[0]}_tuned"),
         tests=test_data,
         weights=weights,
-        replaced=dict(map(_replaced, replaced)),
+        replaced=dict(map(_replaced_layer, replaced)),
         frozen=frozen,
         share=held_out,
         recipe=Recipe(EPOCHS if epochs is None else epochs, batch, base_lr, seed),
@@ -175,7 +172,7 @@ def _request(
     )
 
 
-def _replaced(text: str) -> tuple[str, int | None]:
+def _replaced_layer(text: str) -> tuple[str, int | None]:
     """A layer, and its outputs if they are said."""
     name, colon, number = text.rpartition(":")
     if colon and number.isdecimal() and int(number):
@@ -183,7 +180,7 @@ def _replaced(text: str) -> tuple[str, int | None]:
     return text, None
 
 
-def _show(tuned: FineTuned, as_json: bool) -> None:
+def _print_tuned(tuned: FineTuned, as_json: bool) -> None:
     if as_json:
         print_json(
             {

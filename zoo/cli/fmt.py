@@ -9,8 +9,7 @@ import click
 from caffe_proto.errors import CaffeError
 from caffe_proto.text.prototxt import reformat, reformat_file
 from zoo.cli import options
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import complain, print_bytes, print_json
+from zoo.cli.output import ExitCode, complain, print_bytes, print_json
 
 
 @click.command("fmt", short_help="Put prototxt files into one layout.")

@@ -35,21 +35,21 @@ def parse(words: Sequence[str], kind: type[T]) -> tuple[T, list[str]]:
         if word == "--":
             others += remaining
         elif word.startswith("-") and word != "-":
-            name, value = _flag(word, remaining, defaults)
+            name, value = _flag_and_value(word, remaining, defaults)
             values[name] = value
         else:
             others.append(word)
     return kind(**values), others
 
 
-def _flag(word: str, following: Iterator[str], defaults: Mapping[str, Any]) -> tuple[str, Any]:
+def _flag_and_value(word: str, following: Iterator[str], defaults: Mapping[str, Any]) -> tuple[str, Any]:
     """A flag's name and value, which may be the word that follows."""
     written_name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
     name = written_name.replace("-", "_")
     if not equals and isinstance(defaults.get(name.removeprefix("no")), bool):
         return name.removeprefix("no"), not name.startswith("no")
     if name not in defaults:
-        raise FlagError(f"there is no flag -{written_name}; {_hint(name, defaults)}")
+        raise FlagError(f"there is no flag -{written_name}; {_near_flags(name, defaults)}")
     if not equals:
         text = next(following, "-")
         if re.match(r"-(?!\d)", text):
@@ -57,7 +57,7 @@ def _flag(word: str, following: Iterator[str], defaults: Mapping[str, Any]) -> t
     return name, _value(written_name, text, type(defaults[name]))
 
 
-def _hint(name: str, known: Mapping[str, Any]) -> str:
+def _near_flags(name: str, known: Mapping[str, Any]) -> str:
     near = get_close_matches(name, known, 1)
     return f"did you mean -{near[0]}?" if near else f"there are -{', -'.join(known)}"
 

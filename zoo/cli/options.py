@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, in_folder
 from zoo.worker_count import WorkerCount
+
+if TYPE_CHECKING:
+    from caffe_proto import caffe_pb2 as pb
 
 # What these name needs torch, for which nobody should wait to read the help, or that an option is wrong.
 PRECISIONS = ("float32", "float16", "bfloat16")
@@ -114,3 +117,17 @@ allow_python: Decorator = click.option(
     callback=_allow_python,
     help="Run the code of Python layers in these modules, which are installed or in the current folder.",
 )
+
+
+def check_model_or_solver(model: str | None, solver: str | None) -> None:
+    """Raise a usage error unless one of both says what is trained."""
+    if (model is None) == (solver is None):
+        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
+
+
+def solver_settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:
+    """The settings of a solver by its file, or of a MODEL of the zoo, and the folder that they are in."""
+    from netdsl.solver.settings import read_settings
+    from zoo.names import solver_of
+
+    return solver_of(model or "") if solver is None else (read_settings(solver), Path(solver).parent)

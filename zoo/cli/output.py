@@ -1,18 +1,40 @@
-"""Printing: JSON that every parser reads, and errors and warnings on one line."""
+"""What all commands print and end with: JSON, errors and warnings on one line, a progress bar, and exit codes."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+BAR_DELAY = 2.0  # seconds until a bar is shown: what is done before needs none
+
+
+class ExitCode(IntEnum):
+    """How a command ended. 0 and 1 are answers, as those of diff and grep are; from 2 on there is none."""
+
+    FINE = 0
+    NO = 1  # files differ, a check fails, something is broken
+    WRONG = 2  # a wrong call, a file or data that can't be read, a disk that is full
+    MISTAKE = 70  # of zoo's own
+    INTERRUPTED = 130  # by Ctrl-C
+    READER_GONE = 141  # who read standard output, as `head` does
+    TERMINATED = 143  # by SIGTERM
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON; infinities and NaN become strings, as in protobuf's JSON."""
-    click.echo(json.dumps(_plain(value), indent=2, allow_nan=False))
+    click.echo(json.dumps(_json_value(value), indent=2, allow_nan=False))
 
 
 def print_bytes(data: bytes) -> None:
@@ -40,11 +62,57 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _json_value(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
+
+
+@contextmanager
+def progress_bar(
+    total: float | None = None, doing: str = "", *, hidden: bool = False
+) -> Iterator[Callable[..., object]]:
+    """A function that advances a bar by one item or more.
+
+    The bar is on standard error, and only on a terminal. It comes after two seconds, with the time that is left or,
+    where nobody knows how many items there are, the time that has passed; and it goes when the work is done.
+    """
+    if hidden or not can_show_bars():
+        yield lambda items=1: None
+        return
+    progress = _progress_of(known=total is not None)
+    task = progress.add_task(doing, total=total)
+    timer = threading.Timer(BAR_DELAY, progress.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda items=1: progress.advance(task, items)
+    finally:
+        timer.cancel()
+        timer.join()
+        if progress.live.is_started:
+            progress.stop()
+
+
+def can_show_bars() -> bool:
+    """Whether standard error is a terminal on which lines can be drawn anew."""
+    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def _progress_of(*, known: bool) -> Progress:
+    from rich import progress
+    from rich.console import Console
+
+    left = (progress.MofNCompleteColumn(), progress.TimeRemainingColumn()) if known else (progress.TimeElapsedColumn(),)
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        *left,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=stdout_is_terminal(),  # what goes to a file must not come here
+    )

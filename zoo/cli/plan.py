@@ -15,8 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
-from zoo.cli.output import complain, print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import complain, print_json, progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -27,15 +26,15 @@ _IMAGENET = 1_281_167  # images to train on
 _STRATEGY_HEADS = ("strategy", "workers", "batch", "computing", "exchange", "epoch", "iterations", "training")
 
 
-def _rate(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
+def _parsed_bandwidth(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
     return bandwidth(value)
 
 
-def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+def _parsed_seconds(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
     return None if value is None else seconds(value)
 
 
-def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+def _parsed_batches(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
     if value is None:
         return None
     words = value.split(":")
@@ -53,10 +52,16 @@ def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.option("--devices", type=_COUNT, default=1, show_default=True, metavar="N", help="Devices of a machine.")
 @click.option("--machines", type=_COUNT, default=1, show_default=True, metavar="K", help="Machines.")
 @click.option(
-    "--bandwidth", "network", default="1Gbit", show_default=True, callback=_rate, metavar="RATE", help="Of a machine."
+    "--bandwidth",
+    "network",
+    default="1Gbit",
+    show_default=True,
+    callback=_parsed_bandwidth,
+    metavar="RATE",
+    help="Of a machine.",
 )
 @click.option(
-    "--latency", default="0.1ms", show_default=True, callback=_duration, metavar="TIME", help="Of the network."
+    "--latency", default="0.1ms", show_default=True, callback=_parsed_seconds, metavar="TIME", help="Of the network."
 )
 @click.option("--stragglers", type=click.IntRange(min=0), default=0, metavar="N", help="Machines that are slow.")
 @click.option(
@@ -64,7 +69,9 @@ def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 )
 @click.option("--items", type=_COUNT, metavar="N", help="Items of an epoch; by default those of --data, or ImageNet's.")
 @click.option("--data", metavar="SOURCE", help="Data whose items are counted: digits, lmdb:PATH, folder:PATH, ...")
-@click.option("--batch", callback=_range, metavar="N:M", help="Items of a worker's iteration; by default the solver's.")
+@click.option(
+    "--batch", callback=_parsed_batches, metavar="N:M", help="Items of a worker's iteration; by default the solver's."
+)
 @click.option(
     "--precision",
     type=click.Choice(options.COMPUTE_PRECISIONS),
@@ -73,8 +80,10 @@ def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     help="What products are computed with.",
 )
 @click.option("--strategy", metavar="NAME:SETTINGS", help="Only this strategy, as of `zoo train`.")
-@click.option("--deadline", callback=_duration, metavar="TIME", help="The time there is, such as 20h.")
-@click.option("--budget", callback=_duration, metavar="TIME", help="The time of all devices together, such as 100h.")
+@click.option("--deadline", callback=_parsed_seconds, metavar="TIME", help="The time there is, such as 20h.")
+@click.option(
+    "--budget", callback=_parsed_seconds, metavar="TIME", help="The time of all devices together, such as 100h."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the plan, for `zoo train --plan`.")  # fmt: skip
 @click.option("--pictures", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
@@ -108,35 +117,33 @@ def command(
     estimates, from trainings of a small net.
     """
     if measure is not None:
-        _measure(measure)
+        _write_measurements(measure)
         if model is None and solver is None:
             return
-    if (model is None) == (solver is None):
-        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
+    options.check_model_or_solver(model, solver)
     with progress_bar(doing="planning"):
         from netdsl.planner.advice import advise, headline
         from netdsl.planner.plan import write_plan
         from netdsl.planner.planning import Planner
-        from zoo.planning import tables
-        from zoo.planning.pictures import draw_batches, draw_speedups
+        from zoo.planning import draw_batches, draw_speedups, is_marked, plain_planning, strategy_rows
 
-        param, folder = _settings(model, solver)
-        request = _request(param, folder, strategy, assume, **what)
+        param, folder = options.solver_settings(model, solver)
+        request = _plan_request(param, folder, strategy, assume, **what)
         planner = Planner(request.solver, assume)
         planning = planner.plan(request)
         advice = advise(planner, planning)
-        profiled = _profile(param, folder, what["data"], request) if profile else ()
+        profiled = _profile_sentences(param, folder, what["data"], request) if profile else ()
     shapes.complain_of_unused(assume, planner.assumed)
     if what["items"] is None and what["data"] is None:
         complain(f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise")
     if as_json:
-        print_json({**tables.plain(planning, advice), "profile": profiled})
+        print_json({**plain_planning(planning, advice), "profile": profiled})
     else:
         for sentence in (headline(planning), "", *advice.sentences, *profiled):
             click.echo(sentence)
-        rows = tables.strategy_rows(planning)
-        _print(_STRATEGY_HEADS, rows)
-        if tables.is_marked(rows):
+        rows = strategy_rows(planning)
+        _print_strategies(rows)
+        if is_marked(rows):
             click.echo("* if it learned as averaging does, which no training has shown here")
     if output is not None:
         write_plan(planning.plan(advice.sentences), output)
@@ -148,7 +155,7 @@ def command(
         click.echo(f"wrote {pictures}/batches.png and {pictures}/speedups.png", err=as_json)
 
 
-def _measure(path: Path) -> None:
+def _write_measurements(path: Path) -> None:
     with progress_bar(1, "measuring") as advance:
         from caffe_proto.storage import write_pieces
         from netdsl.planner.device import device_text
@@ -158,14 +165,9 @@ def _measure(path: Path) -> None:
     click.echo(f"wrote {path}; plan for it with --device {path}")
 
 
-def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:
-    from netdsl.solver.settings import read_settings
-    from zoo.names import solver_of
-
-    return solver_of(model or "") if solver is None else (read_settings(solver), Path(solver).parent)
-
-
-def _profile(param: pb.SolverParameter, folder: Path, data: str | None, request: PlanRequest) -> tuple[str, ...]:
+def _profile_sentences(
+    param: pb.SolverParameter, folder: Path, data: str | None, request: PlanRequest
+) -> tuple[str, ...]:
     from netdsl.distributed.run import Run
     from netdsl.planner.advice import advise_by_profile
     from netdsl.planner.step_profile import profile_step
@@ -175,7 +177,7 @@ def _profile(param: pb.SolverParameter, folder: Path, data: str | None, request:
     return advise_by_profile(profile_step(with_sources(run, data, None) if data else run), request.cluster.workers)
 
 
-def _request(
+def _plan_request(
     param: pb.SolverParameter,
     folder: Path,
     strategy: str | None,
@@ -219,9 +221,9 @@ def _request(
     )
 
 
-def _print(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_strategies(rows: Sequence[Sequence[str]]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, head in enumerate(heads):
+    for index, head in enumerate(_STRATEGY_HEADS):
         table.add_column(head, justify="right" if index else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from caffe_proto.storage import atomic_path
 from zoo.backends import LocalBackend, SparkBackend
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
-from zoo.cli.image_answers import ImageOptions, print_answers, writing
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import complain, progress_bar
 from zoo.cli.training_display import tell
+
+if TYPE_CHECKING:
+    from zoo.answers.answer import ImageAnswer
+    from zoo.answers.answerer import Answerer
+
+_Write = Callable[[str], object]
+
+TOP, THRESHOLD, WORDS = 5, 0.5, 20
 
 _ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
 _CHARACTERS = 200
@@ -105,7 +118,7 @@ def command(
         raise click.UsageError("--json and --csv are two forms; give one.")
     form = "jsonl" if as_json else "csv" if as_csv else None
     table_backend = table_options.table_backend_of(backend, master, workers)
-    images = ImageOptions(form=form, columns=table_options.columns_of(columns), **what)
+    images = _ImageOptions(form=form, columns=table_options.columns_of(columns), **what)
     if text is not None:
         others = images.given or images.batch or images.columns or images.invalid or form or backend is not None
         if images.inputs or others or images.beam or images.vocabulary:
@@ -123,18 +136,129 @@ def command(
         _add_columns(images, output, table_backend)
     elif backend is not None:
         raise click.UsageError("--backend is for tables; -o OUT.parquet makes one of a table.")
-    elif print_answers(images):
+    elif _print_answers(images):
         sys.exit(1)
 
 
-def _print_text(what: ImageOptions, text: str) -> None:
+@dataclass(frozen=True)
+class _ImageOptions:
+    """What the options of `zoo predict` say; None is what nobody said."""
+
+    model: str
+    inputs: tuple[str, ...]
+    weights: tuple[str, ...]
+    columns: Mapping[str, str]
+    output: str | None
+    form: str | None
+    top: int | None
+    threshold: float | None
+    draw: str | None
+    blob: str | None
+    batch: int | None
+    device: str | None
+    invalid: str | None
+    vocabulary: str | None
+    features_net: str | None
+    beam: int | None
+    length: int | None
+    temperature: float | None
+    seed: int | None
+
+    @property
+    def given(self) -> str:
+        """An option that only images have, if there is one."""
+        values = {
+            "--top": self.top,
+            "--threshold": self.threshold,
+            "--draw": self.draw,
+            "--blob": self.blob,
+            "--features-net": self.features_net,
+        }
+        return next((name for name, value in values.items() if value is not None), "")
+
+    @property
+    def for_writing(self) -> str:
+        """An option that only captions and texts have, if there is one."""
+        values = {
+            "--beam": self.beam,
+            "--vocabulary": self.vocabulary,
+            "--length": self.length,
+            "--temperature": self.temperature,
+            "--seed": self.seed,
+        }
+        return next((name for name, value in values.items() if value is not None), "")
+
+
+def _print_answers(what: _ImageOptions) -> int:
+    """Print or write the answers about images; returns how many images have none."""
+    device = devices_of(what.device)[0]
+    from netdsl.prediction.captions import CaptionSettings
+    from netdsl.prediction.invalid_rows import InvalidRows
+    from zoo.answers.answer import AnswerSettings
+    from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
+    from zoo.answers.readers import CaptionReader
+
+    asked = AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary, what.features_net)
+    answerer = Answerer(asked, partial(tell, err=True))
+    if what.for_writing and answerer.reads is not CaptionReader:
+        raise click.UsageError(f"{what.for_writing} is for texts and captions, and {what.model} writes no captions.")
+    invalid = InvalidRows(what.invalid or "skip")
+    threshold = THRESHOLD if what.threshold is None else what.threshold
+    length = WORDS if what.length is None else what.length
+    captions = CaptionSettings(length, what.beam or 1, what.temperature or 0.0, what.seed or 0)
+    settings = AnswerSettings(what.top or TOP, threshold, captions)
+    with _shown_answers(what, answerer, keeps=invalid is InvalidRows.KEEP) as show:
+        broken = answer_images(
+            answerer,
+            what.inputs,
+            settings,
+            show,
+            _bar_beside_answers(what),
+            columns=what.columns,
+            stdin=sys.stdin.buffer,
+            invalid=invalid,
+            draws=what.draw is not None,
+        )
+    if what.output is not None:
+        click.echo(f"wrote {what.output}")
+    return broken
+
+
+@contextmanager
+def _shown_answers(what: _ImageOptions, answerer: Answerer, *, keeps: bool) -> Iterator[Callable[[ImageAnswer], None]]:
+    """A function that shows an answer, and draws it if pictures are asked for."""
+    from zoo.answers.drawing import Pictures
+    from zoo.answers.writing import AnswerForm, form_of, head, text_of
+
+    form = AnswerForm(what.form) if what.form else form_of(what.output or "") or AnswerForm.TEXT
+    pictures = None if what.draw is None else Pictures(Path(what.draw), answerer.reads)
+    with _written_text(what.output) as write:
+        write(head(form, answerer.reads))
+
+        def show(answer: ImageAnswer) -> None:
+            if answer.problem:
+                complain(answer.problem)
+            if keeps or not answer.problem:
+                write(text_of(answer, form, answerer.reads))
+            if pictures is not None:
+                pictures.add(answer)
+
+        yield show
+
+
+def _bar_beside_answers(what: _ImageOptions) -> Callable[[int], AbstractContextManager[Callable[..., object]]]:
+    """A bar, unless answers are printed on the same terminal."""
+    return partial(progress_bar, hidden=what.output is None and sys.stdout.isatty())
+
+
+def _print_text(what: _ImageOptions, text: str) -> None:
     """Print the text, character by character, or write it to a file."""
     device = devices_of(what.device)[0]
     from zoo.generating import TextRequest, write_text
 
     length, temperature = what.length or _CHARACTERS, 1.0 if what.temperature is None else what.temperature
     request = TextRequest(what.model, what.weights, text, length, temperature, what.seed or 0, device)
-    with writing(what.output) as write:
+    with _written_text(what.output) as write:
         following = write_text(request)
         first = next(following)  # before anything is printed, since it may be an error
         write(text + first)
@@ -145,8 +269,8 @@ def _print_text(what: ImageOptions, text: str) -> None:
         click.echo(f"wrote {what.output}")
 
 
-def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkBackend) -> None:
-    """Write a table with new columns."""
+def _add_columns(what: _ImageOptions, output: str, backend: LocalBackend | SparkBackend) -> None:
+    """_Write a table with new columns."""
     image_option = what.given or what.for_writing
     problem = (
         f"{image_option} is for images" if image_option else "several inputs are images" if what.inputs[1:] else ""
@@ -166,3 +290,13 @@ def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkB
     )
     predict(request, progress_bar, backend, listen=tell)
     click.echo(f"wrote {output}")
+
+
+@contextmanager
+def _written_text(output: str | None) -> Iterator[_Write]:
+    """A function that writes text to standard output, or to a file that is there whole or not at all."""
+    if output is None:
+        yield partial(click.echo, nl=False)
+        return
+    with atomic_path(output) as path, path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        yield file.write

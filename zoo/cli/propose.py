@@ -9,8 +9,7 @@ import click
 from netdsl.solver.events import Event
 from zoo.cli import options
 from zoo.cli.devices import devices_of
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.training_display import tell
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from zoo.cli import options
 from zoo.cli.console import table_console
-from zoo.cli.output import complain, print_json
+from zoo.cli.output import complain, counted, print_json
 from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times
 
 if TYPE_CHECKING:
@@ -47,19 +47,19 @@ def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool
     Several runs are compared: a page, comparison.html, has their results, the settings in which they differ, and their
     curves over each other.
     """
+    from zoo.report.page import page_path, write_comparison, write_report
     from zoo.report.recorded_run import read_run
-    from zoo.report.writing import page_path, write_comparison, write_report
 
     folders = [Path(run) for run in runs]
     recorded = [read_run(folder) for folder in folders]
     if as_json:
-        summaries = [_plain(run, found) for run, found in zip(runs, recorded, strict=True)]
+        summaries = [_plain_report(run, found) for run, found in zip(runs, recorded, strict=True)]
         print_json(summaries[0] if len(summaries) == 1 else summaries)
     else:
         for run, found in zip(runs, recorded, strict=True):
-            _print(run, found.summary)
+            _print_summary(run, found.summary)
             _print_planned(found)
-    _complain(recorded)
+    _complain_of_runs(recorded)
     page = page_path(folders, output)
     if len(recorded) == 1:
         write_report(recorded[0], page, items)
@@ -69,33 +69,33 @@ def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool
         click.echo(f"page: {page}")
 
 
-def _plain(run: str, recorded: RecordedRun) -> dict[str, object]:
-    from zoo.report.planned import planned_figures
+def _plain_report(run: str, recorded: RecordedRun) -> dict[str, object]:
+    from zoo.report.facts import planned_figures
 
     planned = {"planned": [asdict(figure) for figure in planned_figures(recorded)]} if recorded.plan else {}
     return {"run": run, **asdict(recorded.summary), **planned}
 
 
 def _print_planned(recorded: RecordedRun) -> None:
-    from zoo.report.planned import planned_figures
+    from zoo.report.facts import planned_figures
 
     for figure in planned_figures(recorded):
         ratio = "" if figure.ratio is None else f", {figure.ratio:.0%} of the plan"
         click.echo(f"{figure.name.lower()}: planned {figure.planned}, measured {figure.measured}{ratio}")
 
 
-def _complain(runs: Sequence[RecordedRun]) -> None:
+def _complain_of_runs(runs: Sequence[RecordedRun]) -> None:
     for run in runs:
         for note in run.notes:
             complain(note)
 
 
-def _print(run: str, summary: RunSummary) -> None:
+def _print_summary(run: str, summary: RunSummary) -> None:
     rate = summary.iterations_per_second
     by_worker = f"{rate / len(summary.workers):,.4g} iterations/s by each worker, " if len(summary.workers) > 1 else ""
     console = table_console()
     console.print(
-        f"{escape(run)}: {_counted(len(summary.workers), 'worker')}, {_counted(summary.rounds, 'round')}, "
+        f"{escape(run)}: {counted(len(summary.workers), 'worker')}, {counted(summary.rounds, 'round')}, "
         f"iteration {summary.iteration:,} after {summary.seconds:,.1f} s: {by_worker}{rate:,.4g} iterations/s in all"
     )
     console.print(_table(summary.workers))
@@ -108,11 +108,11 @@ def _print(run: str, summary: RunSummary) -> None:
 
 def _table(workers: Sequence[WorkerSummary]) -> Table:
     """The table of the workers, without empty columns."""
-    rows = [_row(worker) for worker in workers]
+    rows = [_worker_cells(worker) for worker in workers]
     if len(workers) > 1:
         iterations = f"{sum(worker.iterations for worker in workers):,}"
         rows.append(
-            {"worker": "all", "iterations": iterations, **_times(sum_times(worker.times for worker in workers))}
+            {"worker": "all", "iterations": iterations, **_time_cells(sum_times(worker.times for worker in workers))}
         )
     heads = [head for head in rows[0] if any(row.get(head) for row in rows)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -123,24 +123,23 @@ def _table(workers: Sequence[WorkerSummary]) -> Table:
     return table
 
 
-def _row(worker: WorkerSummary) -> dict[str, str]:
+def _worker_cells(worker: WorkerSummary) -> dict[str, str]:
     named = {"worker": str(worker.rank), "host": escape(worker.host)}
     counted = {"rounds": f"{worker.rounds:,}", "iterations": f"{worker.iterations:,}"}
-    beside = {name: _number(seconds, ",.2f") for name, seconds in vars(worker.beside).items()}
-    exchanged = {"MB": _number(worker.bytes / 1e6, ",.1f")}
-    distance = {"divergence": _number(worker.divergence_mean, ".4g"), "at last": _number(worker.divergence_last, ".4g")}
-    return {**named, **counted, **_times(worker.times), **beside, **exchanged, **distance}
+    beside = {name: _formatted(seconds, ",.2f") for name, seconds in vars(worker.beside).items()}
+    exchanged = {"MB": _formatted(worker.bytes / 1e6, ",.1f")}
+    distance = {
+        "divergence": _formatted(worker.divergence_mean, ".4g"),
+        "at last": _formatted(worker.divergence_last, ".4g"),
+    }
+    return {**named, **counted, **_time_cells(worker.times), **beside, **exchanged, **distance}
 
 
-def _times(times: WorkerTimes) -> dict[str, str]:
+def _time_cells(times: WorkerTimes) -> dict[str, str]:
     """Seconds with their shares."""
     total = times.total
     return {name: f"{value:,.2f} {value / total:4.0%}" if value >= 0.005 else "" for name, value in vars(times).items()}
 
 
-def _number(value: float | None, form: str) -> str:
+def _formatted(value: float | None, form: str) -> str:
     return format(value, form) if value else ""
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

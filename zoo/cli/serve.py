@@ -10,8 +10,8 @@ import click
 from caffe_proto.errors import import_extra
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
-from zoo.cli.image_answers import THRESHOLD, TOP
 from zoo.cli.output import complain
+from zoo.cli.predict import THRESHOLD, TOP
 from zoo.cli.training_display import tell
 
 

@@ -19,8 +19,7 @@ from caffe_proto.summary import Summary, summarise
 from netdsl.formats import model_files
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.shapes import Shape, Shapes
 
 _WIDE = 100  # columns of a terminal with room for names that aren't folded

@@ -13,8 +13,7 @@ from rich.table import Table
 from netdsl.solver.events import BatchTested, Event, Notice, Output, WeightsLoaded, as_numbers
 from zoo.cli import options, shapes, table_options
 from zoo.cli.console import table_console
-from zoo.cli.output import print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar
 from zoo.cli.training_display import tell
 
 if TYPE_CHECKING:
@@ -86,16 +85,16 @@ def command(
         )
     if as_json:
         report = next(str(event.report) for event in events if isinstance(event, WeightsLoaded))
-        scores = {"scores": [_plain(table) for table in result.tables]} if result.tables else {}
+        scores = {"scores": [_plain_scores(table) for table in result.tables]} if result.tables else {}
         print_json({"loss": result.loss, "outputs": dict(as_numbers(result.outputs)), **scores, "weights": report})
         return
-    for line in _lines(result.loss, result.outputs):
+    for line in _output_lines(result.loss, result.outputs):
         click.echo(line)
     for table in result.tables:
         _print_scores(table)
 
 
-def _lines(loss: float | None, outputs: tuple[Output, ...]) -> list[str]:
+def _output_lines(loss: float | None, outputs: tuple[Output, ...]) -> list[str]:
     """The net's loss, and a line for each output. An output that is called loss, and is all of it, isn't repeated."""
     values = as_numbers(outputs)
     lines = [f"{name} {value:.6g}" for name, value in values.items()]
@@ -108,7 +107,7 @@ def _lines(loss: float | None, outputs: tuple[Output, ...]) -> list[str]:
     return [f"{'total loss' if 'loss' in values else 'loss'} {loss:.6g}", *lines]
 
 
-def _plain(table: ScoreTable) -> dict[str, object]:
+def _plain_scores(table: ScoreTable) -> dict[str, object]:
     """The scores of a blob as JSON."""
     classes = [
         {"label": each.label, "name": each.name, table.counted: each.count, "scores": dict(each.scores)}
@@ -119,7 +118,7 @@ def _plain(table: ScoreTable) -> dict[str, object]:
 
 def _print_scores(scores: ScoreTable) -> None:
     """Print the scores of the whole set, and a table of its classes."""
-    click.echo(f"{scores.task.value} ({scores.blob}): {_counted(scores)}")
+    click.echo(f"{scores.task.value} ({scores.blob}): {_counted_classes(scores)}")
     for name, value in scores.totals.items():
         if value is not None:
             click.echo(f"{name} {value:.6g}")
@@ -133,6 +132,6 @@ def _print_scores(scores: ScoreTable) -> None:
     table_console().print(table)
 
 
-def _counted(scores: ScoreTable) -> str:
+def _counted_classes(scores: ScoreTable) -> str:
     there = [each.count for each in scores.classes if each.count]
     return f"{sum(there):,} {scores.counted} of {len(there):,} class{'' if len(there) == 1 else 'es'}"

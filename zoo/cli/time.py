@@ -15,8 +15,7 @@ from netdsl.net.graph import Phase
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
 from zoo.cli.devices import devices_of
-from zoo.cli.output import print_json, stdout_is_terminal
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_json, progress_bar, stdout_is_terminal
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -90,16 +89,16 @@ def command(
         )
     shapes.complain_of_unused(assume, times.assumed)
     if as_json:
-        print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain(times)})
+        print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain_times(times)})
         return
-    _print([*_rows(times.layers), _row(_total(times), 1.0)])
+    _print_times([*_layer_rows(times.layers), _layer_row(_total_of_layers(times), 1.0)])
     both = times.forward + times.backward
     click.echo(f"whole net: forward {times.forward:.3f} ms, backward {times.backward:.3f} ms, both {both:.3f} ms")
     for name, shape in times.assumed.items():
         click.echo(f"{name} taken as {'x'.join(map(str, shape))}")
 
 
-def _plain(times: NetTime) -> dict[str, object]:
+def _plain_times(times: NetTime) -> dict[str, object]:
     return {
         "iterations": len(times.passes),
         "forward": times.forward,
@@ -110,25 +109,25 @@ def _plain(times: NetTime) -> dict[str, object]:
     }
 
 
-def _total(times: NetTime) -> LayerTime:
+def _total_of_layers(times: NetTime) -> LayerTime:
     forward, backward = sum(layer.forward for layer in times.layers), sum(layer.backward for layer in times.layers)
     from netdsl.planner.timing import LayerTime
 
     return LayerTime("total", "", forward, backward, times.flops, sum(layer.bytes for layer in times.layers))
 
 
-def _rows(layers: Sequence[LayerTime]) -> list[tuple[str, ...]]:
+def _layer_rows(layers: Sequence[LayerTime]) -> list[tuple[str, ...]]:
     total = sum(layer.forward + layer.backward for layer in layers)
-    return [_row(layer, (layer.forward + layer.backward) / total) for layer in layers]
+    return [_layer_row(layer, (layer.forward + layer.backward) / total) for layer in layers]
 
 
-def _row(layer: LayerTime, share: float) -> tuple[str, ...]:
+def _layer_row(layer: LayerTime, share: float) -> tuple[str, ...]:
     speed = layer.flops / layer.forward / 1e6 if layer.forward else 0.0
     times = f"{layer.forward:.3f}", f"{layer.backward:.3f}", f"{100 * share:.1f}"
     return layer.name, layer.type, *times, f"{layer.flops / 1e9:.4f}", f"{speed:.2f}", f"{layer.bytes / 1e6:.2f}"
 
 
-def _print(rows: list[tuple[str, ...]]) -> None:
+def _print_times(rows: list[tuple[str, ...]]) -> None:
     """Print a table to a terminal, or aligned columns that programs can parse."""
     if stdout_is_terminal():
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
@@ -20,11 +19,8 @@ from zoo.backends import TRAINING, Backend
 from zoo.cli import options
 from zoo.cli.devices import training_devices
 from zoo.cli.output import complain, print_json
-from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
-from zoo.cli.training_display import TrainingDisplay
-from zoo.cli.training_result import TrainingResult
-from zoo.names import solver_of
+from zoo.cli.training_display import TrainingDisplay, TrainingResult, signal_actions
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
@@ -120,8 +116,8 @@ def command(
     """
     workers_backend = backend_of(backend, master)
     asked = _RunOptions(backend, **{each.name: what.pop(each.name) for each in fields(_RunOptions)[1:]})
-    _check(asked, what)
-    run, folder = _prepare(asked, workers_backend, what)
+    _check_options(asked, what)
+    run, folder = _begin_or_find(asked, workers_backend, what)
     from zoo.training import holds_out
 
     with ExitStack() as stack:
@@ -129,11 +125,11 @@ def command(
         if workers_backend.supervises:
             held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
             display = stack.enter_context(closing(TrainingDisplay(held_out=held_out, quiet=as_json)))
-            listeners = [display, result, *_listeners(stack, log, tensorboard, plot)]
+            listeners = [display, result, *_requested_logs(stack, log, tensorboard, plot)]
             if mlflow is not None:
                 listeners.append(_mlflow_writer(stack, mlflow, run, folder))
         requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
-        _train(run, folder, workers_backend, asked, listeners, requested)
+        _train_run(run, folder, workers_backend, asked, listeners, requested)
     if as_json and workers_backend.supervises:
         print_json(result.plain(folder))
 
@@ -159,7 +155,7 @@ class _RunOptions:
         return any(part is not None for part in (self.workers, self.folder, self.plan, backend.started))
 
 
-def _check(asked: _RunOptions, what: Mapping[str, Any]) -> None:
+def _check_options(asked: _RunOptions, what: Mapping[str, Any]) -> None:
     """Raise a usage error if options don't go together."""
     is_named = what["model"] or what["solver"]
     if asked.resume is not None:
@@ -168,13 +164,13 @@ def _check(asked: _RunOptions, what: Mapping[str, Any]) -> None:
     elif asked.replay is not None:
         if is_named or asked.strategy or asked.plan or asked.workers:
             raise click.UsageError("--replay repeats a run; give only the folder of the new one, with --run.")
-    elif (what["model"] is None) == (what["solver"] is None):
-        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
-    elif asked.plan is not None and (asked.workers or asked.strategy or what["precision"]):
-        raise click.UsageError("--plan says how many workers train, by which strategy and in which precision.")
+    else:
+        options.check_model_or_solver(what["model"], what["solver"])
+        if asked.plan is not None and (asked.workers or asked.strategy or what["precision"]):
+            raise click.UsageError("--plan says how many workers train, by which strategy and in which precision.")
 
 
-def _prepare(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run | None, Path | None]:
+def _begin_or_find(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run | None, Path | None]:
     """The run that the options describe, if it is a new one, and its folder, if it has one, in which it is begun."""
     if asked.resume is not None:
         return None, Path(asked.resume)
@@ -191,12 +187,12 @@ def _prepare(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tupl
             raise click.UsageError(
                 "--strategy, --transport, --backend and --deadline are for several workers; give --workers too."
             )
-        return _run(**what, backend=backend, workers=None), None
-    run = _run(**what, backend=backend, workers=asked.workers.most if asked.workers else None)
-    return run, _begin(run, backend, asked)
+        return _run_of_options(**what, backend=backend, workers=None), None
+    run = _run_of_options(**what, backend=backend, workers=asked.workers.most if asked.workers else None)
+    return run, _begin_in_folder(run, backend, asked)
 
 
-def _train(
+def _train_run(
     run: Run | None,
     folder: Path | None,
     backend: Backend,
@@ -227,7 +223,7 @@ def _train(
         train(run, listeners=listeners, requested=requested)
 
 
-def _begin(run: Run, backend: Backend, asked: _RunOptions) -> Path:
+def _begin_in_folder(run: Run, backend: Backend, asked: _RunOptions) -> Path:
     """Begin a run that is kept in a folder, which is returned. If nothing says how many workers it has, each of its
     devices has one."""
     from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -249,7 +245,7 @@ def _begin_planned(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -
 
     assert asked.plan is not None
     plan = read_plan(asked.plan)
-    run = _run(**{**what, "precision": plan.precision}, backend=backend, workers=plan.workers)
+    run = _run_of_options(**{**what, "precision": plan.precision}, backend=backend, workers=plan.workers)
     folder = Path(asked.folder or f"{run.solver.snapshot_prefix}_run")
     return begin_planned(run, plan, folder, backend), folder
 
@@ -258,7 +254,7 @@ def _complain_of_restart(attempt: int, reason: str) -> None:
     complain(f"{reason}\nall workers begin again from the last round that was saved (start {attempt + 1})")
 
 
-def _run(
+def _run_of_options(
     model: str | None,
     solver: str | None,
     data: str | None,
@@ -281,7 +277,7 @@ def _run(
     """The run that the options describe, with so many workers of a backend if that is known."""
     if gpus is not None and device is not None:
         raise click.UsageError("--gpus and --device both name devices; give one of them.")
-    param, folder = _settings(model, solver)
+    param, folder = options.solver_settings(model, solver)
     import torch
 
     from netdsl.data.batches.reading import BadItems, Loading
@@ -315,17 +311,7 @@ def _run(
     return run if data is None and test_data is None else with_sources(run, data, test_data)
 
 
-def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:
-    """The settings, and the folder that they are in."""
-    if solver is not None:
-        from netdsl.solver.settings import read_settings
-
-        return read_settings(solver), Path(solver).parent
-    assert model is not None
-    return solver_of(model)
-
-
-def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None) -> list[Listener]:
+def _requested_logs(stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None) -> list[Listener]:
     """The requested logs; each is closed when training ends, however it does."""
     listeners: list[Listener] = []
     if log is not None:
@@ -333,11 +319,11 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
 
         listeners.append(stack.enter_context(closing(EventLog(log))))
     if tensorboard is not None:
-        from zoo.logs.tensorboard import TensorBoardWriter
+        from zoo.logs.trackers import TensorBoardWriter
 
         listeners.append(stack.enter_context(closing(TensorBoardWriter(tensorboard))))
     if plot is not None:
-        from zoo.logs.curves import TrainingCurves
+        from zoo.logs.plots import TrainingCurves
 
         curves = TrainingCurves()
         stack.callback(curves.save, plot)
@@ -348,7 +334,7 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
 def _mlflow_writer(stack: ExitStack, address: str, run: Run | None, folder: Path | None) -> Listener:
     """MLflow's log of a run, or of the one that a folder has."""
     from netdsl.distributed.run import Run
-    from zoo.logs.mlflow import MlflowWriter
+    from zoo.logs.trackers import MlflowWriter
     from zoo.report.facts import parameters_of
 
     if run is None or folder is not None:

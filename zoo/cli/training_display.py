@@ -1,8 +1,14 @@
-"""The display of training: lines for events and, on a terminal, a progress bar."""
+"""A training at a terminal: what it shows, what a script gets of it, and the signals that stop or save it."""
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -10,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from caffe_proto.errors import few
 from netdsl.solver.events import (
+    Action,
     DataOpened,
     DebugInfo,
     Event,
@@ -21,9 +28,9 @@ from netdsl.solver.events import (
     TrainingProgress,
     TrainingStarted,
     WeightsLoaded,
+    as_numbers,
 )
-from zoo.cli.output import complain, stdout_is_terminal
-from zoo.cli.progress_bar import can_show_bars
+from zoo.cli.output import can_show_bars, complain, counted, stdout_is_terminal
 
 _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
@@ -53,7 +60,7 @@ class TrainingDisplay:
         self._held_out, self._quiet = held_out, quiet
         self._items, self._loss = 0, ""
         self._start_time, self._start_iteration = time.monotonic(), 0
-        self._bar = _bar() if can_show_bars() else None
+        self._bar = _training_bar() if can_show_bars() else None
         self._task = None if self._bar is None else self._bar.add_task("", total=None, detail="")
         if self._bar is not None:
             self._bar.start()
@@ -62,38 +69,40 @@ class TrainingDisplay:
         """Show an event."""
         match event:
             case WeightsLoaded():
-                self._print(_weights_line(event))
+                self._print_line(_weights_line(event))
             case DataOpened():
-                self._print(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
+                self._print_line(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
             case TrainingStarted():
                 self._items = event.items
                 self._start_time, self._start_iteration = time.monotonic(), event.iteration
                 if self._bar is not None and self._task is not None:
                     self._bar.update(self._task, total=event.last, completed=event.iteration)
-                self._print(f"training {event.net or 'a net'} from iteration {event.iteration}")
+                self._print_line(f"training {event.net or 'a net'} from iteration {event.iteration}")
             case IterationFinished():
-                self._step(event.iteration)
+                self._move_bar(event.iteration)
             case TrainingProgress():
                 self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
                 speed = self._speed(event.iteration)
-                self._print(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
+                self._print_line(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
             case DebugInfo():
                 for magnitude in event.magnitudes:
                     kind = "gradient of " if magnitude.gradient else ""
                     blob = f"blob {magnitude.blob}" if magnitude.is_param else f"top {magnitude.blob}"
-                    self._print(f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}")
+                    self._print_line(
+                        f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}"
+                    )
             case TestFinished():
                 name = f"test {event.net}" if event.net else "test"
                 loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
-                self._print(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
+                self._print_line(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
                 for each in event.classes:
-                    self._print(f"iteration {event.iteration}  {name}, class {each.label}: {each.value:.4g}")
+                    self._print_line(f"iteration {event.iteration}  {name}, class {each.label}: {each.value:.4g}")
             case SnapshotSaved():
-                self._print(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
+                self._print_line(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
             case Notice():
                 complain(event.text)
 
-    def _step(self, iteration: int) -> None:
+    def _move_bar(self, iteration: int) -> None:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=iteration, detail=self._loss + self._speed(iteration))
 
@@ -101,7 +110,7 @@ class TrainingDisplay:
         done, seconds = iteration - self._start_iteration, time.monotonic() - self._start_time
         return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
 
-    def _print(self, line: str) -> None:
+    def _print_line(self, line: str) -> None:
         if not self._quiet:
             click.echo(line)
 
@@ -113,14 +122,13 @@ class TrainingDisplay:
 
 def data_line(data: DataOpened) -> str:
     """What a net reads, in a line."""
-    items = f"{data.items:,} item{'' if data.items == 1 else 's'}"
     count = len(data.classes)
     kind = f"a vocabulary of {count}" if data.vocabulary else f"{count} class{'' if count == 1 else 'es'}"
     names = f", {kind} ({few(data.classes, _SHOWN)})" if count else ""
-    return f"{'tests' if data.tests else 'trains'} on {data.source}: {items}{names}"
+    return f"{'tests' if data.tests else 'trains'} on {data.source}: {counted(data.items, 'item')}{names}"
 
 
-def _bar() -> Progress:
+def _training_bar() -> Progress:
     columns = (
         TextColumn("training"),
         BarColumn(),
@@ -145,3 +153,79 @@ def _single_values(outputs: tuple[Output, ...]) -> str:
     """The outputs of one value as text; larger blobs are left out."""
     single = [f"{output.name} {output.values[0]:.4g}" for output in outputs if len(output.values) == 1]
     return f"  ({', '.join(single)})" if single else ""
+
+
+class TrainingResult:
+    """A listener that keeps the last of everything: loss, tests of each net, snapshot."""
+
+    def __init__(self) -> None:
+        self._net, self._iteration, self._last = "", 0, 0
+        self._loss: float | None = None
+        self._data: list[dict[str, object]] = []
+        self._weights: list[str] = []
+        self._tests: dict[int, dict[str, object]] = {}
+        self._snapshot: dict[str, object] | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Keep what an event tells."""
+        match event:
+            case DataOpened():
+                self._data.append({"source": event.source, "items": event.items, "tests": event.tests})
+            case WeightsLoaded():
+                self._weights.append(str(event.report))
+            case TrainingStarted():
+                self._net, self._iteration, self._last = event.net, event.iteration, event.last
+            case IterationFinished():
+                self._iteration = event.iteration
+            case TrainingProgress():
+                self._loss = event.loss
+            case TestFinished():
+                outputs = dict(as_numbers(event.outputs))
+                test: dict[str, object] = {"iteration": event.iteration, "loss": event.loss, "outputs": outputs}
+                classes = {str(each.label): each.value for each in event.classes}
+                self._tests[event.net] = {**test, **({"classes": classes} if classes else {})}
+            case SnapshotSaved():
+                self._snapshot = {
+                    "iteration": event.iteration,
+                    "model": str(event.model),
+                    "state": str(event.state),
+                }
+
+    def plain(self, run: Path | None) -> dict[str, Any]:
+        """Everything as JSON; `run` is the folder of a run that has one."""
+        return {
+            "net": self._net,
+            "iteration": self._iteration,
+            "finished": self._iteration >= self._last,
+            "loss": self._loss,
+            "tests": [test for _, test in sorted(self._tests.items())],
+            "snapshot": self._snapshot,
+            "data": self._data,
+            "weights": self._weights,
+            "run": None if run is None else str(run),
+        }
+
+
+@contextmanager
+def signal_actions(on_interrupt: Action, on_hangup: Action) -> Iterator[Callable[[], Action]]:
+    """A function that returns the actions of the signals that came, one at each call; that of SIGTERM is to stop.
+
+    A second signal to stop ends the program at once, if the first one's action hasn't been returned yet.
+    """
+    actions = {signal.SIGINT: on_interrupt, signal.SIGTERM: Action.STOP, signal.SIGHUP: on_hangup}
+    pending: list[Action] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGHUP and Action.STOP in pending:
+            raise KeyboardInterrupt
+        pending.append(actions[signal.Signals(number)])
+
+    def next_action() -> Action:
+        return pending.pop(0) if pending else Action.NONE
+
+    previous_handlers = {number: signal.signal(number, handle) for number in actions}
+    try:
+        yield next_action
+    finally:
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)

@@ -10,8 +10,7 @@ from caffe_proto.errors import UpgradeError, in_file
 from caffe_proto.files import Form, prototxt, read, write
 from caffe_proto.upgrade.file import upgrade_file
 from zoo.cli import options
-from zoo.cli.output import print_bytes, print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import print_bytes, print_json, progress_bar
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options, shapes
-from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import complain, print_json
-from zoo.cli.progress_bar import progress_bar
+from zoo.cli.output import ExitCode, complain, print_json, progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -62,11 +60,11 @@ def command(
 
         comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
     if as_json:
-        print_json(_plain(comparison, tolerance))
+        print_json(_plain_comparison(comparison, tolerance))
     else:
         for blob in comparison.blobs:
             if blob.is_output or not outputs_only:
-                click.echo(_line(blob))
+                click.echo(_blob_line(blob))
         for name, only in zip((first, second), comparison.only, strict=True):
             if only and not outputs_only:
                 click.echo(f"only in {name}: {', '.join(only)}")
@@ -77,7 +75,7 @@ def command(
         raise click.exceptions.Exit(ExitCode.NO)
 
 
-def _line(blob: BlobDifference) -> str:
+def _blob_line(blob: BlobDifference) -> str:
     kind = "output" if blob.is_output else "blob"
     difference = (
         "has another shape, or values that aren't finite"
@@ -87,7 +85,7 @@ def _line(blob: BlobDifference) -> str:
     return f"{kind} {blob.blob} {'x'.join(map(str, blob.shape))} {difference}"
 
 
-def _plain(comparison: Comparison, tolerance: float) -> dict[str, object]:
+def _plain_comparison(comparison: Comparison, tolerance: float) -> dict[str, object]:
     return {
         "same": comparison.worst_output <= tolerance,
         "blobs": [

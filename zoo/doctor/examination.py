@@ -1,12 +1,22 @@
-"""All checks of an installation, several at once, none of which can stop the others."""
+"""All checks of an installation, several at once, none of which can stop the others.
+
+Probes run in processes of their own, so that a package that is broken, hangs or crashes ends nothing but its probe.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import IO
 
 from netdsl.errors import first_line
 from netdsl.plugins import Plugin, plugin_places, plugins
@@ -19,12 +29,15 @@ from zoo.doctor.packages import (
     extra_result,
     netdsl_result,
     package_state,
+    plugin_result,
     requirements,
     version_of,
 )
-from zoo.doctor.plugins import plugin_request, plugin_result
-from zoo.doctor.probe_runs import Outcome, Request, run_probes
-from zoo.doctor.results import CheckResult, Verdict
+from zoo.doctor.results import CheckResult, Outcome, Verdict
+
+_PROBES_LIMIT = 60.0  # seconds for the probes of a process: libraries are slow to load from a network's disks
+
+Request = tuple[str, ...]  # the name of a probe, and its arguments
 
 _GROUPS = ("core", "devices", "engines", "machine", "extras", "plug-ins")  # in the order in which they are shown
 # The probes that load torch, which are run in one process.
@@ -36,12 +49,52 @@ _LOAD_TORCH = (
 )
 
 
+def run_probes(requests: Sequence[Request], limit: float = _PROBES_LIMIT) -> Iterator[tuple[Request, Outcome]]:
+    """What comes of each probe. They run one after the other in one process, and after one that ends it in another."""
+    rest = list(requests)
+    while rest:
+        outcomes = _first_outcomes(rest, limit)
+        yield from zip(rest, outcomes, strict=False)
+        rest = rest[len(outcomes) :]
+
+
+def _first_outcomes(requests: Sequence[Request], limit: float) -> list[Outcome]:
+    """The outcomes of the first probes, of which the last one may have ended the process."""
+    command = [sys.executable, "-P", "-m", "zoo.doctor.probes", json.dumps(requests)]
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        ending = _how_process_ends(command, output, errors, limit)
+        outcomes = [Outcome(**json.loads(line)) for line in _written_lines(output) if line.endswith("}")]
+        if len(outcomes) < len(requests):
+            last_words = _written_lines(errors)[-1:]
+            outcomes.append(Outcome(problem=": ".join([ending, *last_words])))
+    return outcomes
+
+
+def _how_process_ends(command: Sequence[str], output: IO[bytes], errors: IO[bytes], limit: float) -> str:
+    """How a process ends, which is killed with all that it started if it takes too long."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True)
+    try:
+        code = process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return f"it takes more than {limit:g} s"
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return f"it crashes with {signal.Signals(-code).name}" if code < 0 else f"it ends with code {code}"
+
+
+def _written_lines(file: IO[bytes]) -> list[str]:
+    file.seek(0)
+    return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+
+
 @dataclass(frozen=True)
 class Examination:
     """What is to be examined: the packages that netdsl and its extras need, and plug-ins."""
 
     needed: Sequence[Requirement] = field(default_factory=lambda: tuple(requirements()))
-    plugins: Mapping[Request, Plugin] = field(default_factory=lambda: _plugins())
+    plugins: Mapping[Request, Plugin] = field(default_factory=lambda: _plugin_requests())
 
     @property
     def requests(self) -> list[Request]:
@@ -54,11 +107,11 @@ class Examination:
 
     def run(self, done: Callable[[], object] = lambda: None) -> list[CheckResult]:
         """What there is to say about every part; `done` is called after each probe."""
-        outcomes = _outcomes(self.requests, done)
-        results = [netdsl_result(), *self._package_results(outcomes), *_guarded("machine", check_machine)]
+        outcomes = _all_outcomes(self.requests, done)
+        results = [netdsl_result(), *self._package_results(outcomes), *_results_of("machine", check_machine)]
         for name, (meaning, _) in ENGINES.items():
             if (name,) in outcomes:
-                results += _guarded(name, partial(meaning, outcomes[name,]))
+                results += _results_of(name, partial(meaning, outcomes[name,]))
         results += [plugin_result(plugin, outcomes[request]) for request, plugin in self.plugins.items()]
         return sorted(results, key=lambda result: _GROUPS.index(result.group))
 
@@ -69,13 +122,13 @@ class Examination:
         return core + [extra_result(extra, packages) for extra, packages in extras.items() if packages]
 
 
-def _plugins() -> dict[Request, Plugin]:
-    """All plug-ins by the probes that import them."""
+def _plugin_requests() -> dict[Request, Plugin]:
+    """All plug-ins by the probes that import them, with the folders of those that aren't installed."""
     places = plugin_places()
-    return {plugin_request(plugin, places.get(plugin.module, "")): plugin for plugin in plugins()}
+    return {("plugin", plugin.module, plugin.package, places.get(plugin.module, "")): plugin for plugin in plugins()}
 
 
-def _outcomes(requests: Sequence[Request], done: Callable[[], object]) -> dict[Request, Outcome]:
+def _all_outcomes(requests: Sequence[Request], done: Callable[[], object]) -> dict[Request, Outcome]:
     """What comes of all probes, as many at once as there are cores."""
     outcomes: dict[Request, Outcome] = {}
 
@@ -91,7 +144,7 @@ def _outcomes(requests: Sequence[Request], done: Callable[[], object]) -> dict[R
     return outcomes
 
 
-def _guarded(part: str, check: Callable[[], Iterable[CheckResult]]) -> list[CheckResult]:
+def _results_of(part: str, check: Callable[[], Iterable[CheckResult]]) -> list[CheckResult]:
     """The results of a check; that it failed, if it did."""
     try:
         return list(check())

@@ -23,24 +23,24 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 def check_machine(environment: Mapping[str, str] = os.environ) -> Iterator[CheckResult]:
     """Everything about the machine, in the order in which it is shown."""
-    yield _memory()
-    yield from _shared_memory()
-    yield _disk("disk", Path.cwd())
-    yield _disk("temporary files", Path(tempfile.gettempdir()))
-    yield _cache()
-    yield _open_files()
-    yield from _thread_settings(environment)
+    yield _memory_result()
+    yield from _shared_memory_results()
+    yield _disk_result("disk", Path.cwd())
+    yield _disk_result("temporary files", Path(tempfile.gettempdir()))
+    yield _cache_result()
+    yield _open_files_result()
+    yield from _thread_results(environment)
 
 
-def _memory() -> CheckResult:
-    free, limit = available_memory()
-    fact = f"{_size(free)} free" + (f", this container may use {_size(limit)}" if limit is not None else "")
+def _memory_result() -> CheckResult:
+    free, limit = _available_memory()
+    fact = f"{_size_text(free)} free" + (f", this container may use {_size_text(limit)}" if limit is not None else "")
     if min(free, free if limit is None else limit) < _LEAST_MEMORY:
-        return _limited("memory", fact, "close other programs, or take smaller batches")
-    return _good("memory", fact)
+        return _limited_machine("memory", fact, "close other programs, or take smaller batches")
+    return _good_machine("memory", fact)
 
 
-def available_memory() -> tuple[int, int | None]:
+def _available_memory() -> tuple[int, int | None]:
     """The bytes that are free on this machine, and the most that this container may use, if that is less than all."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     free = pages
@@ -54,26 +54,32 @@ def available_memory() -> tuple[int, int | None]:
     return free, next((limit for limit in limits if limit < pages), None)
 
 
-def _shared_memory() -> Iterator[CheckResult]:
+def _shared_memory_results() -> Iterator[CheckResult]:
     if not _SHARED.exists():
         return
     size = shutil.disk_usage(_SHARED).total
-    fact = f"{_size(size)} in {_SHARED}, for workers that train together"
+    fact = f"{_size_text(size)} in {_SHARED}, for workers that train together"
     if size < _LEAST_SHARED:
-        yield _limited("shared memory", fact, "give a container more: docker run --shm-size=4g, or --ipc=host")
+        yield _limited_machine("shared memory", fact, "give a container more: docker run --shm-size=4g, or --ipc=host")
     else:
-        yield _good("shared memory", fact)
+        yield _good_machine("shared memory", fact)
 
 
-def _disk(part: str, folder: Path) -> CheckResult:
+def _disk_result(part: str, folder: Path) -> CheckResult:
     free = shutil.disk_usage(folder).free
-    fact = f"{_size(free)} free in {folder}"
+    fact = f"{_size_text(free)} free in {folder}"
     if not os.access(folder, os.W_OK):
-        return _limited(part, f"{folder} can't be written to", "work in a folder of your own, or set TMPDIR to one")
-    return _limited(part, fact, "free some space, or work on another disk") if free < _LEAST_DISK else _good(part, fact)
+        return _limited_machine(
+            part, f"{folder} can't be written to", "work in a folder of your own, or set TMPDIR to one"
+        )
+    return (
+        _limited_machine(part, fact, "free some space, or work on another disk")
+        if free < _LEAST_DISK
+        else _good_machine(part, fact)
+    )
 
 
-def _cache() -> CheckResult:
+def _cache_result() -> CheckResult:
     """The folder for what is fetched or made once, which is tried out and left as it was."""
     from zoo.names import home  # needs protobuf, whose lack is told elsewhere
 
@@ -81,38 +87,44 @@ def _cache() -> CheckResult:
     existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     try:
         with tempfile.TemporaryFile(dir=existing):
-            return _good("cache", f"{folder} can be written to")
+            return _good_machine("cache", f"{folder} can be written to")
     except OSError as problem:
         fact, advice = f"{folder} can't be written to: {problem.strerror}", "set NETDSL_HOME to a folder of your own"
         return CheckResult("machine", "cache", Verdict.WRONG, fact, advice)
 
 
-def _open_files() -> CheckResult:
+def _open_files_result() -> CheckResult:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
-        return _good("open files", "as many as are wanted")
+        return _good_machine("open files", "as many as are wanted")
     fact = f"{limit:,} at once"
-    return _limited("open files", fact, "ulimit -n 4096") if limit < _LEAST_FILES else _good("open files", fact)
+    return (
+        _limited_machine("open files", fact, "ulimit -n 4096")
+        if limit < _LEAST_FILES
+        else _good_machine("open files", fact)
+    )
 
 
-def _thread_settings(environment: Mapping[str, str]) -> Iterator[CheckResult]:
+def _thread_results(environment: Mapping[str, str]) -> Iterator[CheckResult]:
     """Settings of OpenMP with which threads wait for each other, or are more than there are cores."""
     cores = os.cpu_count() or 1
     if environment.get("OMP_WAIT_POLICY", "").upper() == "ACTIVE":
         fact = "OMP_WAIT_POLICY=ACTIVE: threads spin while they wait, which takes the cores from others"
-        yield _limited("threads", fact, "unset OMP_WAIT_POLICY; zoo sets it to PASSIVE")
+        yield _limited_machine("threads", fact, "unset OMP_WAIT_POLICY; zoo sets it to PASSIVE")
     if environment.get("KMP_BLOCKTIME", "0").lower() == "infinite":
-        yield _limited("threads", "KMP_BLOCKTIME=infinite: threads never rest", "unset KMP_BLOCKTIME")
+        yield _limited_machine("threads", "KMP_BLOCKTIME=infinite: threads never rest", "unset KMP_BLOCKTIME")
     threads = environment.get("OMP_NUM_THREADS", "")
     if threads.isdecimal() and int(threads) > cores:
-        yield _limited("threads", f"OMP_NUM_THREADS={threads} is more than the {cores} cores", "unset OMP_NUM_THREADS")
-    quota = core_quota()
+        yield _limited_machine(
+            "threads", f"OMP_NUM_THREADS={threads} is more than the {cores} cores", "unset OMP_NUM_THREADS"
+        )
+    quota = _core_quota()
     if quota is not None and quota < cores and not threads:
         fact = f"this container may use {quota:.3g} of {cores} cores, but torch begins {cores} threads"
-        yield _limited("threads", fact, f"OMP_NUM_THREADS={max(1, int(quota))}")
+        yield _limited_machine("threads", fact, f"OMP_NUM_THREADS={max(1, int(quota))}")
 
 
-def core_quota() -> float | None:
+def _core_quota() -> float | None:
     """How many cores this container may use, if a quota says so."""
     with suppress(OSError, ValueError, IndexError):
         quota, period = (_CGROUP / "cpu.max").read_text().split()[:2]
@@ -123,13 +135,13 @@ def core_quota() -> float | None:
     return None
 
 
-def _good(part: str, fact: str) -> CheckResult:
+def _good_machine(part: str, fact: str) -> CheckResult:
     return CheckResult("machine", part, Verdict.GOOD, fact)
 
 
-def _limited(part: str, fact: str, advice: str) -> CheckResult:
+def _limited_machine(part: str, fact: str, advice: str) -> CheckResult:
     return CheckResult("machine", part, Verdict.LIMITED, fact, advice)
 
 
-def _size(number: float) -> str:
+def _size_text(number: float) -> str:
     return f"{number / _GIB:,.1f} GiB" if number >= _GIB else f"{number / (1 << 20):,.0f} MiB"

@@ -11,8 +11,8 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from netdsl.errors import first_line
-from zoo.doctor.probe_runs import Outcome
-from zoo.doctor.results import CheckResult, Verdict
+from netdsl.plugins import Plugin
+from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # those for users
 
@@ -85,12 +85,14 @@ def version_of(requirement: Requirement) -> str:
 
 def fits(version: str, versions: str) -> bool:
     """Whether a version is among those of a requirement, `>=4.9,<5`; one that has no numbers always is."""
-    numbers = _numbers(version)
+    numbers = _version_numbers(version)
     bounds = [re.match(r"\s*(>=|<=|<|>|==)\s*(\S+)", bound) for bound in versions.split(",")]
-    return not numbers or all(_holds(numbers, bound[1], _numbers(bound[2])) for bound in bounds if bound)
+    return not numbers or all(
+        _version_relates(numbers, bound[1], _version_numbers(bound[2])) for bound in bounds if bound
+    )
 
 
-def _holds(numbers: tuple[int, ...], relation: str, bound: tuple[int, ...]) -> bool:
+def _version_relates(numbers: tuple[int, ...], relation: str, bound: tuple[int, ...]) -> bool:
     length = max(len(numbers), len(bound))
     mine, other = (each + (0,) * (length - len(each)) for each in (numbers, bound))
     return {">=": mine >= other, "<=": mine <= other, "<": mine < other, ">": mine > other, "==": mine == other}[
@@ -98,7 +100,7 @@ def _holds(numbers: tuple[int, ...], relation: str, bound: tuple[int, ...]) -> b
     ]
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _version_numbers(version: str) -> tuple[int, ...]:
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(map(int, match[0].split("."))) if match else ()
 
@@ -107,14 +109,14 @@ def core_result(state: PackageState) -> CheckResult:
     """What there is to say about a package that netdsl can't be without."""
     package = state.requirement.package
     if not state.version:
-        return CheckResult("core", package, Verdict.WRONG, "isn't installed", _install(state))
+        return CheckResult("core", package, Verdict.WRONG, "isn't installed", _install_command(state))
     if state.problem:
         return CheckResult(
             "core",
             package,
             Verdict.WRONG,
             f"{state.version}; {state.problem}",
-            f"{_install(state)} --force-reinstall --no-deps",
+            f"{_install_command(state)} --force-reinstall --no-deps",
         )
     return CheckResult("core", package, Verdict.GOOD, state.version)
 
@@ -126,7 +128,9 @@ def extra_result(extra: str, states: Iterable[PackageState]) -> CheckResult:
     missing = [state.requirement.package for state in states if not state.version]
     if broken:
         fact = "; ".join(f"{state.requirement.package} {state.version} {state.problem}" for state in broken)
-        return CheckResult("extras", extra, Verdict.WRONG, fact, f"{_install(*broken)} --force-reinstall --no-deps")
+        return CheckResult(
+            "extras", extra, Verdict.WRONG, fact, f"{_install_command(*broken)} --force-reinstall --no-deps"
+        )
     if missing:
         verb = "isn't" if len(missing) == 1 else "aren't"
         fact = f"{', '.join(missing)} {verb} installed"
@@ -135,7 +139,7 @@ def extra_result(extra: str, states: Iterable[PackageState]) -> CheckResult:
     return CheckResult("extras", extra, Verdict.GOOD, fact)
 
 
-def _install(*states: PackageState) -> str:
+def _install_command(*states: PackageState) -> str:
     return "pip install " + " ".join(f"'{state.requirement.package}{state.requirement.versions}'" for state in states)
 
 
@@ -151,3 +155,13 @@ def netdsl_result() -> CheckResult:
         advice = "pip install --force-reinstall netdsl"
         fact = f"its metadata can't be read: {first_line(problem)}"
         return CheckResult("core", "netdsl", Verdict.WRONG, fact, advice)
+
+
+def plugin_result(plugin: Plugin, outcome: Outcome) -> CheckResult:
+    """What there is to say about a plug-in: who has it, and what it registers."""
+    origin = plugin.package or "allowed by name"
+    if outcome.problem:
+        reason = outcome.problem.removeprefix(f"{plugin}: ")
+        return CheckResult("plug-ins", plugin.module, Verdict.WRONG, f"{origin}; {reason}")
+    what = ", ".join(outcome.result) or "nothing by a decorator"
+    return CheckResult("plug-ins", plugin.module, Verdict.GOOD, f"{origin}; registers {what}")

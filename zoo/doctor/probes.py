@@ -20,17 +20,59 @@ def imports(module: str) -> str:
 
 
 def torch() -> dict[str, Any]:
-    """What torch is built for, and the devices that it computes on."""
-    from zoo.doctor.torch_build import torch_build
+    """A torch: its version, the CUDA or ROCm that it is built for, its threads, its GPUs, and why there are none.
 
-    return asdict(torch_build())
+    Each GPU computes something small, since one that is seen may still be of no use.
+    """
+    import torch as library
+
+    hip = getattr(library.version, "hip", None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        count = library.cuda.device_count() if library.cuda.is_available() else 0
+    reasons = [str(warning.message).splitlines()[0] for warning in caught]
+    return {
+        "version": library.__version__,
+        "built_for": f"CUDA {library.version.cuda}" if library.version.cuda else f"ROCm {hip}" if hip else "",
+        "threads": library.get_num_threads(),
+        "gpus": [_probe_gpu(index) for index in range(count)],
+        "no_gpu": next(iter(reasons), ""),
+    }
+
+
+def _probe_gpu(index: int) -> dict[str, Any]:
+    """A GPU: its memory in bytes, and why it doesn't compute, if it doesn't."""
+    import torch as library
+
+    gpu = {"name": library.cuda.get_device_name(index), "memory": 0, "free": 0, "problem": ""}
+    try:
+        ones = library.ones(64, 64, device=f"cuda:{index}")
+        if float((ones @ ones).sum()) != 64**3:
+            return {**gpu, "problem": "it computes something wrong"}
+        free, memory = library.cuda.mem_get_info(index)
+    except RuntimeError as problem:
+        return {**gpu, "problem": str(problem).splitlines()[0]}
+    return {**gpu, "memory": memory, "free": free}
 
 
 def training() -> float:
-    """The loss of a small net after a step of training."""
-    from zoo.doctor.small_training import train_small_net
+    """The loss of a small net after a step of training on made-up numbers: what everything else is made of works."""
+    import numpy as np
 
-    return train_small_net()
+    from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
+
+    params = NetParams(
+        "small",
+        RDDLayer("data", shape=[4, 3]),
+        RDDLayer("label", shape=[4]),
+        LinearLayer("scores", ["data"], num_outputs=2, weight_filler={"type": "xavier"}),
+        SoftmaxWithLoss("loss", ["scores", "label"]),
+    )
+    batch = {"data": np.ones((4, 3), np.float32), "label": np.zeros(4, np.float32)}
+    with Net(params) as net:
+        net.set_training_data([batch])
+        net.train(1)
+        return float(net.forward(**batch)["loss"])
 
 
 def opset() -> int:
@@ -77,11 +119,11 @@ def main() -> None:
     sys.stdout = sys.stderr  # what libraries print is no outcome
     warnings.simplefilter("ignore")
     for name, *arguments in json.loads(sys.argv[1]):
-        output.write(json.dumps(_outcome(PROBES[name], arguments)) + "\n")
+        output.write(json.dumps(_outcome_of(PROBES[name], arguments)) + "\n")
         output.flush()  # the next one may end the process
 
 
-def _outcome(probe: Callable[..., Any], arguments: list[str]) -> dict[str, Any]:
+def _outcome_of(probe: Callable[..., Any], arguments: list[str]) -> dict[str, Any]:
     try:
         return {"result": probe(*arguments)}
     except (Exception, SystemExit) as problem:  # a package may raise anything when it is imported

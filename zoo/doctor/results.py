@@ -1,9 +1,18 @@
-"""What the doctor says about a part of an installation."""
+"""What came of trying a part of an installation out, and what the doctor says about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a probe: its result, as plain values of JSON, or the problem that it met."""
+
+    result: Any = None
+    problem: str = ""
 
 
 class Verdict(Enum):

@@ -51,10 +51,10 @@ def draw_net(net: str, path: Path, picture_format: PictureFormat, *, phase: str 
         data = png_of(picture)
         notes += [] if is_legible(picture) else ["the net is too long for a PNG that can be read; an .svg shows it all"]
     write_pieces(path, [data])
-    return Drawn(_described(boxes, picture), tuple(notes))
+    return Drawn(_summary_line(boxes, picture), tuple(notes))
 
 
-def _described(boxes: NetBoxes, picture: Picture) -> str:
+def _summary_line(boxes: NetBoxes, picture: Picture) -> str:
     layers = sum(1 + len(box.folded) for box in boxes.boxes)
     size = f"{picture.size.width:,.0f} x {picture.size.height:,.0f} pixels"
     name = boxes.name or "a net without a name"

@@ -109,18 +109,18 @@ class _Cells:
 def lay_out(sizes: Sequence[Size], wires: Sequence[BlobWire], direction: Direction = Direction.DOWN) -> Layout:
     """Lay out boxes of these sizes; a wire goes from a box to later ones."""
     if direction is Direction.DOWN:
-        return _down(sizes, wires)
-    turned = _down([Size(size.height, size.width) for size in sizes], wires)
+        return _laid_out_down(sizes, wires)
+    turned = _laid_out_down([Size(size.height, size.width) for size in sizes], wires)
     middles = tuple((y, x) for x, y in turned.middles)
     routes = [route.turned() for route in turned.routes]
     return Layout(direction, middles, tuple(routes), Size(turned.size.height, turned.size.width))
 
 
-def _down(sizes: Sequence[Size], wires: Sequence[BlobWire]) -> Layout:
-    cells = _ranked(len(sizes), wires)
-    _order(cells)
+def _laid_out_down(sizes: Sequence[Size], wires: Sequence[BlobWire]) -> Layout:
+    cells = _cells_in_ranks(len(sizes), wires)
+    _order_ranks(cells)
     widths = [size.width for size in sizes] + [0.0] * (len(cells.rank) - len(sizes))
-    across = _places(cells, widths, len(sizes))
+    across = _places_across(cells, widths, len(sizes))
     left = min((place - width / 2 for place, width in zip(across, widths, strict=True)), default=0.0)
     across = [place - left for place in across]
     right = max((place + width / 2 for place, width in zip(across, widths, strict=True)), default=0.0)
@@ -132,7 +132,7 @@ def _down(sizes: Sequence[Size], wires: Sequence[BlobWire]) -> Layout:
     return Layout(Direction.DOWN, middles, tuple(routes), Size(right, max(0.0, tops[-1] - _RANK_GAP)))
 
 
-def _ranked(boxes: int, wires: Sequence[BlobWire]) -> _Cells:
+def _cells_in_ranks(boxes: int, wires: Sequence[BlobWire]) -> _Cells:
     """Every box as far down as its longest way; one that reads nothing is just above the first that reads it."""
     rank = [0] * boxes
     for wire in sorted(wires, key=lambda wire: wire.source):  # wires lead to later boxes, so each source is settled
@@ -165,7 +165,7 @@ def _add_trunk(cells: _Cells, wire: BlobWire) -> None:
             cell = bend
 
 
-def _order(cells: _Cells) -> None:
+def _order_ranks(cells: _Cells) -> None:
     """Order each rank so that few wires cross: by the means of neighbours, down and up, keeping the best order."""
     best, fewest = [list(rank) for rank in cells.ranks], _crossings(cells)
     for sweep in range(2 * _SWEEPS):
@@ -201,10 +201,10 @@ def _crossings(cells: _Cells) -> int:
     return crossings
 
 
-def _places(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
+def _places_across(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
     """Where cells lie across: near their neighbours, in their order, without touching."""
     place = [0.0] * len(widths)
-    spaced = [_spaced(rank, widths, boxes) for rank in cells.ranks]
+    spaced = [_least_offsets(rank, widths, boxes) for rank in cells.ranks]
     for rank, offsets in zip(cells.ranks, spaced, strict=True):
         for cell, offset in zip(rank, offsets, strict=True):
             place[cell] = offset - offsets[-1] / 2
@@ -215,26 +215,26 @@ def _places(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
     for _ in range(_STRAIGHTENINGS):
         for step, neighbours in ways:
             for rank, offsets in list(zip(cells.ranks, spaced, strict=True))[::step]:
-                _move(rank, offsets, place, neighbours, lambda cell, others: float(len(others)))
+                _move_rank(rank, offsets, place, neighbours, lambda cell, others: float(len(others)))
     for rank, offsets in zip(cells.ranks, spaced, strict=True):
-        _move(rank, offsets, place, partial(_above, cells, boxes), partial(_pull, boxes))
+        _move_rank(rank, offsets, place, partial(_cells_above, cells, boxes), partial(_pull_of_place, boxes))
     return place
 
 
-def _above(cells: _Cells, boxes: int, cell: int) -> list[int]:
+def _cells_above(cells: _Cells, boxes: int, cell: int) -> list[int]:
     """What a cell should be straight below; a wire's first bend is best where it is."""
     above = cells.above[cell]
     return [cell] if cell >= boxes and above[0] < boxes else above
 
 
-def _pull(boxes: int, cell: int, above: Sequence[int]) -> float:
+def _pull_of_place(boxes: int, cell: int, above: Sequence[int]) -> float:
     """How much it matters that a cell is below those above it: a wire goes straight, then a chain of boxes does."""
     if cell >= boxes:
         return _WIRE_PULL
     return _CHAIN_PULL if len(above) == 1 else 1.0
 
 
-def _spaced(rank: Sequence[int], widths: Sequence[float], boxes: int) -> list[float]:
+def _least_offsets(rank: Sequence[int], widths: Sequence[float], boxes: int) -> list[float]:
     """How far each cell is from the first one at least."""
     offsets = [0.0]
     for one, other in pairwise(rank):
@@ -243,7 +243,7 @@ def _spaced(rank: Sequence[int], widths: Sequence[float], boxes: int) -> list[fl
     return offsets
 
 
-def _move(
+def _move_rank(
     rank: Sequence[int],
     offsets: Sequence[float],
     place: list[float],

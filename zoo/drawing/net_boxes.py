@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -13,13 +14,63 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.dsl.constructors import settings_field
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Layer, Loss, NotDeployed, Shape
+from netdsl.layer.data import MakesData
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import type_of
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
-from zoo.drawing.layer_kinds import LayerKind, kind_of, usually_in_place
+
+_WINDOW = "kernel_size"  # the setting of every type that looks at one window of its bottom after the other
 
 _TIMES = " \N{MULTIPLICATION SIGN} "
 _MOST_SETTINGS = 4  # that a box names
+
+
+class LayerKind(Enum):
+    """A kind of layer, in the words of a legend."""
+
+    DATA = "brings data"
+    LEARNS_WINDOW = "learns, by windows"
+    LEARNS = "learns"
+    WINDOW = "windows"
+    EACH_VALUE = "value by value"
+    JOINS = "joins blobs"
+    LOSS = "loss"
+    MEASURE = "measures, serves losses"
+    USER_CODE = "code of its own"
+    OTHER = "other"
+    UNKNOWN = "unknown type"
+
+
+def _kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
+    """The kind of a layer of this type; None is a type that nobody knows."""
+    if kind is None:
+        return LayerKind.UNKNOWN
+    for base, layer_kind in _BASES:
+        if issubclass(kind, base):
+            return layer_kind
+    has_window = kind.config is not None and _WINDOW in kind.config.DESCRIPTOR.fields_by_name
+    if kind.blobs:
+        return LayerKind.LEARNS_WINDOW if has_window else LayerKind.LEARNS
+    if has_window:
+        return LayerKind.WINDOW
+    if len(node.bottoms) > 1:
+        return LayerKind.JOINS
+    return LayerKind.EACH_VALUE if _usually_in_place(kind) else LayerKind.OTHER
+
+
+def _usually_in_place(kind: type[Layer]) -> bool:
+    """Whether layers of a type change each value where it is, and nobody asks in Caffe whether they may."""
+    return kind.in_place and not kind.in_place_in_caffe
+
+
+_BASES: tuple[tuple[type[Layer], LayerKind], ...] = (
+    (BringsData, LayerKind.DATA),
+    (MakesData, LayerKind.DATA),
+    (Loss, LayerKind.LOSS),
+    (NotDeployed, LayerKind.MEASURE),
+    (RunsUserCode, LayerKind.USER_CODE),
+)
 
 
 @dataclass(frozen=True)
@@ -95,17 +146,17 @@ class _Collector:
     def collect(self, assumed: dict[str, Shape]) -> NetBoxes:
         """All boxes and wires."""
         for node in self._graph.nodes:
-            self._add(node, type_of(node.layer))
+            self._add_node(node, type_of(node.layer))
         blobs = self._graph.blobs
         wires = [BlobWire(blobs[edge], self._maker[edge], tuple(boxes)) for edge, boxes in self._readers.items()]
         return NetBoxes(self._graph.net.name, self._graph.phase, tuple(self._boxes), tuple(wires), assumed)
 
-    def _add(self, node: Node, kind: type[Layer] | None) -> None:
-        host = self._host(node, kind)
+    def _add_node(self, node: Node, kind: type[Layer] | None) -> None:
+        host = self._box_to_fold_into(node, kind)
         if host is not None:
             box = self._boxes[host]
             folded = (*box.folded, f"{node.layer.name} ({node.layer.type})")
-            self._boxes[host] = replace(box, folded=folded, tops=self._tops(node))
+            self._boxes[host] = replace(box, folded=folded, tops=self._top_shapes(node))
             self._maker[node.tops[0]] = host
             return
         index = len(self._boxes)
@@ -113,12 +164,14 @@ class _Collector:
             self._readers.setdefault(edge, []).append(index)
         self._maker.update(dict.fromkeys(node.tops, index))
         layer = node.layer
-        settings = _settings(layer, kind)
-        self._boxes.append(LayerBox(layer.name, layer.type, kind_of(node, kind), settings, tops=self._tops(node)))
+        settings = _stated_settings(layer, kind)
+        self._boxes.append(
+            LayerBox(layer.name, layer.type, _kind_of(node, kind), settings, tops=self._top_shapes(node))
+        )
 
-    def _host(self, node: Node, kind: type[Layer] | None) -> int | None:
+    def _box_to_fold_into(self, node: Node, kind: type[Layer] | None) -> int | None:
         """The box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
-        if kind is None or not usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
+        if kind is None or not _usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
             return None
         bottom = node.bottoms[0]
         host = self._maker[bottom]
@@ -127,7 +180,7 @@ class _Collector:
         has_one_top = len(self._boxes[host].tops) == 1 or not self._shapes
         return host if is_alone and has_one_top and self._boxes[host].kind is not LayerKind.DATA else None
 
-    def _tops(self, node: Node) -> tuple[str, ...]:
+    def _top_shapes(self, node: Node) -> tuple[str, ...]:
         if not self._shapes:
             return ()
         shapes = [_TIMES.join(map(str, self._shapes[edge])) or "1 value" for edge in node.tops]
@@ -135,20 +188,20 @@ class _Collector:
         return tuple(name + shape for name, shape in zip(names, shapes, strict=True))
 
 
-def _settings(layer: pb.LayerParameter, kind: type[Layer] | None) -> tuple[str, ...]:
+def _stated_settings(layer: pb.LayerParameter, kind: type[Layer] | None) -> tuple[str, ...]:
     """The first settings that a layer states as numbers or words; what is a message, such as a filler, is left out."""
     if kind is None or kind.config is None:
         return ()
     message: Message = getattr(layer, settings_field(kind.config))
     stated = [
-        f"{setting.name} {_text(setting, value)}"
+        f"{setting.name} {_setting_text(setting, value)}"
         for setting, value in message.ListFields()
         if setting.message_type is None
     ]
     return tuple(stated[:_MOST_SETTINGS])
 
 
-def _text(setting: FieldDescriptor, value: object) -> str:
+def _setting_text(setting: FieldDescriptor, value: object) -> str:
     values = value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else [value]
     if setting.enum_type is not None:
         values = [setting.enum_type.values_by_number[int(str(number))].name for number in values]

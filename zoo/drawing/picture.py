@@ -1,19 +1,110 @@
-"""The picture of a net: its boxes laid out, with a legend above; what SVG and PNG are both written of."""
+"""The picture of a net, of which SVG and PNG are written: boxes laid out, their lines and colours, and a legend."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from zoo.drawing.layer_kinds import LayerKind
 from zoo.drawing.layout import Direction, Layout, Point, Size, lay_out
-from zoo.drawing.look import size_of, text_width
-from zoo.drawing.net_boxes import LayerBox, NetBoxes
+from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes
+
+LINE, PADDING, BAR = 15.0, 9.0, 4.0  # pixels: of a line of text, around the text, and the bar that shows the kind
+_LONGEST = 34  # characters of a line
+_MOST_FOLDED = 6  # layers that a box names
+
+_NARROW, _WIDE = set("iljtfrI.,:;'|!()[]/ -"), set("mwMW@%\N{MULTIPLICATION SIGN}")
 
 MARGIN = 16.0
 SWATCH = 11.0
 _LEGEND_LINE, _LEGEND_GAP = 20.0, 22.0
 _LEAST_WIDTH = 420.0
+
+
+@dataclass(frozen=True)
+class KindColours:
+    """The colours of a kind of layer, on a light and on a dark page."""
+
+    light: str
+    dark: str
+
+
+COLOURS: Mapping[LayerKind, KindColours] = {
+    LayerKind.DATA: KindColours("#5b6b7f", "#94a3b8"),
+    LayerKind.LEARNS_WINDOW: KindColours("#2463c9", "#6ea8fe"),
+    LayerKind.LEARNS: KindColours("#7a3fc4", "#b794f6"),
+    LayerKind.WINDOW: KindColours("#0f8a7e", "#4fd1c5"),
+    LayerKind.EACH_VALUE: KindColours("#3f8f3a", "#7ddb76"),
+    LayerKind.JOINS: KindColours("#b7791f", "#f0c265"),
+    LayerKind.LOSS: KindColours("#c23b3b", "#fc8181"),
+    LayerKind.MEASURE: KindColours("#b0467f", "#f39ac7"),
+    LayerKind.USER_CODE: KindColours("#55606e", "#cbd5e1"),
+    LayerKind.OTHER: KindColours("#6b7280", "#a8b0bd"),
+    LayerKind.UNKNOWN: KindColours("#111827", "#f3f4f6"),
+}
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A line of a box, and how it is written: as a title, a detail or a shape."""
+
+    text: str
+    style: str
+
+
+def lines_of(box: LayerBox) -> list[TextLine]:
+    """The lines of a box: name, type with settings, layers that are folded into it, shapes."""
+    named = ((box.name or "(no name)", "name"), (box.type or "(no type)", "type"))
+    lines = [TextLine(_shortened(text), style) for text, style in named]
+    lines += [TextLine(_shortened(text), "detail") for text in _settings_in_pairs(box.settings)]
+    folded = box.folded[:_MOST_FOLDED]
+    lines += [TextLine(_shortened(f"+ {text}"), "detail") for text in folded]
+    if len(box.folded) > len(folded):
+        lines.append(TextLine(f"+ {len(box.folded) - len(folded)} more", "detail"))
+    return lines + [TextLine(_shortened(top), "shape") for top in box.tops]
+
+
+def _size_of(box: LayerBox) -> Size:
+    """The size of a box, which its lines fit into."""
+    lines = lines_of(box)
+    width = max(_text_width(line.text, bold=line.style == "name") for line in lines)
+    return Size(max(72.0, width + 2 * PADDING + BAR), len(lines) * LINE + 2 * PADDING - 4)
+
+
+def _text_width(text: str, *, bold: bool = False) -> float:
+    """About how wide a text is, in pixels; no common font is wider."""
+    return sum(map(_character_width, text)) * (12.5 if bold else 11)
+
+
+def _character_width(character: str) -> float:
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.1
+    if character in _NARROW:
+        return 0.4
+    if character in _WIDE:
+        return 0.95
+    return 0.72 if character.isupper() else 0.62
+
+
+def _settings_in_pairs(settings: Sequence[str]) -> list[str]:
+    """Settings two by two on lines, where they are short."""
+    lines: list[str] = []
+    for setting in settings:
+        if lines and len(lines[-1]) + len(setting) <= _LONGEST * 0.8:
+            lines[-1] += f" · {setting}"
+        else:
+            lines.append(setting)
+    return lines
+
+
+def printable(text: str) -> str:
+    """A text in one line that XML can have."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _shortened(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 @dataclass(frozen=True)
@@ -48,21 +139,21 @@ class Picture:
 
 def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
     """Lay a net out."""
-    sizes = tuple(size_of(box) for box in net.boxes)
+    sizes = tuple(_size_of(box) for box in net.boxes)
     layout = lay_out(sizes, net.wires, direction)
     width = max(layout.size.width, _LEAST_WIDTH)
-    legend = _legend(net.kinds(), width)
+    legend = _legend_entries(net.kinds(), width)
     above = MARGIN + (legend[-1].top + _LEGEND_LINE if legend else 0.0)
     origin = (MARGIN + (width - layout.size.width) / 2, above + 6)
     size = Size(width + 2 * MARGIN, origin[1] + layout.size.height + MARGIN)
     return Picture(net, sizes, layout, tuple(legend), origin, size)
 
 
-def _legend(kinds: Sequence[LayerKind], width: float) -> list[LegendEntry]:
+def _legend_entries(kinds: Sequence[LayerKind], width: float) -> list[LegendEntry]:
     """The entries of the legend, on as many lines as they need."""
     entries, left, top = list[LegendEntry](), 0.0, 0.0
     for kind in kinds:
-        wide = SWATCH + 6 + text_width(kind.value)
+        wide = SWATCH + 6 + _text_width(kind.value)
         if left and left + wide > width:
             left, top = 0.0, top + _LEGEND_LINE
         entries.append(LegendEntry(kind, MARGIN + left, top))

@@ -8,9 +8,8 @@ from typing import Any
 
 from caffe_proto.errors import import_extra
 from zoo.drawing.layout import Point, Route
-from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of
 from zoo.drawing.net_boxes import LayerBox
-from zoo.drawing.picture import MARGIN, SWATCH, Picture
+from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, Picture, lines_of
 
 _SCALE = 1.5  # pixels of the file for each of the picture
 _LARGEST = 30_000  # pixels; matplotlib draws images of less than 2^16
@@ -20,14 +19,14 @@ _POINT = 0.72  # of a font, for each pixel of the picture at 100 dots per inch
 _STYLES = {"name": (12, "bold"), "type": (11, "normal"), "detail": (11, "normal"), "shape": (11, "normal")}
 
 
-def scale_of(picture: Picture) -> float:
+def _scale_of(picture: Picture) -> float:
     """The pixels of the file for each of the picture."""
     return min(_SCALE, _LARGEST / max(picture.size.width, picture.size.height))
 
 
 def is_legible(picture: Picture) -> bool:
     """Whether texts can be read in a PNG, which can't be as large as one likes."""
-    return scale_of(picture) >= _SMALLEST_SCALE
+    return _scale_of(picture) >= _SMALLEST_SCALE
 
 
 def png_of(picture: Picture) -> bytes:
@@ -39,7 +38,7 @@ def png_of(picture: Picture) -> bytes:
     axes.set_axis_off()
     _Painter(picture, axes).paint()
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=100 * scale_of(picture))
+    figure.savefig(file, format="png", dpi=100 * _scale_of(picture))
     return file.getvalue()
 
 
@@ -54,8 +53,8 @@ class _Painter:
         """Paint everything."""
         for entry in self._picture.legend:
             left, top = entry.left, MARGIN + entry.top
-            self._rectangle((left, top), SWATCH, SWATCH, COLOURS[entry.kind].light)
-            self._write(entry.kind.value, "type", (left + SWATCH + 6, top + SWATCH / 2), _FAINT)
+            self._draw_rectangle((left, top), SWATCH, SWATCH, COLOURS[entry.kind].light)
+            self._write_text(entry.kind.value, "type", (left + SWATCH + 6, top + SWATCH / 2), _FAINT)
         for route in self._picture.layout.routes:
             self._paint_route(route)
         for index, box in enumerate(self._picture.net.boxes):
@@ -64,32 +63,32 @@ class _Painter:
     def _paint_box(self, box: LayerBox, index: int) -> None:
         (left, top), size = self._picture.corner(index), self._picture.sizes[index]
         colour = COLOURS[box.kind].light
-        self._rectangle((left, top), size.width, size.height, _BODY, edgecolor=colour, linewidth=0.6)
-        self._rectangle((left, top), BAR, size.height, colour)
+        self._draw_rectangle((left, top), size.width, size.height, _BODY, edgecolor=colour, linewidth=0.6)
+        self._draw_rectangle((left, top), BAR, size.height, colour)
         for number, line in enumerate(lines_of(box)):
             ink = {"name": _INK, "type": colour}.get(line.style, _FAINT)
             middle = top + PADDING + (number + 0.5) * LINE - 2
-            self._write(line.text, line.style, (left + BAR + PADDING, middle), ink)
+            self._write_text(line.text, line.style, (left + BAR + PADDING, middle), ink)
 
     def _paint_route(self, route: Route) -> None:
         direction, (start, leave, enter, end) = self._picture.layout.direction, route.points
-        points = [self._moved(point) for point in (start, leave, *route.controls(direction), enter, end)]
+        points = [self._point_on_page(point) for point in (start, leave, *route.controls(direction), enter, end)]
         kind = self._paths.Path
         codes = [kind.MOVETO, kind.LINETO, kind.CURVE4, kind.CURVE4, kind.CURVE4, kind.LINETO]
         path = kind(points, codes)
         self._axes.add_patch(self._patches.PathPatch(path, facecolor="none", edgecolor=_LINE_COLOUR, linewidth=1))
         if route.arrow:
-            corners = [self._moved(corner) for corner in route.arrow_head(direction)]
+            corners = [self._point_on_page(corner) for corner in route.arrow_head(direction)]
             self._axes.add_patch(self._patches.Polygon(corners, color=_LINE_COLOUR, linewidth=0))
 
-    def _moved(self, point: Point) -> Point:
+    def _point_on_page(self, point: Point) -> Point:
         return point[0] + self._picture.origin[0], point[1] + self._picture.origin[1]
 
-    def _rectangle(self, corner: Point, width: float, height: float, colour: str, **look: Any) -> None:
+    def _draw_rectangle(self, corner: Point, width: float, height: float, colour: str, **look: Any) -> None:
         look = {"linewidth": 0, **look}
         self._axes.add_patch(self._patches.Rectangle(corner, width, height, facecolor=colour, **look))
 
-    def _write(self, text: str, style: str, place: Point, colour: str) -> None:
+    def _write_text(self, text: str, style: str, place: Point, colour: str) -> None:
         size, weight = _STYLES[style]
         look = {"fontsize": size * _POINT, "fontweight": weight, "color": colour}
         self._axes.text(*place, text, va="center", ha="left", parse_math=False, **look)

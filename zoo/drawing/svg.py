@@ -4,90 +4,90 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from zoo.drawing.layer_kinds import LayerKind
 from zoo.drawing.layout import Direction, Point, Route
-from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of, printable
-from zoo.drawing.net_boxes import LayerBox
-from zoo.drawing.picture import MARGIN, SWATCH, LegendEntry, Picture
+from zoo.drawing.net_boxes import LayerBox, LayerKind
+from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, LegendEntry, Picture, lines_of, printable
 
 _BASELINE = 11.0  # of a line of text
 
 
 def svg_of(picture: Picture) -> str:
     """The picture as a whole SVG document, which can also stand inside a page."""
-    width, height = (_number(length) for length in (picture.size.width, picture.size.height))
-    name = _text(f"net {picture.net.name or 'without a name'}, phase {picture.net.phase.name}")
+    width, height = (_number_text(length) for length in (picture.size.width, picture.size.height))
+    name = _xml_text(f"net {picture.net.name or 'without a name'}, phase {picture.net.phase.name}")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="net-drawing" role="img" aria-label="{name}: '
         f'{len(picture.net.boxes)} boxes" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<title>{name}</title><style>{_STYLE}</style>",
         f'<rect class="nd-page" width="{width}" height="{height}"/>',
-        *(_legend(entry) for entry in picture.legend),
-        f'<g transform="translate({_number(picture.origin[0])} {_number(picture.origin[1])})">',
-        *(_route(route, picture.layout.direction) for route in picture.layout.routes),
+        *(_legend_svg(entry) for entry in picture.legend),
+        f'<g transform="translate({_number_text(picture.origin[0])} {_number_text(picture.origin[1])})">',
+        *(_route_svg(route, picture.layout.direction) for route in picture.layout.routes),
         "</g>",
-        *(_box(box, picture, index) for index, box in enumerate(picture.net.boxes)),
+        *(_box_svg(box, picture, index) for index, box in enumerate(picture.net.boxes)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _route(route: Route, direction: Direction) -> str:
-    start, leave, enter, end = map(_point, route.points)
-    first, second = map(_point, route.controls(direction))
+def _route_svg(route: Route, direction: Direction) -> str:
+    start, leave, enter, end = map(_point_text, route.points)
+    first, second = map(_point_text, route.controls(direction))
     path = f'<path class="nd-wire" d="M{start}L{leave}C{first} {second} {enter}L{end}"/>'
     if not route.arrow:
         return path
-    corners = " ".join(map(_point, route.arrow_head(direction)))
+    corners = " ".join(map(_point_text, route.arrow_head(direction)))
     return f'{path}<polygon class="nd-head" points="{corners}"/>'
 
 
-def _box(box: LayerBox, picture: Picture, index: int) -> str:
+def _box_svg(box: LayerBox, picture: Picture, index: int) -> str:
     (x, y), size = picture.corner(index), picture.sizes[index]
     whole = "\n".join([f"{box.name} ({box.type})", *box.settings, *(f"+ {text}" for text in box.folded), *box.tops])
     lines = [
-        f'<text class="nd-{line.style}" x="{_number(BAR + PADDING)}" '
-        f'y="{_number(PADDING + number * LINE + _BASELINE - 2)}">{_text(line.text)}</text>'
+        f'<text class="nd-{line.style}" x="{_number_text(BAR + PADDING)}" '
+        f'y="{_number_text(PADDING + number * LINE + _BASELINE - 2)}">{_xml_text(line.text)}</text>'
         for number, line in enumerate(lines_of(box))
     ]
     return (
-        f'<g class="nd-box nd-{_key(box.kind)}" transform="translate({_number(x)} {_number(y)})">'
-        f"<title>{_text(whole, keep_lines=True)}</title>"
-        f'<rect class="nd-body" rx="5" width="{_number(size.width)}" height="{_number(size.height)}"/>'
-        f'<rect class="nd-bar" rx="2" width="{_number(BAR)}" height="{_number(size.height)}"/>{"".join(lines)}</g>'
+        f'<g class="nd-box nd-{_class_of_kind(box.kind)}" transform="translate({_number_text(x)} {_number_text(y)})">'
+        f"<title>{_xml_text(whole, keep_lines=True)}</title>"
+        f'<rect class="nd-body" rx="5" width="{_number_text(size.width)}" height="{_number_text(size.height)}"/>'
+        f'<rect class="nd-bar" rx="2" width="{_number_text(BAR)}" height="{_number_text(size.height)}"/>'
+        f"{''.join(lines)}</g>"
     )
 
 
-def _legend(entry: LegendEntry) -> str:
-    left, top = _number(entry.left), _number(MARGIN + entry.top)
+def _legend_svg(entry: LegendEntry) -> str:
+    left, top = _number_text(entry.left), _number_text(MARGIN + entry.top)
     return (
-        f'<g class="nd-{_key(entry.kind)}" transform="translate({left} {top})">'
-        f'<rect class="nd-swatch" rx="2" width="{_number(SWATCH)}" height="{_number(SWATCH)}"/>'
-        f'<text class="nd-type" x="{_number(SWATCH + 6)}" y="{_number(SWATCH - 1)}">{_text(entry.kind.value)}</text>'
+        f'<g class="nd-{_class_of_kind(entry.kind)}" transform="translate({left} {top})">'
+        f'<rect class="nd-swatch" rx="2" width="{_number_text(SWATCH)}" height="{_number_text(SWATCH)}"/>'
+        f'<text class="nd-type" x="{_number_text(SWATCH + 6)}" y="{_number_text(SWATCH - 1)}">'
+        f"{_xml_text(entry.kind.value)}</text>"
         "</g>"
     )
 
 
-def _key(kind: LayerKind) -> str:
+def _class_of_kind(kind: LayerKind) -> str:
     return kind.name.lower().replace("_", "-")
 
 
-def _point(point: Point) -> str:
-    return f"{_number(point[0])} {_number(point[1])}"
+def _point_text(point: Point) -> str:
+    return f"{_number_text(point[0])} {_number_text(point[1])}"
 
 
-def _number(value: float) -> str:
+def _number_text(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _text(text: str, *, keep_lines: bool = False) -> str:
+def _xml_text(text: str, *, keep_lines: bool = False) -> str:
     """A text as XML; what XML can't have is replaced."""
     lines = text.split("\n") if keep_lines else [text]
     return "\n".join(escape(printable(line), {'"': "&quot;"}) for line in lines)
 
 
 def _kind_style(kind: LayerKind, colour: str) -> str:
-    return f".nd-{_key(kind)}{{--nd-kind:{colour}}}"
+    return f".nd-{_class_of_kind(kind)}{{--nd-kind:{colour}}}"
 
 
 _STYLE = "".join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,24 +21,83 @@ from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError, NetError, WeightsError
 from netdsl.model import open_model
-from netdsl.solver.events import Action, Listener, SnapshotSaved, no_action, read_event_log
+from netdsl.solver.events import (
+    Action,
+    Event,
+    Listener,
+    SnapshotSaved,
+    TestFinished,
+    as_numbers,
+    no_action,
+    read_event_log,
+)
+from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
 from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
 from netdsl.weights.writing import write_weights
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.cards import Channels
-from zoo.finetuning.best_snapshot import BestSnapshot
 from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
-from zoo.finetuning.recipe import solver_settings, test_batch, train_batch
-from zoo.finetuning.request import FineTuneRequest
+from zoo.finetuning.request import FineTuneRequest, solver_settings, test_batch, train_batch
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_folder
 from zoo.worker_count import WorkerCount
 
 _REQUEST = "finetune.json"
 _CHANGED_WEIGHTS = "weights_of_bgr.caffemodel"  # in the run's folder, until it begins
+
+
+class _BestSnapshot:
+    """A listener that keeps the files of the best snapshot only, and asks to stop when nothing gets better.
+
+    Snapshots and tests are in the same iterations. `tests` are the accuracies of earlier tests by iteration, of a
+    training that is resumed.
+    """
+
+    def __init__(self, patience: int | None, tests: Iterable[tuple[int, float]] = ()) -> None:
+        self._patience = patience
+        self._accuracies = dict(tests)
+        self._snapshots: dict[int, SnapshotSaved] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Note an accuracy, or remove the files of all snapshots but the best."""
+        if isinstance(event, TestFinished):
+            self._accuracies[event.iteration] = as_numbers(event.outputs).get(ACCURACY, 0.0)
+        elif isinstance(event, SnapshotSaved):
+            self._snapshots[event.iteration] = event
+            for iteration in [number for number in self._snapshots if number != self._best_iteration()]:
+                _remove_snapshot(self._snapshots.pop(iteration))
+
+    def _best_iteration(self) -> int | None:
+        """The iteration of the best snapshot that there is; of equal ones the first."""
+        return max(self._snapshots, key=lambda number: (self._accuracies.get(number, -1.0), -number), default=None)
+
+    @property
+    def model(self) -> Path | None:
+        """The best model."""
+        best = self._best_iteration()
+        return None if best is None else self._snapshots[best].model
+
+    @property
+    def accuracy(self) -> float:
+        """The accuracy of the best model in its test."""
+        best = self._best_iteration()
+        return 0.0 if best is None else self._accuracies.get(best, 0.0)
+
+    def requested(self) -> Action:
+        """A request to stop, once the newest tests weren't better than the best before them."""
+        if self._patience is None or not self._accuracies:
+            return Action.NONE
+        best = max(self._accuracies, key=lambda number: (self._accuracies[number], -number))
+        later = [number for number in self._accuracies if number > best]
+        return Action.STOP if len(later) >= self._patience else Action.NONE
+
+
+def _remove_snapshot(snapshot: SnapshotSaved) -> None:
+    for path in (snapshot.model, snapshot.state, resume_path_of(snapshot.state)):
+        path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -71,7 +130,7 @@ def begin(
     except OSError as problem:
         raise FileError(f"{request.output}: can't be made: {problem.strerror}") from None
     try:
-        run, tuning = _prepare(request, backend, devices, run_folder, progress)
+        run, tuning = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
         distributed_run.begin(run, run_folder, backend)
@@ -82,7 +141,7 @@ def begin(
     return tuning
 
 
-def _prepare(
+def _prepared_run(
     request: FineTuneRequest,
     backend: Backend,
     devices: Sequence[torch.device],
@@ -98,7 +157,7 @@ def _prepare(
     batch = train_batch(request.recipe, data.train_count, count.most)
     try:
         prepared = prepare_images(model, folder, request.output)
-        tuning = _change(prepared, request, data, batch)
+        tuning = _changed_net(prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     authors = folder.solver if folder is not None else None
@@ -133,20 +192,20 @@ def _weights_files(prepared: PreparedModel, run_folder: Path) -> Sequence[Path]:
     return [path]
 
 
-def _change(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
+def _changed_net(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
     """Change the net into the one that is trained."""
     net, transforms = prepared.model.net, prepared.transforms
     heads = heads_of(net, request.replaced, len(data.classes))
     sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
     with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
-    names = with_heads(net, heads, _suffix(request.data))
+    names = with_heads(net, heads, _short_name_of_data(request.data))
     frozen = freeze(net, request.frozen, names.values())
     channels = Channels.GRAY if transforms[pb.TRAIN].force_gray else Channels.BGR
     words = f"{channels.value}, {describe(transforms[pb.TRAIN])}"
     return FineTuning(request, data, names, tuple(frozen), words, prepared.notes)
 
 
-def _suffix(data: str) -> str:
+def _short_name_of_data(data: str) -> str:
     """A short name for data, for the names of layers that learn from them."""
     path = data.partition("?")[0].rstrip("/")
     name = Path(path.rpartition(":")[2] or path.partition(":")[0]).stem
@@ -207,13 +266,13 @@ def train(
     return write_model_folder(tuning.request, tuning.data, tuning.notes, solver, best.model, best.accuracy)
 
 
-def _best_so_far(folder: Path, patience: int | None) -> BestSnapshot:
+def _best_so_far(folder: Path, patience: int | None) -> _BestSnapshot:
     """The snapshots and tests in the log of a run that is resumed."""
     log = folder / EVENTS
     if not log.exists():
-        return BestSnapshot(patience)
+        return _BestSnapshot(patience)
     tests = [(moment.iteration, moment.tested[ACCURACY]) for moment in read_moments(log) if ACCURACY in moment.tested]
-    best = BestSnapshot(patience, [(number, value) for number, value in tests if not math.isnan(value)])
+    best = _BestSnapshot(patience, [(number, value) for number, value in tests if not math.isnan(value)])
     for line in read_event_log(log):
         if line.get("event") == "snapshot" and Path(line["model"]).is_file():
             best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))

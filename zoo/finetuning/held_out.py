@@ -43,10 +43,10 @@ def hold_out(
     """Divide a source, unless it has a part for tests or `tests` names one. The folder gets the items' numbers."""
     train, own_tests = (with_split(data, split) for split in DataSplit)
     if tests is not None or train != own_tests:
-        return _divided(train, own_tests if tests is None else with_split(tests, DataSplit.TEST), progress)
+        return _data_of_two_sources(train, own_tests if tests is None else with_split(tests, DataSplit.TEST), progress)
     with closing(open_source(data)) as source:
         labels = labels_of(source, data, progress)
-        classes = classes_of(source) or _numbers(labels)
+        classes = classes_of(source) or _class_numbers(labels)
     train_items, test_items = draw(labels, share, seed)
     if not (len(train_items) and len(test_items)):
         raise DataError(
@@ -59,10 +59,10 @@ def hold_out(
     return LabelledData(names[0], names[1], classes, len(train_items), len(test_items))
 
 
-def _divided(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
+def _data_of_two_sources(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
     """Two sources, whose labels mean the same."""
     with closing(open_source(train)) as source, closing(open_source(tests)) as other:
-        classes = classes_of(source) or _numbers(labels_of(source, train, progress))
+        classes = classes_of(source) or _class_numbers(labels_of(source, train, progress))
         return LabelledData(train, tests, classes, len(source), len(other))
 
 
@@ -87,7 +87,7 @@ def _read_labels(source: Source, name: str, progress: Callable[[int], object]) -
     return labels
 
 
-def _numbers(labels: Labels) -> tuple[str, ...]:
+def _class_numbers(labels: Labels) -> tuple[str, ...]:
     """The numbers of the classes, where they have no names."""
     return tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
 

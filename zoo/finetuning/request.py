@@ -1,16 +1,67 @@
-"""A request to fine-tune."""
+"""A request to fine-tune, and what follows from it for the solver: batches, rates and lengths."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.strategy import Strategy
-from zoo.finetuning.recipe import Recipe
 from zoo.worker_count import WorkerCount
 
+EPOCHS = 20
+_TRAIN_BATCH, _TEST_BATCH = 32, 50
+_BASE_RATE = 0.01  # of trainings from scratch, if the authors' isn't known
+_SLOWER = 10.0  # times: weights that are good already change slowly, as in Caffe's own recipe
+
 PATIENCE = 5  # tests without progress after which training ends
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a user may choose; what isn't chosen follows from the model and the data."""
+
+    epochs: float = EPOCHS
+    batch: int | None = None  # of each worker
+    base_lr: float | None = None
+    seed: int = 1
+
+
+def train_batch(recipe: Recipe, items: int, workers: int) -> int:
+    """The batch of each worker: 32, or less where there are few items, so that an epoch has some iterations."""
+    return recipe.batch or max(1, min(_TRAIN_BATCH, items // (4 * workers)))
+
+
+def test_batch(items: int) -> int:
+    """The batch of tests: the largest up to 50 that divides the number of items, so that each counts once."""
+    return next(batch for batch in range(min(_TEST_BATCH, items), 0, -1) if items % batch == 0)
+
+
+def solver_settings(
+    authors: pb.SolverParameter | None, recipe: Recipe, *, items: int, tests: int, batch: int, workers: int
+) -> pb.SolverParameter:
+    """The solver: a tenth of the authors' rate, which falls to nothing, and a test and a snapshot after each epoch."""
+    epoch = max(1, math.ceil(items / (batch * workers)))
+    rate = authors.base_lr if authors is not None and authors.HasField("base_lr") else _BASE_RATE
+    param = pb.SolverParameter(
+        type=authors.type if authors is not None and authors.HasField("type") else "SGD",
+        base_lr=recipe.base_lr or rate / _SLOWER,
+        lr_policy="poly",
+        power=1,
+        momentum=0.9,
+        weight_decay=authors.weight_decay if authors is not None and authors.HasField("weight_decay") else 0.0005,
+        max_iter=max(1, round(epoch * recipe.epochs)),
+        display=epoch,
+        test_interval=epoch,
+        snapshot=epoch,
+        random_seed=recipe.seed,
+    )
+    if authors is not None and authors.HasField("momentum"):
+        param.momentum = authors.momentum
+    param.test_iter.append(tests // test_batch(tests))
+    return param
 
 
 @dataclass(frozen=True)

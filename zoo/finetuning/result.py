@@ -19,8 +19,8 @@ from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData
 from zoo.finetuning.request import FineTuneRequest
 from zoo.names import find_folder
+from zoo.report.page import REPORT, write_report
 from zoo.report.recorded_run import read_run
-from zoo.report.writing import REPORT, write_report
 
 ONNX, RUN = "model.onnx", "run"  # the run is a folder in that of the model
 
@@ -49,7 +49,12 @@ def write_model_folder(
     model = deploy_model(trained, batch=1)
     folder = request.output
     exported = export_caffe(
-        model, folder, train_val=trained.net, solver=_short(solver, folder), verify=True, classes=data.classes
+        model,
+        folder,
+        train_val=trained.net,
+        solver=_settings_beside_net(solver, folder),
+        verify=True,
+        classes=data.classes,
     )
     differences, notices, files = {WEIGHTS: exported.difference or 0.0}, list[str](), list(exported.files)
     try:
@@ -59,7 +64,7 @@ def write_model_folder(
     else:
         differences[ONNX] = max(report.outputs.values(), default=0.0) if report is not None else 0.0
         files.append(folder / ONNX)
-    write_pieces(folder / CARD, [card_text(_card(request, data, notes, model, solver, accuracy)).encode()])
+    write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
     try:
         write_report(read_run(folder / RUN), folder / REPORT)
     except MissingExtraError as problem:
@@ -69,7 +74,7 @@ def write_model_folder(
     return FineTuned(folder, (*files, folder / CARD), accuracy, differences, tuple(notices))
 
 
-def _short(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
+def _settings_beside_net(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
     """The settings for the net beside them, with snapshots in the working directory."""
     short = pb.SolverParameter()
     short.CopyFrom(solver)
@@ -78,7 +83,7 @@ def _short(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
     return short
 
 
-def _card(
+def _card_of_result(
     request: FineTuneRequest,
     data: LabelledData,
     notes: Sequence[str],
@@ -103,11 +108,11 @@ def _card(
         citation=card.citation,
         caffemodel=WEIGHTS,
         sha256=file_hash(request.output / WEIGHTS) or "",
-        text=_text(request, data.classes, notes),
+        text=_card_text(request, data.classes, notes),
     )
 
 
-def _text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:
+def _card_text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:
     names = ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
     about = " ".join([f"It tells apart: {names}.", *notes])
     return f"{about}\n\nMade by:\n\n```console\n$ {request.command}\n```"

@@ -1,15 +1,19 @@
-"""The summary of a run with several workers: the time of each worker by activity, and the results of tests."""
+"""What the records of a run with several workers say: the time of each worker by activity, tests, and curves."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from itertools import groupby
 from statistics import fmean
 
 import numpy as np
 
 from netdsl.distributed.run_log import Activity, RoundRecord
+
+Moment = tuple[int, float]  # iterations and seconds of the run
+MomentCurve = dict[Moment, float]
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,8 @@ def summarise(records: Sequence[RoundRecord]) -> RunSummary:
         iteration=max(record.iteration for record in records),
         seconds=seconds,
         iterations_per_second=steps / seconds if seconds else 0.0,
-        workers=tuple(_worker(by_rank[rank]) for rank in sorted(by_rank)),
-        tests=_tests(records),
+        workers=tuple(_summary_of_worker(by_rank[rank]) for rank in sorted(by_rank)),
+        tests=_logged_scores(records),
     )
 
 
@@ -124,7 +128,7 @@ def times_of(record: RoundRecord) -> WorkerTimes:
 
     Waiting and exchanging can overlap with computing; they count only as far as they fit into the rest of the round.
     """
-    test, save = _spent(record, Activity.TEST), _spent(record, Activity.SAVE)
+    test, save = _seconds_spent(record, Activity.TEST), _seconds_spent(record, Activity.SAVE)
     rest = max(0.0, record.stop - record.start - record.compute - test - save)
     fits = min(1.0, rest / (record.wait + record.exchange or 1.0))
     wait, exchange = record.wait * fits, record.exchange * fits
@@ -137,7 +141,7 @@ def less_is_better(output: str) -> bool:
     return "loss" in name or "error" in name
 
 
-def _worker(records: Sequence[RoundRecord]) -> WorkerSummary:
+def _summary_of_worker(records: Sequence[RoundRecord]) -> WorkerSummary:
     divergences = [record.divergence for record in records if record.divergence is not None]
     overlapped = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE, Activity.PUSH)
     return WorkerSummary(
@@ -146,26 +150,69 @@ def _worker(records: Sequence[RoundRecord]) -> WorkerSummary:
         rounds=len(records),
         iterations=sum(record.steps for record in records),
         times=sum_times(map(times_of, records)),
-        beside=OverlappedTimes(*(sum(_spent(record, activity) for record in records) for activity in overlapped)),
+        beside=OverlappedTimes(
+            *(sum(_seconds_spent(record, activity) for record in records) for activity in overlapped)
+        ),
         bytes=sum(record.bytes for record in records),
         divergence_mean=fmean(divergences) if divergences else None,
         divergence_last=divergences[-1] if divergences else None,
     )
 
 
-def _spent(record: RoundRecord, activity: Activity) -> float:
+def _seconds_spent(record: RoundRecord, activity: Activity) -> float:
     return sum(span.stop - span.start for span in record.spans if span.activity is activity)
 
 
-def _tests(records: Sequence[RoundRecord]) -> tuple[LoggedScore, ...]:
+def _logged_scores(records: Sequence[RoundRecord]) -> tuple[LoggedScore, ...]:
     scores_by_name = defaultdict(list)
     for record in records:
         for name, value in record.accuracy.items():
             scores_by_name[name].append((value, record.iteration))
-    return tuple(_test(name, scores) for name, scores in scores_by_name.items())
+    return tuple(_logged_score(name, scores) for name, scores in scores_by_name.items())
 
 
-def _test(name: str, scores: Sequence[tuple[float, int]]) -> LoggedScore:
+def _logged_score(name: str, scores: Sequence[tuple[float, int]]) -> LoggedScore:
     numbers = [score for score in scores if score[0] == score[0]] or scores  # NaN is never the best
     best = (min if less_is_better(name) else max)(numbers, key=lambda score: score[0])
     return LoggedScore(name, *best, *scores[-1])
+
+
+class RunCurves:
+    """The curves of a run. A round is at the iteration and time at which its first worker ended it."""
+
+    def __init__(self, records: Sequence[RoundRecord]) -> None:
+        self._records, self._elapsed = records, Elapsed(records)
+        self._rounds = [
+            list(records_of_round) for _, records_of_round in groupby(records, key=lambda record: record.number)
+        ]
+        first = records[0]
+        begin = (first.iteration - first.steps, self._elapsed(first.start))
+        ends = [self._end_of_round(records_of_round[0]) for records_of_round in self._rounds]
+        self.edges = np.maximum.accumulate(
+            [begin, *ends]
+        )  # the first worker may differ between rounds, so times could decrease
+
+    def tests(self) -> dict[str, MomentCurve]:
+        """The curves of tests, by the names of outputs."""
+        curves: dict[str, MomentCurve] = defaultdict(dict)
+        for record in self._records:
+            for name, value in record.accuracy.items():
+                curves[name][self._end_of_round(record)] = value
+        return curves
+
+    def at_times(self, values: Mapping[float, float]) -> dict[float, float]:
+        """Values by iteration as values by second."""
+        seconds = np.interp(sorted(values), *self.edges.T)
+        return {float(second): values[iteration] for iteration, second in zip(sorted(values), seconds, strict=True)}
+
+    def divergences(self) -> dict[Moment, list[float]]:
+        """The workers' distances from their mean after each round."""
+        divergences = {}
+        for records in self._rounds:
+            distances = [record.divergence for record in records if record.divergence is not None]
+            if distances:
+                divergences[self._end_of_round(records[0])] = distances
+        return divergences
+
+    def _end_of_round(self, record: RoundRecord) -> Moment:
+        return record.iteration, self._elapsed(record.stop)

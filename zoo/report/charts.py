@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from zoo.logs.drawing import limits_of_losses, limits_of_scores
+from zoo.logs.plots import limits_of_losses, limits_of_scores
 
 _UNITS = 1000  # of a plot's width and height
 _MOST_DOTS = 40  # points of a curve that have dots
@@ -58,32 +58,34 @@ class Chart:
 
 def loss_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
     """A chart of losses, from 0; None if there are no finite values."""
-    return _chart(title, curves, x_name, limits_of_losses(_values(curves)))
+    return _chart_within(title, curves, x_name, limits_of_losses(_finite_values(curves)))
 
 
 def score_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
     """A chart of scores, such as accuracies; None if there are no finite values."""
-    return _chart(title, curves, x_name, limits_of_scores(_values(curves)))
+    return _chart_within(title, curves, x_name, limits_of_scores(_finite_values(curves)))
 
 
-def _values(curves: Mapping[str, Curve]) -> list[float]:
+def _finite_values(curves: Mapping[str, Curve]) -> list[float]:
     return [value for curve in curves.values() for value in curve.values() if math.isfinite(value)]
 
 
-def _chart(title: str, curves: Mapping[str, Curve], x_name: str, limits: tuple[float, float] | None) -> Chart | None:
-    curves = {name: curve for name, curve in curves.items() if _values({name: curve})}
+def _chart_within(
+    title: str, curves: Mapping[str, Curve], x_name: str, limits: tuple[float, float] | None
+) -> Chart | None:
+    curves = {name: curve for name, curve in curves.items() if _finite_values({name: curve})}
     if not curves:
         return None
-    values, places = _values(curves), [x for curve in curves.values() for x in curve]
+    values, places = _finite_values(curves), [x for curve in curves.values() for x in curve]
     low, high = limits or (min(values), max(values))
     if low == high:
         low, high = low - 1, high + 1
     first, last = min(places), max(places)
     x_scale, y_scale = AxisScale(first, last if last > first else first + 1), AxisScale(low, high)
-    lines = tuple(_line(name, curve, x_name, x_scale, y_scale) for name, curve in curves.items())
+    lines = tuple(_line_of_curve(name, curve, x_name, x_scale, y_scale) for name, curve in curves.items())
     y_ticks = tuple(Tick(100 - 100 * y_scale(value), number(value)) for value in nice_numbers(low, high))
     x_ticks = tuple(Tick(100 * x_scale(value), number(value)) for value in nice_numbers(first, x_scale.high))
-    return Chart(title, x_name, lines, x_ticks, y_ticks, _summary(title, curves, x_name), _rows(curves))
+    return Chart(title, x_name, lines, x_ticks, y_ticks, _summary_in_words(title, curves, x_name), _table_rows(curves))
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class AxisScale:
         return (value - self.low) / (self.high - self.low)
 
 
-def _line(name: str, curve: Curve, x_name: str, x_scale: AxisScale, y_scale: AxisScale) -> Line:
+def _line_of_curve(name: str, curve: Curve, x_name: str, x_scale: AxisScale, y_scale: AxisScale) -> Line:
     points = sorted(curve.items())
     step = -(-len(points) // _MOST_POINTS)
     points = [*points[:-1:step], points[-1]]
@@ -115,7 +117,7 @@ def _line(name: str, curve: Curve, x_name: str, x_scale: AxisScale, y_scale: Axi
     return Line(name, "".join(commands), dots if len(dots) <= _MOST_DOTS else (), number(finite[-1][1]))
 
 
-def _summary(title: str, curves: Mapping[str, Curve], x_name: str) -> str:
+def _summary_in_words(title: str, curves: Mapping[str, Curve], x_name: str) -> str:
     parts = []
     for name, curve in curves.items():
         points = [(x, y) for x, y in sorted(curve.items()) if math.isfinite(y)]
@@ -125,7 +127,7 @@ def _summary(title: str, curves: Mapping[str, Curve], x_name: str) -> str:
     return f"{title}: {'; '.join(parts)}"
 
 
-def _rows(curves: Mapping[str, Curve]) -> tuple[tuple[str, ...], ...]:
+def _table_rows(curves: Mapping[str, Curve]) -> tuple[tuple[str, ...], ...]:
     places = sorted({x for curve in curves.values() for x in curve})
     step = -(-len(places) // _MOST_ROWS)
     chosen = sorted({*places[::step], places[-1]})

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from zoo.logs.run_curves import RunCurves
-from zoo.logs.summary import less_is_better
+from zoo.logs.summary import RunCurves, less_is_better
 from zoo.report.charts import Chart, loss_chart, number, score_chart
 from zoo.report.contents import curves_of_tests
 from zoo.report.facts import Fact, duration, solver_facts, training_facts
@@ -40,41 +39,41 @@ class ComparisonContents:
 
 def comparison_of(runs: Sequence[RecordedRun]) -> ComparisonContents:
     """The comparison of runs."""
-    names = _names(runs)
+    names = _run_names(runs)
     return ComparisonContents(
         names,
         tuple(str(run.folder.resolve()) for run in runs),
         datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        tuple(_results(runs)),
-        tuple(_settings(runs)),
-        tuple(_charts(dict(zip(names, runs, strict=True)))),
+        tuple(_result_rows(runs)),
+        tuple(_different_settings(runs)),
+        tuple(_compared_charts(dict(zip(names, runs, strict=True)))),
         tuple(f"{name}: {note}" for name, run in zip(names, runs, strict=True) for note in run.notes),
     )
 
 
-def _names(runs: Sequence[RecordedRun]) -> tuple[str, ...]:
+def _run_names(runs: Sequence[RecordedRun]) -> tuple[str, ...]:
     """The names of the runs' folders, or their whole paths where names are the same."""
     short = [run.folder.resolve().name for run in runs]
     return tuple(short if len(set(short)) == len(short) else (str(run.folder) for run in runs))
 
 
-def _results(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
+def _result_rows(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
     tests = [{test.name: test for test in run.summary.tests} for run in runs]
     rows = []
     for name in dict.fromkeys(name for by_name in tests for name in by_name):
         better = min if less_is_better(name) else max
         for what in ("last", "best"):
             values = [getattr(by_name[name], what) if name in by_name else None for by_name in tests]
-            rows.append(_ranked(f"test {name}, {what}", values, number, better))
+            rows.append(_row_with_best(f"test {name}, {what}", values, number, better))
     speeds = [run.summary.iterations_per_second for run in runs]
-    rows.append(_ranked("iterations/s in all", speeds, number, max))
+    rows.append(_row_with_best("iterations/s in all", speeds, number, max))
     rows.append(ComparedRow("iterations", tuple(f"{run.summary.iteration:,}" for run in runs)))
     rows.append(ComparedRow("time", tuple(duration(run.summary.seconds) for run in runs)))
     sent = [sum(worker.bytes for worker in run.summary.workers) / 1e6 for run in runs]
     return [*rows, ComparedRow("exchanged", tuple(f"{megabytes:,.1f} MB" for megabytes in sent))]
 
 
-def _ranked(
+def _row_with_best(
     name: str,
     values: Sequence[float | None],
     text: Callable[[float], str],
@@ -86,9 +85,9 @@ def _ranked(
     return ComparedRow(name, tuple("" if value is None else text(value) for value in values), places)
 
 
-def _settings(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
+def _different_settings(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
     """The settings in which runs differ."""
-    by_run = [{fact.name: fact.value for fact in _facts(run) if fact.name not in _RESULTS} for run in runs]
+    by_run = [{fact.name: fact.value for fact in _setting_facts(run) if fact.name not in _RESULTS} for run in runs]
     rows = []
     for name in dict.fromkeys(name for facts in by_run for name in facts):
         values = tuple(facts.get(name, "") for facts in by_run)
@@ -97,11 +96,11 @@ def _settings(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
     return rows
 
 
-def _facts(run: RecordedRun) -> list[Fact]:
+def _setting_facts(run: RecordedRun) -> list[Fact]:
     return [*training_facts(run), *solver_facts(run.run.solver)]
 
 
-def _charts(runs: dict[str, RecordedRun]) -> list[Chart]:
+def _compared_charts(runs: dict[str, RecordedRun]) -> list[Chart]:
     tests = {name: curves_of_tests(run) for name, run in runs.items()}
     charts = list[Chart | None]()
     for output in dict.fromkeys(output for curves in tests.values() for output in curves):

@@ -16,17 +16,30 @@ from netdsl.planner.timing import LayerTime, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
 from zoo.drawing.svg import svg_of
-from zoo.logs.run_curves import RunCurves
-from zoo.logs.summary import WorkerSummary, less_is_better
+from zoo.logs.summary import RunCurves, WorkerSummary, less_is_better
 from zoo.report.charts import Chart, loss_chart, score_chart
-from zoo.report.confusion import ClassScores, ConfusedPair, Confusion
-from zoo.report.facts import Fact, SummaryTile, command_of, solver_facts, start_facts, tiles_of, training_facts
-from zoo.report.first_filters import FirstFilters, first_filters
-from zoo.report.planned import PlannedFigure, planned_figures
+from zoo.report.facts import (
+    Fact,
+    PlannedFigure,
+    SummaryTile,
+    command_of,
+    planned_figures,
+    solver_facts,
+    start_facts,
+    tiles_of,
+    training_facts,
+)
+from zoo.report.pictures import FirstFilters, first_filters
+from zoo.report.predictions import (
+    ClassScores,
+    ConfusedPair,
+    Confusion,
+    TestPredictions,
+    predict_test_data,
+    score_test_data,
+    stated_net,
+)
 from zoo.report.recorded_run import Points, RecordedRun
-from zoo.report.scored_set import score_test_data
-from zoo.report.stated_net import stated_net
-from zoo.report.tested_items import TestPredictions, predict_test_data
 from zoo.report.timeline import Timeline, timeline_of
 from zoo.score_tables import ScoreTable
 
@@ -110,12 +123,12 @@ class ReportContents:
     @property
     def worker_times(self) -> list[str]:
         """The activities that any worker's time went into."""
-        names = [{name for name, time in _times(worker) if time >= _LEAST_TIME} for worker in self.workers]
-        return [name for name, _ in _times(self.workers[0]) if any(name in there for there in names)]
+        names = [{name for name, time in _times_by_activity(worker) if time >= _LEAST_TIME} for worker in self.workers]
+        return [name for name, _ in _times_by_activity(self.workers[0]) if any(name in there for there in names)]
 
     def times_of(self, worker: WorkerSummary) -> list[tuple[str, float]]:
         """A worker's seconds by those activities."""
-        return [(name, time) for name, time in _times(worker) if name in self.worker_times]
+        return [(name, time) for name, time in _times_by_activity(worker) if name in self.worker_times]
 
     def shares_of(self, worker: WorkerSummary) -> list[tuple[Activity, float]]:
         """The parts of a worker's time, without what is no activity, and what ran beside computing."""
@@ -124,7 +137,7 @@ class ReportContents:
         return [(known[name], time / total) for name, time in vars(worker.times).items() if name in known and time]
 
 
-def _times(worker: WorkerSummary) -> list[tuple[str, float]]:
+def _times_by_activity(worker: WorkerSummary) -> list[tuple[str, float]]:
     return [*vars(worker.times).items(), *vars(worker.beside).items()]
 
 
@@ -145,17 +158,17 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         plan_reasons=() if recorded.plan is None else recorded.plan.reasons,
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
         drawing=svg_of(picture_of(boxes_of(net))),
-        charts=tuple(charts_of(recorded)),
-        classification=_answer(lambda weights: _classified(recorded, weights, items), recorded, items),
-        scores=_answer(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
-        filters=_answer(lambda weights: first_filters(net, weights), recorded, items=1),
+        charts=tuple(_charts_of(recorded)),
+        classification=_asked_of_weights(lambda weights: _classification(recorded, weights, items), recorded, items),
+        scores=_asked_of_weights(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
+        filters=_asked_of_weights(lambda weights: first_filters(net, weights), recorded, items=1),
         slow_layers=_slow_layers(net, items),
         workers=recorded.summary.workers,
         timeline=timeline_of(recorded.records),
     )
 
 
-def _answer(ask: Callable[[Path], Answer], recorded: RecordedRun, items: int) -> Answer | str:
+def _asked_of_weights(ask: Callable[[Path], Answer], recorded: RecordedRun, items: int) -> Answer | str:
     """What a function makes of the weights, or why it can't."""
     if not items:
         return "The net wasn't run for this report."
@@ -167,7 +180,7 @@ def _answer(ask: Callable[[Path], Answer], recorded: RecordedRun, items: int) ->
         return f"This can't be told: {problem}"
 
 
-def _classified(recorded: RecordedRun, weights: Path, items: int) -> Classification | None:
+def _classification(recorded: RecordedRun, weights: Path, items: int) -> Classification | None:
     predictions = predict_test_data(recorded.run, weights, items)
     if predictions is None:
         return None
@@ -188,7 +201,7 @@ def _slow_layers(net: pb.NetParameter, items: int) -> SlowLayers | str:
     return SlowLayers(tuple(layers[:_SLOWEST]), len(layers), total, _TIMED_BATCH)
 
 
-def charts_of(recorded: RecordedRun) -> list[Chart]:
+def _charts_of(recorded: RecordedRun) -> list[Chart]:
     """The curves of losses, test values, learning rate, and of the workers' distances from their mean."""
     curves = RunCurves(recorded.records)
     tests = curves_of_tests(recorded)

@@ -1,4 +1,4 @@
-"""The facts of a run in words: what was trained, with which settings, by whom, and with what result."""
+"""The facts of a run in words: what was trained, with which settings, by whom, with what result, planned or not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.strategies.settings import text_of
 from netdsl.net.graph import Phase, is_included
+from netdsl.planner.plan import Forecast
+from netdsl.planner.units import format_bytes, format_seconds
 from netdsl.solver.settings import test_nets, train_net
 from zoo.logs.summary import LoggedScore, less_is_better
 from zoo.report.charts import number
@@ -60,8 +63,8 @@ def _test_tile(test: LoggedScore) -> SummaryTile:
 def training_facts(recorded: RecordedRun) -> list[Fact]:
     """What was trained, on what, by which workers."""
     run, summary = recorded.run, recorded.summary
-    facts = [Fact("Net", recorded.name), *data_facts(run)]
-    facts.append(Fact("Workers", _workers(recorded)))
+    facts = [Fact("Net", recorded.name), *_data_facts(run)]
+    facts.append(Fact("Workers", _workers_text(recorded)))
     if run.workers > 1:
         facts.append(Fact("Strategy", text_of(run.strategy)))
         facts.append(Fact("Transport", "chosen at the start" if run.transport is None else run.transport.value))
@@ -77,23 +80,23 @@ def training_facts(recorded: RecordedRun) -> list[Fact]:
     return facts
 
 
-def _workers(recorded: RecordedRun) -> str:
+def _workers_text(recorded: RecordedRun) -> str:
     run, there = recorded.run, len(recorded.summary.workers)
     most = f"{run.workers}" if run.fewest is None else f"{run.fewest} to {run.workers}"
     return most if there == run.workers else f"{most}; {there} took part"
 
 
-def data_facts(run: Run) -> Iterator[Fact]:
+def _data_facts(run: Run) -> Iterator[Fact]:
     """What the run trains and tests on, as its nets and tables name it."""
     nets_by_phase = {Phase.TRAIN: [train_net(run.solver, run.folder)], Phase.TEST: test_nets(run.solver, run.folder)}
     for phase, nets in nets_by_phase.items():
         table = run.tables.get(phase)
-        sources = [table.source] if table is not None else [name for net in nets for name in _sources(net)]
+        sources = [table.source] if table is not None else [name for net in nets for name in _source_names(net)]
         if sources:
             yield Fact("Trains on" if phase is Phase.TRAIN else "Tests on", ", ".join(dict.fromkeys(sources)))
 
 
-def _sources(net: pb.NetParameter) -> Iterator[str]:
+def _source_names(net: pb.NetParameter) -> Iterator[str]:
     """The names of what the layers of a net's state read: the settings that are called `source`."""
     for layer in net.layer:
         if not layer.bottom and is_included(layer, net.state):
@@ -113,7 +116,7 @@ def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
 
 def parameters_of(run: Run) -> dict[str, str]:
     """The settings of a run by name, as logs of other programs want them."""
-    facts = [*data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver)]
+    facts = [*_data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver)]
     if run.workers > 1:
         facts.append(Fact("strategy", text_of(run.strategy)))
     return {fact.name: fact.value for fact in facts}
@@ -153,3 +156,40 @@ def duration(seconds: float) -> str:
     if minutes < 120:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60:,} h {minutes % 60} min"
+
+
+@dataclass(frozen=True)
+class PlannedFigure:
+    """A number that a plan has, and the one that was measured."""
+
+    name: str
+    planned: str
+    measured: str
+    ratio: float | None  # of what was measured to what was planned
+
+
+def planned_figures(recorded: RecordedRun) -> list[PlannedFigure]:
+    """The figures of the run's plan; none if it has none. A first round warms up, and counts if it's the only one."""
+    if recorded.plan is None:
+        return []
+    first = min(record.number for record in recorded.records)
+    records = [record for record in recorded.records if record.number > first] or list(recorded.records)
+    return list(_compared_figures(recorded.plan.forecast, records, max(record.memory for record in recorded.records)))
+
+
+def _compared_figures(forecast: Forecast, records: Sequence[RoundRecord], memory: int) -> Iterator[PlannedFigure]:
+    steps = sum(record.steps for record in records)
+    if steps:
+        compute = sum(record.compute for record in records) / steps
+        exchange = sum(record.wait + record.exchange for record in records) / steps
+        yield _compared_times("Computing an iteration", forecast.compute, compute)
+        yield _compared_times("Exchanges and waits, by iteration", forecast.exchange, exchange)
+        yield _compared_times("An iteration in all", forecast.iteration, compute + exchange)
+    if memory:
+        ratio = memory / forecast.memory if forecast.memory else None
+        yield PlannedFigure("Memory of a worker", format_bytes(forecast.memory), format_bytes(memory), ratio)
+
+
+def _compared_times(name: str, planned: float, measured: float) -> PlannedFigure:
+    ratio = measured / planned if planned else None
+    return PlannedFigure(name, format_seconds(planned), format_seconds(measured), ratio)

@@ -110,7 +110,7 @@ class _Drawer:
         numbers = [record.number for record in self._records] or [0]
         ticks = tuple(Tick(100 * self._scale(time), number(time)) for time in nice_numbers(0.0, self._scale.high))
         return Timeline(
-            tuple(self._row(rank) for rank in self._ranks),
+            tuple(self._worker_row(rank) for rank in self._ranks),
             _ROW + len(self._lanes) * _LANE,
             tuple(self._activities),
             self._shards,
@@ -119,20 +119,20 @@ class _Drawer:
             ticks,
         )
 
-    def _row(self, rank: int) -> WorkerRow:
+    def _worker_row(self, rank: int) -> WorkerRow:
         records = [record for record in self._records if record.rank == rank]
-        starts = tuple(self._place(record.start) for record in records if record.start >= self._window.start)
-        return WorkerRow(rank, tuple(self._bars(records)), starts)
+        starts = tuple(self._place_in_row(record.start) for record in records if record.start >= self._window.start)
+        return WorkerRow(rank, tuple(self._bars_of_records(records)), starts)
 
-    def _bars(self, records: Sequence[RoundRecord]) -> Iterator[Bar]:
+    def _bars_of_records(self, records: Sequence[RoundRecord]) -> Iterator[Bar]:
         for activity in self._activities:  # computing comes first, so that waiting within an iteration is drawn over it
             for record in records:
                 for span in record.spans:
                     if span.activity is activity and self._window.shows(span):
-                        yield self._bar(span, record)
+                        yield self._bar_of_span(span, record)
 
-    def _bar(self, span: Span, record: RoundRecord) -> Bar:
-        left, right = (self._place(time) for time in (span.start, span.stop))
+    def _bar_of_span(self, span: Span, record: RoundRecord) -> Bar:
+        left, right = (self._place_in_row(time) for time in (span.start, span.stop))
         is_lane = span.activity in self._lanes
         top = _ROW + self._lanes.index(span.activity) * _LANE if is_lane else 0
         shade = 1 - (1 - _PALEST) * (span.shard or 0) / max(1, self._shards - 1)
@@ -141,6 +141,6 @@ class _Drawer:
         text += f"{number(span.stop - span.start)} s"
         return Bar(left, right - left, top, _LANE - 2 if is_lane else _ROW - 2, span.activity, shade, text)
 
-    def _place(self, time: float) -> float:
+    def _place_in_row(self, time: float) -> float:
         """Where a time is in a row; what is beyond the window is at its end."""
         return UNITS * self._scale(min(max(time, self._window.start), self._window.stop) - self._window.start)

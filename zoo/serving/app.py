@@ -1,4 +1,7 @@
-"""The application: a model's answers, its card, its page, its health, by paths of HTTP."""
+"""The application: a model's answers, its card, its page, its health, by paths of HTTP.
+
+The net answers requests together that come at about the same time.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
@@ -22,19 +25,89 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from netdsl.errors import DataError
-from zoo.answers.answer import AnswerSettings, ImageAnswer, Segments, as_plain
+from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Segments, as_plain
 from zoo.answers.answerer import Answerer
 from zoo.answers.drawing import mask_png
-from zoo.serving.batcher import Batcher
-from zoo.serving.guard import Guard
+from zoo.answers.images import PreparedImage
+from zoo.serving.guard import Guard, RefusedError
 from zoo.serving.metrics import Metrics
-from zoo.serving.refusal import RefusedError
 from zoo.serving.settings import ServerSettings
 
 _DECODERS = 4  # threads
 _MOST_MASK_LABELS = 256  # of a PNG with a palette
 _MOST_CLASSES = 1000  # in an answer
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """An image that waits for its answer."""
+
+    image: PreparedImage
+    settings: AnswerSettings
+    answer: asyncio.Future[Answer]
+
+
+class _Batcher:
+    """Collects images until there are enough, or the first has waited so many seconds, and lets one thread answer."""
+
+    def __init__(self, answerer: Answerer, wait: float, on_batch: Callable[[int], object]) -> None:
+        self._answerer, self._wait, self._on_batch = answerer, wait, on_batch
+        self._queue = asyncio.Queue[_Waiting]()
+        self._thread = ThreadPoolExecutor(1, "zoo net")
+        self._task = asyncio.create_task(self._answer_forever())
+
+    async def answer(self, image: PreparedImage, settings: AnswerSettings) -> Answer:
+        """Wait for the answer about an image."""
+        waiting = _Waiting(image, settings, asyncio.get_running_loop().create_future())
+        self._queue.put_nowait(waiting)
+        return await waiting.answer
+
+    async def close(self) -> None:
+        """End the thread; nobody may be waiting any more."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        self._thread.shutdown()
+
+    async def _answer_forever(self) -> None:
+        while True:
+            batch = [each for each in await self._next_requests() if not each.answer.done()]  # some waited too long
+            if batch:
+                self._on_batch(len(batch))
+                await self._answer_batch(batch)
+
+    async def _next_requests(self) -> list[_Waiting]:
+        batch = [await self._queue.get()]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._wait):
+                while len(batch) < self._answerer.batch:
+                    batch.append(await self._queue.get())
+        return batch
+
+    async def _answer_batch(self, batch: Sequence[_Waiting]) -> None:
+        answers = await asyncio.get_running_loop().run_in_executor(self._thread, self._answers_or_problems, batch)
+        for waiting, answer in zip(batch, answers, strict=True):
+            if waiting.answer.done():
+                continue
+            if isinstance(answer, Exception):
+                waiting.answer.set_exception(answer)
+            else:
+                waiting.answer.set_result(answer)
+
+    def _answers_or_problems(self, batch: Sequence[_Waiting]) -> list[Answer | Exception]:
+        """The answer about each image, or what is wrong with it; what some have in common is tried one by one."""
+        try:
+            outputs = self._answerer.run([each.image for each in batch])
+        except Exception as problem:
+            return [problem] if len(batch) == 1 else [self._answers_or_problems([each])[0] for each in batch]
+        answers = list[Answer | Exception]()
+        for index, each in enumerate(batch):
+            try:
+                answers.append(self._answerer.read(outputs, index, each.image, each.settings))
+            except Exception as problem:
+                answers.append(problem)
+        return answers
 
 
 class Service:
@@ -44,24 +117,24 @@ class Service:
         self._answerer, self._settings = answerer, settings
         self.metrics = Metrics()
         self.is_ending: Callable[[], bool] = lambda: False
-        self._page, self._policy = _page()
+        self._page, self._policy = _page_and_policy()
 
     def app(self, complain: Callable[[str], object]) -> ASGIApp:
         """The application with its guard."""
         routes = [
             Route("/", self._show_page),
             Route("/predict", self._predict, methods=["POST"]),
-            Route("/card", self._card),
-            Route("/health", _healthy),
-            Route("/ready", self._ready),
-            Route("/metrics", self._metrics),
+            Route("/card", self._show_card),
+            Route("/health", _show_health),
+            Route("/ready", self._show_readiness),
+            Route("/metrics", self._show_metrics),
         ]
         router = Router(routes=routes, lifespan=self._lifespan)  # a Starlette would answer errors before the guard does
         return Guard(router, self._settings, self.metrics, complain)
 
     @asynccontextmanager
     async def _lifespan(self, app: Router) -> AsyncIterator[None]:
-        self._batcher = Batcher(self._answerer, self._settings.wait, self.metrics.add_batch)
+        self._batcher = _Batcher(self._answerer, self._settings.wait, self.metrics.add_batch)
         with ThreadPoolExecutor(_DECODERS, "zoo decoding") as self._decoders:
             yield
         await self._batcher.close()
@@ -72,19 +145,19 @@ class Service:
         if not kind.startswith("image/") and kind not in ("application/octet-stream", "application/json"):
             text = "send an image's bytes as image/jpeg, or as application/octet-stream, or JSON such as"
             raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f'{text} {{"image": "BASE64"}}')
-        with self._place():
+        with self._place_in_queue():
             try:
                 async with asyncio.timeout(self._settings.seconds):
-                    data = await self._body(request)
+                    data = await self._read_body(request)
                     return JSONResponse(
-                        await self._plain_answer(_image_in(data) if kind.endswith("/json") else data, settings)
+                        await self._plain_answer(_image_in_json(data) if kind.endswith("/json") else data, settings)
                     )
             except TimeoutError:
                 seconds = f"{self._settings.seconds:g} s"
                 raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, f"this took longer than {seconds}", 1) from None
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
+    def _place_in_queue(self) -> Iterator[None]:
         """A place among the requests that are under way."""
         if self.metrics.open >= self._settings.queue:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are under way; try again", 1)
@@ -94,7 +167,7 @@ class Service:
         finally:
             self.metrics.open -= 1
 
-    async def _body(self, request: Request) -> bytes:
+    async def _read_body(self, request: Request) -> bytes:
         """A request's body, of which no more is read than is allowed."""
         largest = self._settings.largest
         too_large = RefusedError(
@@ -127,7 +200,7 @@ class Service:
     async def _show_page(self, request: Request) -> Response:
         return HTMLResponse(self._page, headers={"Content-Security-Policy": self._policy})
 
-    async def _card(self, request: Request) -> Response:
+    async def _show_card(self, request: Request) -> Response:
         card = self._answerer.card
         plain = {
             "name": card.name,
@@ -139,16 +212,16 @@ class Service:
         }
         return JSONResponse(plain)
 
-    async def _ready(self, request: Request) -> Response:
+    async def _show_readiness(self, request: Request) -> Response:
         if self.is_ending() or self.metrics.open >= self._settings.queue:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "the server ends, or has enough to do", 1)
         return PlainTextResponse("ready\n")
 
-    async def _metrics(self, request: Request) -> Response:
+    async def _show_metrics(self, request: Request) -> Response:
         return PlainTextResponse(self.metrics.text(), media_type=_PROMETHEUS)
 
 
-async def _healthy(request: Request) -> Response:
+async def _show_health(request: Request) -> Response:
     return PlainTextResponse("well\n")
 
 
@@ -167,7 +240,7 @@ def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettin
     return settings
 
 
-def _image_in(data: bytes) -> bytes:
+def _image_in_json(data: bytes) -> bytes:
     """The image in a body such as {"image": "BASE64"}."""
     try:
         return base64.b64decode(json.loads(data)["image"], validate=True)
@@ -175,7 +248,7 @@ def _image_in(data: bytes) -> bytes:
         raise RefusedError(HTTPStatus.BAD_REQUEST, 'the body is no JSON such as {"image": "BASE64"}') from None
 
 
-def _page() -> tuple[str, str]:
+def _page_and_policy() -> tuple[str, str]:
     """The page, and what a browser may do for it: run its own script, and ask this server."""
     text = (files("zoo.serving") / "page.html").read_text(encoding="utf-8")
     hashes = {

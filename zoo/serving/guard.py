@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import math
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -17,13 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caffe_proto.errors import CaffeError
 from zoo.serving.metrics import Metrics
-from zoo.serving.rate import RateLimit
-from zoo.serving.refusal import RefusedError
 from zoo.serving.settings import ServerSettings
 
-OPEN_PATHS = ("/", "/health", "/ready")  # which say nothing about the model, and need no token
-PATHS = (*OPEN_PATHS, "/predict", "/metrics", "/card")
-
+_MOST_CLIENTS = 4096  # that are remembered; those that asked longest ago are forgotten
+_OPEN_PATHS = ("/", "/health", "/ready")  # which say nothing about the model, and need no token
+_PATHS = (*_OPEN_PATHS, "/predict", "/metrics", "/card")
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -34,6 +33,45 @@ _HEADERS = {
 }
 _NO_CONTENT = "default-src 'none'; frame-ancestors 'none'"
 _DISCARDED_SECONDS = 2.0  # for which a refused body is read and thrown away, so that the client hears why
+
+
+class RefusedError(Exception):
+    """A request that isn't answered; `after` says in how many seconds it may be tried again."""
+
+    def __init__(self, status: HTTPStatus, sentence: str, after: int | None = None) -> None:
+        super().__init__(sentence)
+        self.status, self.after = status, after
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the response says beside the sentence."""
+        headers = {"Connection": "close"}  # what is left of the request isn't read
+        if self.after is not None:
+            headers["Retry-After"] = str(self.after)
+        if self.status is HTTPStatus.UNAUTHORIZED:
+            headers["WWW-Authenticate"] = "Bearer"
+        return headers
+
+
+class RateLimit:
+    """So many requests a second for each client, of which a second's may come at once."""
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._most, self._clock = rate, max(rate, 1.0), clock
+        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests that are left, and when
+
+    def wait_of(self, client: str) -> float:
+        """The seconds until a client may ask; if it may now, 0, and the request counts."""
+        if not self._rate:
+            return 0.0
+        now = self._clock()
+        left, then = self._clients.pop(client, (self._most, now))
+        left = min(self._most, left + (now - then) * self._rate)
+        allowed = left >= 1
+        self._clients[client] = left - allowed, now
+        if len(self._clients) > _MOST_CLIENTS:
+            self._clients.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / self._rate
 
 
 class Guard:
@@ -64,19 +102,19 @@ class Guard:
             await send(message)
 
         with suppress(ClientDisconnect):
-            refused = await self._answer(scope, body, send_guarded)
+            refused = await self._refusal_of(scope, body, send_guarded)
             if refused is not None and not statuses:
                 if "expect" not in Headers(scope=scope):  # who expects leave to send hasn't sent anything
                     await body.discard(2 * self._settings.largest)
                 await JSONResponse({"error": str(refused)}, refused.status, refused.headers)(scope, body, send_guarded)
-        path = scope["path"] if scope["path"] in PATHS else "other"
+        path = scope["path"] if scope["path"] in _PATHS else "other"
         if statuses:
             self._metrics.add_request(path, statuses[0], time.monotonic() - start)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> RefusedError | None:
+    async def _refusal_of(self, scope: Scope, receive: Receive, send: Send) -> RefusedError | None:
         """Let the application answer, or say why it doesn't."""
         try:
-            self._check(scope)
+            self._check_request(scope)
             await self._app(scope, receive, send)
         except RefusedError as problem:
             return problem
@@ -88,15 +126,15 @@ class Guard:
             return RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, text)
         return None
 
-    def _check(self, scope: Scope) -> None:
+    def _check_request(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if self._settings.is_local and _without_port(host) not in self._settings.names:
             raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, "this server isn't called so; ask it at its own address")
-        if scope["path"] not in PATHS:
+        if scope["path"] not in _PATHS:
             paths = "there is POST /predict for an image, and GET /, /card, /health, /ready and /metrics"
             raise RefusedError(HTTPStatus.NOT_FOUND, paths)
-        if scope["path"] not in OPEN_PATHS:
+        if scope["path"] not in _OPEN_PATHS:
             self._check_rate(scope)
             self._check_token(headers)
 

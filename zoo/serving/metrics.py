@@ -10,7 +10,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _IMAGES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
-class Histogram:
+class _Histogram:
     """How many values are up to each of some bounds, and their sum."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
@@ -36,7 +36,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._requests = Counter[tuple[str, int]]()
-        self._seconds, self._batches = Histogram(_SECONDS), Histogram(_IMAGES)
+        self._seconds, self._batches = _Histogram(_SECONDS), _Histogram(_IMAGES)
         self.open = 0  # requests that are read, decoded or answered at the moment
 
     def add_request(self, path: str, status: int, seconds: float) -> None:
@@ -51,21 +51,23 @@ class Metrics:
 
     def text(self) -> str:
         """All counts."""
-        return "\n".join((*self._lines(), ""))
+        return "\n".join((*self._metric_lines(), ""))
 
-    def _lines(self) -> Iterator[str]:
-        yield from _head("zoo_requests_total", "counter", "Requests by path and status.")
+    def _metric_lines(self) -> Iterator[str]:
+        yield from _metric_head("zoo_requests_total", "counter", "Requests by path and status.")
         for (path, status), count in sorted(self._requests.items()):
             yield f'zoo_requests_total{{path="{path}",status="{status}"}} {count}'
-        yield from _head("zoo_errors_total", "counter", "Requests that were refused or failed.")
+        yield from _metric_head("zoo_errors_total", "counter", "Requests that were refused or failed.")
         yield f"zoo_errors_total {sum(count for (_, status), count in self._requests.items() if status >= 400)}"
-        yield from _head("zoo_request_seconds", "histogram", "Seconds from a request for an answer to the answer.")
+        yield from _metric_head(
+            "zoo_request_seconds", "histogram", "Seconds from a request for an answer to the answer."
+        )
         yield from self._seconds.lines("zoo_request_seconds")
-        yield from _head("zoo_batch_images", "histogram", "Images that the net took at once.")
+        yield from _metric_head("zoo_batch_images", "histogram", "Images that the net took at once.")
         yield from self._batches.lines("zoo_batch_images")
-        yield from _head("zoo_open_requests", "gauge", "Requests for answers that are under way.")
+        yield from _metric_head("zoo_open_requests", "gauge", "Requests for answers that are under way.")
         yield f"zoo_open_requests {self.open}"
 
 
-def _head(name: str, kind: str, text: str) -> tuple[str, str]:
+def _metric_head(name: str, kind: str, text: str) -> tuple[str, str]:
     return f"# HELP {name} {text}", f"# TYPE {name} {kind}"

@@ -9,9 +9,8 @@ from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
-from zoo.simulating.pool import ProgressCallback, run_trials
-from zoo.simulating.step_time import measure_step
-from zoo.simulating.trial import Trial, TrialOutcome
+from netdsl.planner.units import format_bytes, format_seconds
+from zoo.simulating.trials import ProgressCallback, Trial, TrialOutcome, measure_step, run_trials
 
 
 @dataclass(frozen=True)
@@ -77,3 +76,24 @@ def estimate_speedup(
         )
     goal = min(single.best, several.best) if goal is None else goal
     return SpeedupEstimate(goal, single, several, step, worker_step)
+
+
+def estimate_table(estimate: SpeedupEstimate) -> list[tuple[str, ...]]:
+    """The estimate as a table: one machine beside several workers."""
+    both = (estimate.single, estimate.several)
+    points = [outcome.first_reaching(estimate.goal) for outcome in both]
+    return [
+        ("", "one machine", f"{len(estimate.several.usages)} workers"),
+        ("an iteration", format_seconds(estimate.single_step), format_seconds(estimate.several_step)),
+        (
+            f"time to {estimate.goal:.2%}",
+            *("never" if point is None else format_seconds(point.time) for point in points),
+        ),
+        ("iterations until then", *("" if point is None else str(point.iteration) for point in points)),
+        ("best accuracy", *(f"{outcome.best:.2%}" for outcome in both)),
+        ("time until the end", *(format_seconds(outcome.time) for outcome in both)),
+        ("computing", *(f"{outcome.share('compute'):.1%}" for outcome in both)),
+        ("waiting for others", *(f"{outcome.share('wait'):.1%}" for outcome in both)),
+        ("exchanging", *(f"{outcome.share('exchange'):.1%}" for outcome in both)),
+        ("exchanged by each", *(format_bytes(max(usage.bytes for usage in outcome.usages)) for outcome in both)),
+    ]

@@ -1,29 +1,48 @@
-"""Figures of the simulated experiments."""
+"""The papers' figures: what is trained for each, its picture, and the tables with its numbers."""
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zoo.logs.drawing import pyplot, save
-from zoo.simulating.cost import ExchangeCost
-from zoo.simulating.methods import MethodResult, common_end
-from zoo.simulating.scaling import BY_TAU, BY_WORKERS, ScalingResult, select
-from zoo.simulating.speedup import Speedup
+from caffe_proto.storage import atomic_path
+from netdsl.distributed.machines import Link
+from netdsl.planner.convergence import write_grid
+from netdsl.planner.units import format_seconds
+from zoo.logs.plots import pyplot, save_figure
+from zoo.simulating.convergence import (
+    BatchCost,
+    ConvergenceExperiment,
+    ExchangeCost,
+    Speedup,
+    batch_costs,
+    convergence_grid,
+    costs,
+    speedups,
+)
+from zoo.simulating.methods import MethodComparison, MethodResult, common_end, compare_methods
+from zoo.simulating.scaling import BY_TAU, BY_WORKERS, ScalingExperiment, ScalingResult, scale_alexnet, select
+from zoo.simulating.trials import ProgressCallback, TrialCache
 
 _CURVE_POINTS = 200  # of a curve
 
+Table = Sequence[Sequence[str]]  # the first row has the names of the columns
+LEVELS = (0.9, 0.94, 0.96, 0.97)  # accuracies
+ShowProgress = Callable[[str], AbstractContextManager[ProgressCallback]]  # takes what the trainings are for
 
-def draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None:
+
+def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None:
     """Draw a heat map as SparkNet's Figure 3: workers downwards, tau to the left."""
     workers = sorted({speedup.workers for speedup in speedups})
     taus = sorted({speedup.tau for speedup in speedups}, reverse=True)
     factors = {(speedup.workers, speedup.tau): speedup.factor for speedup in speedups}
     rows = [[factors[count, tau] or math.nan for tau in taus] for count in workers]
-    with _axes(path, 1, (1.5 + 0.9 * len(taus), 1.3 + 0.6 * len(workers))) as (axis,):
+    with _written_panels(path, 1, (1.5 + 0.9 * len(taus), 1.3 + 0.6 * len(workers))) as (axis,):
         image = axis.imshow(rows, cmap="viridis", aspect="auto")
         for row, values in enumerate(rows):
             for column, value in enumerate(values):
@@ -41,10 +60,10 @@ def _text_colour(image: Any, value: float) -> str:
     return "black" if math.isnan(value) or image.norm(value) > 0.6 else "white"
 
 
-def draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
+def _draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
     """Draw two curves over the cost of an exchange, as SparkNet's Figure 4."""
     ratios = [cost.ratio for cost in costs]
-    with _axes(path, 1, (7, 4)) as (axis,):
+    with _written_panels(path, 1, (7, 4)) as (axis,):
         axis.plot(ratios, [cost.averaging or math.nan for cost in costs], label="model averaging, at the best tau")
         axis.plot(ratios, [cost.naive for cost in costs], label="naive: gradients in every iteration")
         axis.axhline(1, color="gray", linewidth=0.8, linestyle="--")
@@ -52,13 +71,13 @@ def draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
         axis.set_xlabel("cost of an exchange in iterations, S / C(b)")
         axis.set_ylabel(f"speed-up of {workers} workers")
         axis.set_ylim(bottom=0)
-        _finish(axis)
+        _finish_axis(axis)
 
 
-def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
+def _draw_methods(results: Sequence[MethodResult], path: Path) -> None:
     """Draw the error over time, with a panel for each network and cost of an exchange."""
     settings = list(dict.fromkeys(result.setting for result in results))
-    with _axes(path, len(settings), (5 * len(settings), 4)) as axes:
+    with _written_panels(path, len(settings), (5 * len(settings), 4)) as axes:
         for axis, setting in zip(axes, settings, strict=True):
             shown_results = [result for result in results if result.setting == setting]
             end = common_end(shown_results)
@@ -69,14 +88,14 @@ def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
             axis.set_xlabel("time in iterations of one machine")
             axis.set_ylabel("test error")
             axis.set_title(f"{setting.network.value}: an exchange takes {setting.ratio} iterations")
-            _finish(axis)
+            _finish_axis(axis)
 
 
-def draw_scaling(results: Sequence[ScalingResult], path: Path) -> None:
+def _draw_scaling(results: Sequence[ScalingResult], path: Path) -> None:
     """Draw the accuracy over time by workers, as SparkNet's Figure 5, and by tau, as its Figure 7."""
     end = min(outcome.points[-1].time for result in results for outcome in result.outcomes)
     times = [end * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
-    with _axes(path, 2, (12, 4)) as axes:
+    with _written_panels(path, 2, (12, 4)) as axes:
         for axis, cases in zip(axes, (BY_WORKERS, BY_TAU), strict=True):
             for result in select(results, cases):
                 accuracies = [1 - error for error in result.curve(times)]
@@ -85,17 +104,176 @@ def draw_scaling(results: Sequence[ScalingResult], path: Path) -> None:
             axis.set_xlabel("hours")
             axis.set_ylabel("test accuracy")
             axis.set_title("by workers, tau = 50" if cases is BY_WORKERS else "by tau, K = 5")
-            _finish(axis)
+            _finish_axis(axis)
 
 
-def _finish(axis: Any) -> None:
+def _finish_axis(axis: Any) -> None:
     axis.grid(alpha=0.3, which="both")
     axis.legend()
 
 
 @contextmanager
-def _axes(path: Path, count: int, size: tuple[float, float]) -> Iterator[Sequence[Any]]:
+def _written_panels(path: Path, count: int, size: tuple[float, float]) -> Iterator[Sequence[Any]]:
     """Panels side by side, which are written as a PNG when the block ends."""
     figure, axes = pyplot().subplots(1, count, figsize=size, squeeze=False)
     yield axes[0]
-    save(figure, path)
+    save_figure(figure, path)
+
+
+def _write_csv(path: Path, table: Table) -> None:
+    """Write a table as a CSV file."""
+    with atomic_path(path) as temporary, temporary.open("w", newline="") as file:
+        csv.writer(file).writerows(table)
+
+
+def _speedup_table(speedups: Sequence[Speedup]) -> Table:
+    """A row for each cell of the heat map; a speed-up is empty where the accuracy was never reached."""
+    rows = [
+        (
+            str(speedup.workers),
+            str(speedup.tau),
+            _number_text(speedup.serial, ".0f"),
+            _number_text(speedup.parallel, ".0f"),
+            _number_text(speedup.factor),
+        )
+        for speedup in speedups
+    ]
+    return [("workers", "tau", "N_a", "tau M_a", "speed-up"), *rows]
+
+
+def _speedup_grid(speedups: Sequence[Speedup]) -> Table:
+    """The heat map as a table: workers downwards, tau to the left."""
+    taus = sorted({speedup.tau for speedup in speedups}, reverse=True)
+    factors = {(speedup.workers, speedup.tau): speedup.factor for speedup in speedups}
+    rows = [
+        (str(count), *(_number_text(factors[count, tau], ".2f") or "never" for tau in taus))
+        for count in sorted({speedup.workers for speedup in speedups})
+    ]
+    return [("K \\ tau", *map(str, taus)), *rows]
+
+
+def _cost_table(costs: Sequence[ExchangeCost]) -> Table:
+    """A row for each point of the curves."""
+    rows = [
+        (
+            f"{cost.ratio:.4g}",
+            f"{cost.naive:.3f}",
+            _number_text(cost.averaging),
+            "" if cost.tau is None else str(cost.tau),
+        )
+        for cost in costs
+    ]
+    return [("S/C", "naive", "averaging", "best tau"), *rows]
+
+
+def _batch_table(costs: Sequence[BatchCost]) -> Table:
+    """A row for each batch size, with the time that a single machine needs."""
+    rows = [
+        (
+            str(cost.batch),
+            format_seconds(cost.step),
+            format_seconds(cost.exchange),
+            f"{cost.exchange / cost.step:.2f}",
+            _number_text(cost.iterations, ".0f"),
+            "" if cost.iterations is None else format_seconds(cost.iterations * cost.step),
+        )
+        for cost in costs
+    ]
+    return [("b", "C(b)", "S", "S/C(b)", "N_a(b)", "N_a(b) C(b)"), *rows]
+
+
+def _methods_table(results: Sequence[MethodResult]) -> Table:
+    """The times at which each method reached accuracies, in iterations of one machine, and its final accuracy."""
+    end = common_end(results)
+    rows = [
+        (
+            result.setting.network.value,
+            str(result.setting.ratio),
+            result.method.value,
+            *(_number_text(result.time_to_reach(level), ".0f") for level in LEVELS),
+            f"{result.final_accuracy(end):.1%}",
+            f"{result.compute_share:.0%}",
+        )
+        for result in results
+    ]
+    return [("network", "S/C", "method", *(f"{level:.0%}" for level in LEVELS), "in the end", "computing"), *rows]
+
+
+def scaling_table(results: Sequence[ScalingResult], accuracy: float) -> Table:
+    """The hours until an accuracy, and how many times faster that is than one worker, by workers and tau."""
+    hours = {(result.workers, result.tau): result.time_to_reach(accuracy) for result in results}
+    single = next(time for (workers, _), time in hours.items() if workers == 1)
+    rows = [
+        (
+            str(workers),
+            str(tau),
+            _number_text(None if time is None else time / 3600, ".2f"),
+            _number_text(single / time if single and time else None, ".2f"),
+        )
+        for (workers, tau), time in hours.items()
+    ]
+    return [("workers", "tau", f"hours to {accuracy:.0%}", "speed-up"), *rows]
+
+
+def _number_text(value: float | None, form: str = ".3f") -> str:
+    return "" if value is None else format(value, form)
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """The files of a figure, and the table that goes with it."""
+
+    table: Table
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class FigureFolder:
+    """Where figures are written, where outcomes of trainings are kept, and how their progress is shown."""
+
+    path: Path
+    cache: TrialCache
+    show_progress: ShowProgress
+
+    def speedup(self, experiment: ConvergenceExperiment, workers: Sequence[int], taus: Sequence[int]) -> DrawnFigure:
+        """SparkNet's Figure 3: the speed-up by workers and tau, if exchanges cost nothing."""
+        with self.show_progress("speedup") as progress:
+            results = speedups(experiment, progress, self.cache, workers=workers, taus=taus)
+        files = self._files_of_figure("speedup.csv", "speedup.png", "speedup.json")
+        _write_csv(files[0], _speedup_table(results))
+        _draw_speedups(results, experiment.goal, files[1])
+        write_grid(convergence_grid(experiment, results), files[2])
+        return DrawnFigure(_speedup_grid(results), files)
+
+    def cost(self, experiment: ConvergenceExperiment, workers: int, taus: Sequence[int], link: Link) -> DrawnFigure:
+        """SparkNet's Figure 4: the speed-up by the cost of exchanges, and what batches cost here."""
+        with self.show_progress("cost") as progress:
+            exchanges = costs(speedups(experiment, progress, self.cache, workers=[workers], taus=taus))
+        with self.show_progress("batches") as progress:
+            batches = _batch_table(batch_costs(experiment, workers, link, progress, self.cache))
+        files = self._files_of_figure("cost.csv", "batches.csv", "cost.png")
+        _write_csv(files[0], _cost_table(exchanges))
+        _write_csv(files[1], batches)
+        _draw_costs(exchanges, workers, files[2])
+        return DrawnFigure(batches, files)
+
+    def methods(self, comparison: MethodComparison) -> DrawnFigure:
+        """The MPCA paper's comparison of four methods."""
+        with self.show_progress("methods") as progress:
+            results = compare_methods(comparison, progress, self.cache)
+        files, table = self._files_of_figure("methods.csv", "methods.png"), _methods_table(results)
+        _write_csv(files[0], table)
+        _draw_methods(results, files[1])
+        return DrawnFigure(table, files)
+
+    def alexnet(self, experiment: ScalingExperiment, accuracy: float) -> DrawnFigure:
+        """SparkNet's Figures 5 and 7: AlexNet by workers and tau, and the times until an accuracy."""
+        with self.show_progress("alexnet") as progress:
+            results = scale_alexnet(experiment, progress, self.cache)
+        files, table = self._files_of_figure("alexnet.csv", "alexnet.png"), scaling_table(results, accuracy)
+        _write_csv(files[0], table)
+        _draw_scaling(results, files[1])
+        return DrawnFigure(table, files)
+
+    def _files_of_figure(self, *names: str) -> tuple[Path, ...]:
+        return tuple(self.path / name for name in names)

@@ -13,11 +13,8 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
 from netdsl.distributed.strategies.mpca import MPCA
 from netdsl.distributed.strategies.strategy import Strategy
-from zoo.simulating.cache import TrialCache
 from zoo.simulating.digits import DigitsTask
-from zoo.simulating.pool import ProgressCallback, run_trials
-from zoo.simulating.step_time import measure_step
-from zoo.simulating.trial import RepeatedTrial, Trial
+from zoo.simulating.trials import ProgressCallback, RepeatedTrial, Trial, TrialCache, measure_step, run_trials
 
 RATIOS = (10, 100)  # iterations that pass while all workers exchange their models
 _CODING = 9 / 6.6  # bandwidths that a machine serialises with; then a mean of eight models costs 12.6 sends

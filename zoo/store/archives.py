@@ -18,8 +18,7 @@ from typing import IO, cast
 
 from caffe_proto.errors import few
 from zoo.store.errors import StoreError
-from zoo.store.file_kinds import FileKind, is_kept, kind_of, stored_name
-from zoo.store.incoming_folder import IncomingFolder
+from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
 
 _BLOCK = 1 << 20
 _MOST_MEMBERS = 10_000
@@ -105,7 +104,7 @@ def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Mem
         yield member
 
 
-def _inside(name: str, shown: str) -> PurePosixPath:
+def _path_inside(name: str, shown: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
         raise StoreError(f"{shown}: names a file '{name}', which would lie outside the model's folder; it is refused")
@@ -115,7 +114,7 @@ def _inside(name: str, shown: str) -> PurePosixPath:
 def _zip_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member]:
     with zipfile.ZipFile(archive) as file:
         for info in file.infolist():
-            path = _inside(info.filename, shown)
+            path = _path_inside(info.filename, shown)
             kind = info.external_attr >> 28  # of a Unix file
             if info.is_dir():
                 continue
@@ -129,7 +128,7 @@ def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
         limited = _LimitedStream(stream, most_bytes, shown)
         with tarfile.open(fileobj=limited, mode="r|") as file:
             for info in file:
-                path = _inside(info.name, shown)
+                path = _path_inside(info.name, shown)
                 if info.isdir():
                     continue
                 if not info.isreg() or info.issparse():

@@ -1,28 +1,195 @@
-"""Downloads: a file comes from the first of its addresses that gives it right, and goes on where it broke off."""
+"""Downloads over HTTP: a file comes from the first address that gives it right, and goes on where it broke off."""
 
 from __future__ import annotations
 
 import re
 import shutil
+import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.client import HTTPResponse
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
+from typing import IO, Any, BinaryIO
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import msgspec
 
 from caffe_proto.errors import FileError
-from zoo.store.errors import DownloadError, InterruptedTransferError, RangeRefusedError, UnreachableError
-from zoo.store.partial_file import PartialFile, PartNote, write_all
-from zoo.store.record import StoredFile
-from zoo.store.requests import open_address
+from caffe_proto.storage import sync, write_pieces
+from zoo.store.errors import (
+    DownloadError,
+    InterruptedTransferError,
+    MissingFileError,
+    RangeRefusedError,
+    UnreachableError,
+)
+from zoo.store.records import StoredFile
 from zoo.store.transfers import ExpectedFile, Hashes, StoreNotice, TransferProgress, TransferSettings
 
+PART = ".part"
+PART_NOTE = ".part.json"
+
+_BLOCK = 1 << 20
+
+_SCHEMES = ("http", "https")
+_LATER = (408, 425, 429, 500, 502, 503, 504)  # what may pass
+_NO_SUCH_RANGE = 416  # the part that is here is none of this file
+_DENIED = (401, 403)
+_GONE = (404, 410)
 _PIECE = 1 << 18
 _HEADWAY = 1 << 20  # bytes after which an attempt counts as one that got on
 _LONGEST_PAUSE = 30.0
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 _WEB_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _PartNote:
+    """Where the bytes of a part are from: an address, and what the server calls this version of the file."""
+
+    address: str
+    validator: str  # a strong ETag, or else the date of its last change; empty if the server says neither
+    total: int | None
+
+
+class _PartialFile:
+    """The part of a file that is here, at which the next attempt begins."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = target.with_name(target.name + PART)
+        self._note = target.with_name(target.name + PART_NOTE)
+
+    @property
+    def size(self) -> int:
+        """The bytes that are here."""
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    def note(self) -> _PartNote | None:
+        """Where the part is from; None if there is none, or nothing that says so."""
+        try:
+            return msgspec.json.decode(self._note.read_bytes(), type=_PartNote) if self.size else None
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+
+    def begin(self, note: _PartNote) -> None:
+        """Begin anew, with bytes from somewhere."""
+        self.discard()
+        write_pieces(self._note, [msgspec.json.encode(note)])
+
+    def open(self) -> BinaryIO:
+        """The part, to write behind what is there."""
+        return self.path.open("ab", buffering=0)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes that are here, in blocks."""
+        if not self.path.is_file():
+            return
+        with self.path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+
+    def discard(self) -> None:
+        """Forget what is here."""
+        for path in (self.path, self._note):
+            path.unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """Give the whole file its name."""
+        sync(self.path)
+        self.path.replace(self.target)
+        self._note.unlink(missing_ok=True)
+
+
+def _write_all(file: BinaryIO, piece: bytes) -> None:
+    """Write all of a piece to a file without a buffer, a single call of which may write less."""
+    rest = memoryview(piece)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+@contextmanager
+def _open_address(address: str, headers: Mapping[str, str], silence: float) -> Iterator[HTTPResponse]:
+    """The answer to a request for an address, by the proxies that the environment names.
+
+    Problems while it is read are errors that name the address, too: those that may pass are interruptions.
+    """
+    check_address(address)
+    # Nothing is compressed on its way, since lengths and ranges are those of the file.
+    request = Request(address, headers={"User-Agent": "netdsl", "Accept-Encoding": "identity", **headers})
+    try:
+        with build_opener(_Redirects).open(request, timeout=silence) as response:
+            yield response
+    except HTTPError as problem:
+        with problem:
+            raise _refusal(address, problem.code, problem.reason) from None
+    except URLError as problem:
+        raise _unreachable(address, problem.reason) from None
+    except TimeoutError:
+        raise InterruptedTransferError(f"{address}: the server is silent for {silence:g} seconds") from None
+    except (OSError, HTTPException) as problem:
+        reason = getattr(problem, "strerror", None) or type(problem).__name__
+        raise InterruptedTransferError(f"{address}: the transfer broke off: {reason}") from None
+
+
+def check_address(address: str) -> None:
+    """Raise an error for what is no address of a file on the web, or has a password, which would be kept with it."""
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or not address.isascii() or any(letter <= " " for letter in address):
+        raise DownloadError(f"{address}: is no address of a file, such as https://example.org/net.caffemodel")
+    if "@" in parts.netloc:
+        raise DownloadError(f"{parts.hostname}: addresses with a password in them aren't taken, since they are kept")
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Redirects stay on the web and don't lose encryption, and no other host gets to see a token."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        # Other schemes than these and FTP's are refused by urllib itself.
+        before, after = urlsplit(req.full_url), urlsplit(newurl)
+        if after.scheme not in _SCHEMES or (before.scheme, after.scheme) == ("https", "http"):
+            fp.close()
+            raise DownloadError(f"{req.full_url}: leads to {newurl}, which isn't followed from {before.scheme}")
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and before.netloc != after.netloc:
+            request.remove_header("Authorization")
+        return request
+
+
+def _refusal(address: str, code: int, reason: Any) -> DownloadError:
+    sentence = f"{address}: the server answers {code} {reason}".rstrip()
+    if code in _DENIED:
+        return DownloadError(f"{sentence}; the file isn't public")
+    if code == _NO_SUCH_RANGE:
+        return RangeRefusedError(sentence)
+    if code in _GONE:
+        return MissingFileError(sentence)
+    return (InterruptedTransferError if code in _LATER else DownloadError)(sentence)
+
+
+def _unreachable(address: str, reason: Any) -> DownloadError:
+    host = urlsplit(address).hostname
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return UnreachableError(f"{address}: the certificate of {host} isn't trusted: {reason.verify_message}")
+    if isinstance(reason, TimeoutError):
+        return InterruptedTransferError(f"{address}: {host} doesn't answer")
+    if isinstance(reason, (ConnectionError, ssl.SSLError)):
+        return InterruptedTransferError(f"{address}: {host} can't be reached: {_reason_text(reason)}")
+    return UnreachableError(f"{address}: {host} can't be reached: {_reason_text(reason)}")
+
+
+def _reason_text(reason: Any) -> str:
+    return getattr(reason, "strerror", None) or str(reason)
 
 
 def download(
@@ -59,7 +226,7 @@ class _Download:
         settings: TransferSettings,
         headers: Mapping[str, str],
     ) -> None:
-        self._part, self._address, self._expected = PartialFile(target), address, expected
+        self._part, self._address, self._expected = _PartialFile(target), address, expected
         self._settings, self._headers = settings, headers
 
     def run(self) -> StoredFile:
@@ -67,7 +234,7 @@ class _Download:
         failures, furthest = 0, self._part.size
         while True:
             try:
-                return self._attempt()
+                return self._attempt_transfer()
             except InterruptedTransferError as problem:
                 if isinstance(problem, RangeRefusedError):
                     self._part.discard()
@@ -76,54 +243,54 @@ class _Download:
                 failures = 1 if got_on else failures + 1
                 if failures >= self._settings.attempts:
                     raise
-                self._pause(problem, failures)
+                self._pause_before_retry(problem, failures)
 
-    def _pause(self, problem: InterruptedTransferError, failures: int) -> None:
+    def _pause_before_retry(self, problem: InterruptedTransferError, failures: int) -> None:
         pause = min(self._settings.pause * 1.5 ** (failures - 1), _LONGEST_PAUSE)
         self._settings.listen(StoreNotice(f"{problem}; tried again in {pause:g} seconds"))
         time.sleep(pause)
 
-    def _attempt(self) -> StoredFile:
+    def _attempt_transfer(self) -> StoredFile:
         note = self._usable_note()
         if note is None or note.total != self._part.size:
             resumed = note is not None
-            with open_address(self._address, self._request_headers(note), self._settings.silence) as response:
-                hashes = self._receive(response, note)
+            with _open_address(self._address, self._request_headers(note), self._settings.silence) as response:
+                hashes = self._receive_rest(response, note)
         else:  # only its name was missing
             resumed, hashes = True, self._hashes_so_far()
-        return self._finish(hashes, resumed=resumed)
+        return self._finish_file(hashes, resumed=resumed)
 
-    def _usable_note(self) -> PartNote | None:
+    def _usable_note(self) -> _PartNote | None:
         """What is known about the part, if the rest can be told to be of the same file."""
         note = self._part.note()
         if note is None or note.address != self._address or not (note.validator or self._expected.is_proof):
             return None
         return note
 
-    def _request_headers(self, note: PartNote | None) -> dict[str, str]:
+    def _request_headers(self, note: _PartNote | None) -> dict[str, str]:
         if note is None:
             return dict(self._headers)
         rest = {"Range": f"bytes={self._part.size}-"}
         return {**self._headers, **rest, **({"If-Range": note.validator} if note.validator else {})}
 
-    def _receive(self, response: HTTPResponse, note: PartNote | None) -> Hashes:
+    def _receive_rest(self, response: HTTPResponse, note: _PartNote | None) -> Hashes:
         """Write what comes behind what is here, or anew."""
         length = response.headers.get("Content-Length", "")
         if response.status == 206 and note is not None:
             total = self._total_of_range(response, note)
         elif response.status == 200:
             total = int(length) if length.isdecimal() else None
-            self._part.begin(PartNote(self._address, _validator(response), total))
+            self._part.begin(_PartNote(self._address, _validator(response), total))
         else:
             raise DownloadError(f"{self._address}: the server answers {response.status}, and not with a file")
         self._check_size(total)
         hashes = self._hashes_so_far()
-        self._write(response, hashes, total)
+        self._write_body(response, hashes, total)
         if total is not None and hashes.size < total:
             raise InterruptedTransferError(f"{self._address}: ended after {hashes.size:,} of {total:,} bytes")
         return hashes
 
-    def _total_of_range(self, response: HTTPResponse, note: PartNote) -> int | None:
+    def _total_of_range(self, response: HTTPResponse, note: _PartNote) -> int | None:
         """The size of the file whose rest comes; an error if it isn't the rest of what is here."""
         match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
         etag = response.headers.get("ETag", "")
@@ -158,13 +325,13 @@ class _Download:
     def _too_big(self, size: int) -> str:
         return f"has {size:,} bytes or more, and {self._settings.most_bytes:,} are allowed; --max-size allows more"
 
-    def _write(self, response: HTTPResponse, hashes: Hashes, total: int | None) -> None:
+    def _write_body(self, response: HTTPResponse, hashes: Hashes, total: int | None) -> None:
         name = self._part.target.name
         with self._part.open() as file:
             self._settings.listen(TransferProgress(name, hashes.size, total))
             while piece := response.read1(_PIECE):
                 with _disk_errors(self._part.path):
-                    write_all(file, piece)
+                    _write_all(file, piece)
                 hashes.update(piece)
                 if hashes.size > self._settings.most_bytes:
                     self._part.discard()
@@ -177,7 +344,7 @@ class _Download:
             hashes.update(piece)
         return hashes
 
-    def _finish(self, hashes: Hashes, *, resumed: bool) -> StoredFile:
+    def _finish_file(self, hashes: Hashes, *, resumed: bool) -> StoredFile:
         """Give the file its name if it is the right one. One of several parts gets another chance as a whole."""
         if _WEB_PAGE.match(next(self._part.pieces(), b"")):
             self._part.discard()

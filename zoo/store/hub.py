@@ -13,9 +13,8 @@ from caffe_proto.errors import CaffeError, MissingExtraError
 from netdsl.errors import first_line
 from zoo.store.archives import tell_left_out
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
-from zoo.store.file_kinds import FileKind, is_kept, kind_of, stored_name
-from zoo.store.incoming_folder import IncomingFolder
-from zoo.store.source import name_from
+from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
+from zoo.store.local_store import name_from
 from zoo.store.transfers import ExpectedFile
 
 if TYPE_CHECKING:
@@ -52,14 +51,16 @@ class HubSource:
 
     def fill(self, folder: IncomingFolder) -> str:
         """Fetch the files of the repository that a model needs."""
-        commit, files = self._listing(folder)
+        commit, files = self._commit_and_files(folder)
         from huggingface_hub import get_token, hf_hub_url
 
         token = get_token()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         taken = [file for file in files if "/" not in file.rfilename and is_kept(file.rfilename)]
         if not any(kind_of(file.rfilename) in (FileKind.NET, FileKind.WEIGHTS) for file in taken):
-            raise StoreError(f"{self.address}: has neither a net nor weights that can be taken{_why(files)}")
+            raise StoreError(
+                f"{self.address}: has neither a net nor weights that can be taken{_reason_nothing_fits(files)}"
+            )
         for file in sorted(taken, key=lambda file: file.size or 0):
             expected = ExpectedFile(file.lfs.sha256 if file.lfs else "", size=file.size)
             address = hf_hub_url(self.repository, file.rfilename, revision=commit)
@@ -68,12 +69,12 @@ class HubSource:
         tell_left_out(folder, names, self.address)
         return commit
 
-    def _listing(self, folder: IncomingFolder) -> tuple[str, list[RepoSibling]]:
+    def _commit_and_files(self, folder: IncomingFolder) -> tuple[str, list[RepoSibling]]:
         """The commit and the files of the repository."""
         if folder.settings.offline:
             raise UnreachableError(f"{self.address}: isn't fetched, since no network is wanted")
-        with hub_errors(self.address):
-            info = _api().model_info(
+        with _hub_errors(self.address):
+            info = _hub_api().model_info(
                 self.repository, revision=self.revision or None, files_metadata=True, timeout=folder.settings.silence
             )
         if not info.sha:
@@ -81,20 +82,20 @@ class HubSource:
         return info.sha, list(info.siblings or ())
 
 
-def _why(files: list[RepoSibling]) -> str:
+def _reason_nothing_fits(files: list[RepoSibling]) -> str:
     return "; its files are pickled" if any(kind_of(file.rfilename) is FileKind.PICKLED for file in files) else ""
 
 
 def upload(folder: Path, repository: str, *, private: bool, message: str) -> str:
     """Put all files of a folder into a repository, which is made if it isn't there; returns the commit's address."""
     source = HubSource(repository)
-    with hub_errors(source.address):
-        _api().create_repo(repository, private=private, exist_ok=True)
-        commit = _api().upload_folder(repo_id=repository, folder_path=folder, commit_message=message)
+    with _hub_errors(source.address):
+        _hub_api().create_repo(repository, private=private, exist_ok=True)
+        commit = _hub_api().upload_folder(repo_id=repository, folder_path=folder, commit_message=message)
     return commit.commit_url
 
 
-def _api() -> HfApi:
+def _hub_api() -> HfApi:
     try:
         from huggingface_hub import HfApi
     except ImportError:
@@ -103,17 +104,17 @@ def _api() -> HfApi:
 
 
 @contextmanager
-def hub_errors(address: str) -> Iterator[None]:
+def _hub_errors(address: str) -> Iterator[None]:
     """The errors of the hub's library as sentences."""
     try:
         yield
     except CaffeError:
         raise
     except Exception as problem:  # it passes on those of its own libraries, which differ between its versions
-        raise _sentence(address, problem) from None
+        raise _hub_problem(address, problem) from None
 
 
-def _sentence(address: str, problem: Exception) -> StoreError:
+def _hub_problem(address: str, problem: Exception) -> StoreError:
     from huggingface_hub import errors
 
     if isinstance(problem, errors.GatedRepoError):

@@ -1,21 +1,75 @@
-"""A folder that is filled with the files of one model; every file is noted with its size and hash."""
+"""A folder that is filled with the files of one model: which it takes, by their names, and each with size and hash."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from enum import Enum, auto
+from pathlib import Path, PurePosixPath
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import check_regular
 from zoo.cards import CARD
-from zoo.store.download import download
+from zoo.store.download import PART, PART_NOTE, download
 from zoo.store.errors import StoreError
-from zoo.store.file_kinds import checked_name
-from zoo.store.partial_file import NOTE, PART
-from zoo.store.record import StoredFile
+from zoo.store.records import StoredFile
 from zoo.store.transfers import ANY_FILE, ExpectedFile, Hashes, StoreNotice, TransferProgress, TransferSettings
 
+ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+
+_WEIGHTS = (".caffemodel", ".h5", ".safetensors", ".npz")
+_NETS = (".prototxt", ".onnx")
+_OTHERS = (".binaryproto", ".npy", ".txt", ".md", ".onnx_data")
+_PICKLED = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib", ".t7", ".pdparams", ".msgpack")
+_LICENCES = ("license", "licence", "copying", "notice")
+_LONGEST_NAME = 200  # letters, so that a temporary name fits beside it
+
 _BLOCK = 1 << 20
+
+
+class FileKind(Enum):
+    """What a model has a file for."""
+
+    NET = auto()
+    WEIGHTS = auto()
+    OTHER = auto()  # a mean, labels, a licence, a card
+    PICKLED = auto()  # loading it runs what it says
+    FOREIGN = auto()
+
+
+def kind_of(name: str) -> FileKind:
+    """What a file is, by its name."""
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix in _NETS:
+        return FileKind.NET
+    if suffix in _WEIGHTS:
+        return FileKind.WEIGHTS
+    if suffix in _PICKLED:
+        return FileKind.PICKLED
+    is_licence = PurePosixPath(name).name.lower().startswith(_LICENCES) and suffix in ("", *_OTHERS)
+    return FileKind.OTHER if suffix in _OTHERS or is_licence else FileKind.FOREIGN
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file is an archive that a model may be in."""
+    return name.lower().endswith(ARCHIVES)
+
+
+def is_kept(name: str) -> bool:
+    """Whether the store takes a file of this name."""
+    return kind_of(name) not in (FileKind.PICKLED, FileKind.FOREIGN)
+
+
+def stored_name(name: str) -> str:
+    """The name that a file gets in the store: Caffe's readme.md is the card, too."""
+    return CARD if name.lower() == CARD.lower() else name
+
+
+def checked_name(name: str, where: str) -> str:
+    """A name that somebody else gave a file; an error if it could lie anywhere but in its own folder."""
+    is_plain = PurePosixPath(name).name == name and name.isprintable() and not set(name) & set("\\:")
+    if not is_plain or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
+        raise StoreError(f"{where}: names a file '{name}', which isn't a plain name in the model's own folder")
+    return name
 
 
 class IncomingFolder:
@@ -38,12 +92,12 @@ class IncomingFolder:
     ) -> Path:
         """Fetch a file, unless it is here already and proved to be the right one."""
         path = self._path_of(name, addresses[0])
-        wanted = self._wanted(name, expected)
+        wanted = self._expected_of_pin(name, expected)
         here = hash_file(path) if wanted.is_proof and path.is_file() else None
         if here is None or here.difference(wanted) is not None:
-            self._note(download(path, addresses, wanted, self.settings, headers))
+            self._note_file(download(path, addresses, wanted, self.settings, headers))
         else:
-            self._note(StoredFile(name, here.size, here.sha256))
+            self._note_file(StoredFile(name, here.size, here.sha256))
         return path
 
     def download_aside(self, name: str, addresses: Sequence[str], expected: ExpectedFile) -> Path:
@@ -73,14 +127,14 @@ class IncomingFolder:
                     self.settings.listen(TransferProgress(name, hashes.size, total))
         except OSError as problem:
             raise FileError(f"{path}: can't be written: {problem.strerror}") from None
-        self._note(StoredFile(name, hashes.size, hashes.sha256))
+        self._note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def adopt(self, name: str) -> Path:
         """Note a file that lies here already."""
         path = self._path_of(name, str(self.path))
         hashes = hash_file(path)
-        self._note(StoredFile(name, hashes.size, hashes.sha256))
+        self._note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def keep_only_files(self) -> None:
@@ -96,13 +150,13 @@ class IncomingFolder:
     def _path_of(self, name: str, where: str) -> Path:
         return self.path / checked_name(name, where)
 
-    def _wanted(self, name: str, expected: ExpectedFile) -> ExpectedFile:
+    def _expected_of_pin(self, name: str, expected: ExpectedFile) -> ExpectedFile:
         pin = (self._pinned or {}).get(name)
         if pin is None or name == CARD:  # which may be completed once it is here
             return expected
         return ExpectedFile(pin.sha256, expected.sha1, pin.size)
 
-    def _note(self, file: StoredFile) -> None:
+    def _note_file(self, file: StoredFile) -> None:
         self.files[file.name] = file
         if file.name != CARD:
             self._check_pinned(file)
@@ -116,7 +170,7 @@ class IncomingFolder:
 
 def is_partial(path: Path) -> bool:
     """Whether a file is a part of one, or what is noted about it."""
-    return path.name.endswith((PART, NOTE))
+    return path.name.endswith((PART, PART_NOTE))
 
 
 def hash_stored(folder: Path, file: StoredFile) -> StoredFile | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,10 +16,11 @@ from caffe_proto.errors import FileError
 from zoo.cards import CARD, Card, read_card
 from zoo.model_folder import ModelFolder
 from zoo.store.errors import StoreError
-from zoo.store.record import RECORD, StoreRecord, read_record
+from zoo.store.records import RECORD, StoreRecord, read_record
 
 _LOCKS = ".locks"
 _PULLING = ".pulling"
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Store:
         except OSError as problem:
             raise FileError(f"{lock}: can't be written: {problem.strerror}") from None
         try:
-            _lock(handle, name, on_wait)
+            _lock_handle(handle, name, on_wait)
             yield
         finally:
             os.close(handle)
@@ -107,7 +109,7 @@ def open_stored(path: Path) -> ModelFolder:
     return ModelFolder(path, read_card(card) if card.is_file() else Card(path.name))
 
 
-def _lock(handle: int, name: str, on_wait: Callable[[], object] | None) -> None:
+def _lock_handle(handle: int, name: str, on_wait: Callable[[], object] | None) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -118,3 +120,15 @@ def _lock(handle: int, name: str, on_wait: Callable[[], object] | None) -> None:
     except OSError:
         with suppress(OSError):  # not every file system has locks
             fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def name_from(text: str) -> str:
+    """A name for a model, made of what its source is called."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._") or "model"
+
+
+def checked_model_name(name: str) -> str:
+    """A model's name in the store; an error if it couldn't be a folder's or would be taken for something else."""
+    if _MODEL_NAME.fullmatch(name) is None:
+        raise StoreError(f"'{name}' is no name for a model; --as takes letters, digits, dots, '-' and '_'")
+    return name

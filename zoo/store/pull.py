@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -10,19 +11,60 @@ from urllib.parse import unquote, urlsplit
 from caffe_proto.errors import CaffeError
 from netdsl.errors import NetError
 from netdsl.formats import holds_weights
-from zoo.cards import Card
+from zoo.cards import CARD, Card, card_text, parse_card
 from zoo.model_folder import WEIGHTS, ModelFolder
-from zoo.store.card_text import settle_card
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
-from zoo.store.file_kinds import FileKind, checked_name, kind_of
-from zoo.store.incoming_folder import IncomingFolder, hash_file, hash_stored, is_partial
-from zoo.store.local_source import taken_name
-from zoo.store.local_store import Store, open_stored
-from zoo.store.lock_file import LockedModel
-from zoo.store.open_source import open_model_source
-from zoo.store.record import StoredFile, StoreRecord, now, read_record, write_record
-from zoo.store.source import ModelSource, checked_model_name, is_local
+from zoo.store.incoming_folder import (
+    FileKind,
+    IncomingFolder,
+    checked_name,
+    hash_file,
+    hash_stored,
+    is_partial,
+    kind_of,
+)
+from zoo.store.local_store import Store, checked_model_name, open_stored
+from zoo.store.records import LockedModel, StoredFile, StoreRecord, now, read_record, write_record
+from zoo.store.sources import ModelSource, is_local, open_model_source, taken_name
 from zoo.store.transfers import ANY_FILE, ExpectedFile, StoreNotice, TransferSettings
+
+_OTHER_CARD = "published-card.md"  # a card of another form
+_FRONT_MATTER = re.compile(r"\A\ufeff?\s*---[ \t]*\n(?P<front>.*?)(?P<end>^---[ \t]*$)", re.DOTALL | re.MULTILINE)
+
+
+def with_fields(text: str, values: Mapping[str, str]) -> str:
+    """The text of a card with other values for some of its fields; empty ones go."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return text
+    front = match["front"]
+    for name in values:
+        # A field goes on in lines that are further in, or that are items of its list.
+        front = re.sub(rf"(?m)^{re.escape(name)}[ \t]*:.*\n(?:[ \t-].*\n|\n)*", "", front)
+    lines = "".join(f"{name}: {value}\n" for name, value in values.items() if value)
+    return text[: match.start("front")] + front + lines + text[match.start("end") :]
+
+
+def _settle_card(folder: IncomingFolder, name: str) -> Card:
+    """The card of a folder, which is given one if it has none. What hubs call a card may lack our only required field,
+    the name; one of any other form is kept as a text beside ours.
+    """
+    path = folder.path / CARD
+    text = path.read_text(encoding="utf-8", errors="replace") if CARD in folder.files else ""
+    for candidate in (text, with_fields(text, {"name": name})):
+        try:
+            card = parse_card(candidate, CARD)
+        except CaffeError:
+            continue
+        if candidate != text:
+            folder.receive(CARD, [candidate.encode()], CARD)
+        return card
+    if text:
+        folder.receive(_OTHER_CARD, [text.encode()], CARD)
+        folder.tell(f"{name}: its {CARD} has no card that can be read, and is kept as {_OTHER_CARD}")
+    card = Card(name)
+    folder.receive(CARD, [card_text(card).encode()], CARD)
+    return card
 
 
 @dataclass(frozen=True)
@@ -69,7 +111,7 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
     with store.locked(name, lambda: settings.listen(waiting)):
         is_new = not store.has(name)
         if is_new:
-            _install(store, name, request, settings)
+            _bring_model(store, name, request, settings)
         record = read_record(store.folder(name))
         _check_source(record, request)
         record = _with_weights(store.folder(name), record, request, settings)
@@ -78,14 +120,14 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
         return PulledModel(store.folder(name), record, is_new)
 
 
-def _install(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
+def _bring_model(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
     """Bring the files of a source; the model appears when all are there."""
     staging = store.staging(name)
     folder = IncomingFolder(staging, settings, request.pinned)
     try:
-        revision = _fill(folder, request)
+        revision = _bring_files(folder, request)
         folder.keep_only_files()
-        _check_card(folder, settle_card(folder, name))
+        _check_card_and_weights(folder, _settle_card(folder, name))
         folder.check_card()
         files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
         write_record(
@@ -103,7 +145,7 @@ def _install(store: Store, name: str, request: PullRequest, settings: TransferSe
         raise
 
 
-def _fill(folder: IncomingFolder, request: PullRequest) -> str:
+def _bring_files(folder: IncomingFolder, request: PullRequest) -> str:
     """Bring all that was asked for, and return the source's version."""
     source = request.source if request.locked is None else request.source.at(request.locked.revision)
     revision = source.fill(folder)
@@ -112,12 +154,12 @@ def _fill(folder: IncomingFolder, request: PullRequest) -> str:
     return revision
 
 
-def _check_card(folder: IncomingFolder, card: Card) -> None:
+def _check_card_and_weights(folder: IncomingFolder, card: Card) -> None:
     """Raise an error for a card whose weights would lie elsewhere, or aren't those that came with it."""
     _weights_of(card, folder.path)
     weights = _weights_in(ModelFolder(folder.path, card))
     if weights is not None:
-        _prove(weights, card)
+        _prove_weights(weights, card)
 
 
 def _add_weights(folder: IncomingFolder, weights: str, expected: ExpectedFile) -> None:
@@ -179,7 +221,7 @@ def _with_weights(path: Path, record: StoreRecord, request: PullRequest, setting
         return record
     folder = IncomingFolder(path, settings, request.pinned)
     if here is not None:
-        _prove(here, model.card)
+        _prove_weights(here, model.card)
         folder.adopt(here.name)
     elif weights.addresses:
         _fetch_weights(folder, weights)
@@ -219,7 +261,7 @@ def _needs_weights(model: ModelFolder) -> bool:
     return not has_own_weights
 
 
-def _prove(path: Path, card: Card) -> None:
+def _prove_weights(path: Path, card: Card) -> None:
     """Raise an error unless the weights are those that the card means."""
     expected = expected_weights(card)
     difference = hash_file(path).difference(expected) if expected.is_proof else None

@@ -11,14 +11,11 @@ from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import temporary_folder, write_pieces
 from zoo.cards import CARD, Card, parse_card
 from zoo.model_folder import ModelFolder
-from zoo.names import find_folder
-from zoo.store.card_text import with_fields
 from zoo.store.errors import StoreError
-from zoo.store.file_kinds import is_kept, stored_name
 from zoo.store.hub import HubSource, upload
-from zoo.store.incoming_folder import hash_file
-from zoo.store.open_source import HUB
-from zoo.store.pull import expected_weights
+from zoo.store.incoming_folder import hash_file, is_kept, stored_name
+from zoo.store.pull import expected_weights, with_fields
+from zoo.store.sources import HUB
 
 _WHAT_TO_WRITE = (
     "begin it with a line of '---', `name: ...`, `summary: ...`, `license: ...`, a line of '---', and then what others "
@@ -34,10 +31,9 @@ class PushedModel:
     files: tuple[str, ...]
 
 
-def push(model: str, target: str, *, private: bool = False, tell: Callable[[str], object]) -> PushedModel:
+def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Callable[[str], object]) -> PushedModel:
     """Write a model's folder to a new folder, or to a repository of the hub."""
-    folder = _folder_of(model)
-    card = _card_of(folder)
+    card = _complete_card(folder)
     files = [path for path in sorted(folder.path.iterdir()) if path.is_file() and is_kept(path.name)]
     left_out = [path.name for path in folder.path.iterdir() if path not in files and not path.name.startswith(".")]
     if left_out:
@@ -51,14 +47,7 @@ def push(model: str, target: str, *, private: bool = False, tell: Callable[[str]
     return PushedModel(address, tuple(stored_name(path.name) for path in files))
 
 
-def _folder_of(model: str) -> ModelFolder:
-    folder = find_folder(Path(model))
-    if folder is None:
-        raise StoreError(f"{model}: is no folder of a model, which has a net as deploy.prototxt or train_val.prototxt")
-    return folder
-
-
-def _card_of(folder: ModelFolder) -> Card:
+def _complete_card(folder: ModelFolder) -> Card:
     """The card, which must say at least what others need to decide whether to use the model."""
     path = folder.path / CARD
     if not path.is_file():
@@ -81,10 +70,10 @@ def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -
     if hashes.difference(expected_weights(card)) is not None:
         tell(f"{weights}: isn't what the card says; its hashes are replaced, and the addresses of others go")
         changes |= {"sha1": "", "caffemodel_url": "", "mirrors": ""}
-    return _checked(with_fields(text, changes), folder.path / CARD)
+    return _checked_card_text(with_fields(text, changes), folder.path / CARD)
 
 
-def _checked(text: str, path: Path) -> str:
+def _checked_card_text(text: str, path: Path) -> str:
     try:
         parse_card(text, str(path))
     except CaffeError as problem:
@@ -98,7 +87,7 @@ def _push_to_folder(files: list[Path], card: str, target: Path) -> str:
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(target.absolute().parent, target.name) as hidden:
-            _write(files, card, hidden)
+            _write_files(files, card, hidden)
             hidden.chmod(0o755)
             hidden.rename(target)
     except OSError as problem:
@@ -110,11 +99,11 @@ def _push_to_hub(files: list[Path], card: str, repository: str, name: str, *, pr
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as hidden:
-        _write(files, card, Path(hidden), links=True)
+        _write_files(files, card, Path(hidden), links=True)
         return upload(Path(hidden), repository, private=private, message=f"{name}, by zoo push")
 
 
-def _write(files: list[Path], card: str, folder: Path, *, links: bool = False) -> None:
+def _write_files(files: list[Path], card: str, folder: Path, *, links: bool = False) -> None:
     """Bring all files into a folder; a big one needn't be copied to be sent."""
     for path in files:
         if stored_name(path.name) == CARD:

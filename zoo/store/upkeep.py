@@ -8,11 +8,11 @@ from pathlib import Path
 
 from caffe_proto.errors import CaffeError
 from caffe_proto.storage import remove_leftovers
+from zoo.store.download import PART
 from zoo.store.errors import StoreError
 from zoo.store.incoming_folder import hash_stored, is_partial
 from zoo.store.local_store import Store, open_stored
-from zoo.store.partial_file import PART
-from zoo.store.record import RECORD, StoredFile, StoreRecord
+from zoo.store.records import RECORD, StoredFile, StoreRecord
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class RemovedPath:
 
 def list_models(store: Store) -> list[ListedModel]:
     """All models of the store."""
-    return [_listed(store, name) for name in store.names()]
+    return [_listed_model(store, name) for name in store.names()]
 
 
-def _listed(store: Store, name: str) -> ListedModel:
+def _listed_model(store: Store, name: str) -> ListedModel:
     try:
         record, card = store.record(name), open_stored(store.folder(name)).card
     except CaffeError as problem:
@@ -64,13 +64,13 @@ def check_model(store: Store, name: str) -> CheckedModel:
         return CheckedModel(name, (str(error),))
     problems = []
     for file in record.files:
-        problem = _difference(store.folder(name), file)
+        problem = _difference_of_file(store.folder(name), file)
         if problem is not None:
             problems.append(problem)
     return CheckedModel(name, tuple(problems))
 
 
-def _difference(folder: Path, file: StoredFile) -> str | None:
+def _difference_of_file(folder: Path, file: StoredFile) -> str | None:
     try:
         here = hash_stored(folder, file)
     except CaffeError as problem:

@@ -15,7 +15,7 @@ from netdsl.net.build import build
 from netdsl.net.graph import resolve
 from zoo import catalogue
 from zoo.cards import Card
-from zoo.names import write_model
+from zoo.catalogue.writing import write_model
 
 DEEP = ("resnet-101", "resnet-152", "cifar-resnet-110")
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in DEEP else name for name in catalogue.names()]

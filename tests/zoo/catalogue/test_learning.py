@@ -19,8 +19,8 @@ from netdsl.layer import Shape
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from zoo import catalogue
+from zoo.catalogue.writing import write_model
 from zoo.exporting import Export, ExportTarget, export
-from zoo.names import write_model
 
 
 def _names(quick: int) -> list[Any]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ import torch
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
 from netdsl.data.sources.open_source import open_source
 from zoo.cli import main
+
+needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
 
 
 class Done(NamedTuple):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import cv2
+import lmdb
 import numpy as np
 import pytest
 
@@ -15,6 +17,8 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 5, 4, 3), np.uint8)
+
+MARKED = "objects:train?count=12&side=48&kinds=circle,square"
 
 
 @pytest.fixture
@@ -176,3 +180,129 @@ def test_every_class_is_shown_with_its_name(zoo, target: str) -> None:
     ]
     found = json.loads(zoo("data", "show", target, "--count", "2", "--json").out)
     assert (found["classes"], found["labels"]) == (["cat", "dog", "horse"], {"0": 1, "1": 1})
+
+
+@pytest.fixture
+def voc(zoo) -> None:
+    """A folder V as Pascal VOC's."""
+    assert zoo("data", "convert", MARKED, "voc:V").code == 0
+
+
+def test_sets_are_converted_and_what_is_lost_is_said(zoo, voc) -> None:
+    code, out, err = zoo("data", "convert", "V", "train_lmdb")
+    objects = int(out.split()[3])
+    assert code == 0 and out == f"12 images with {objects} objects written\n" and objects >= 12
+    lost = f"zoo: left out: masks ({objects}), which train_lmdb can't have; `maps:FOLDER` has the class of each pixel"
+    assert err.splitlines()[-1] == lost
+    assert sorted(path.name for path in Path("train_lmdb").iterdir()) == [
+        "data.mdb",
+        "labelmap.prototxt",
+        "test_name_size.txt",
+    ]
+    report = json.loads(zoo("data", "convert", "train_lmdb", "coco:c.json", "--json").out)
+    assert (report["written"], report["objects"], report["bad"]) == (12, objects, [])
+
+
+def test_boxes_of_a_database_are_those_of_pascal_voc_again(zoo, voc) -> None:
+    """Caffe-SSD's numbers begin at 1 where the files' do, so a database is taken for what it is written as."""
+    zoo("data", "convert", "V", "train_lmdb")
+    zoo("data", "convert", "train_lmdb", "voc:again")
+    for path in Path("V/Annotations").iterdir():
+        lines = [
+            text.split("<folder>")[0] for text in path.read_text().splitlines() if "min>" in text or "max>" in text
+        ]
+        again = Path("again/Annotations", path.name).read_text().splitlines()
+        assert sorted(lines) == sorted(text for text in again if "min>" in text or "max>" in text)
+    zoo("data", "convert", "train_lmdb?first_pixel=1", "coco:one.json")
+    zoo("data", "convert", "V", "coco:voc.json")
+    boxes = [
+        sorted(annotation["bbox"] for annotation in json.loads(Path(name).read_text())["annotations"])
+        for name in ("one.json", "voc.json")
+    ]
+    assert len(boxes[0]) == len(boxes[1])
+    for one, other in zip(*boxes, strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+
+
+def test_a_set_is_shown_with_its_boxes(zoo, voc) -> None:
+    code, out, err = zoo("data", "show", "V", "--sheet", "sheet.png", "--count", "4")
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    objects = int(lines[0][3])
+    assert lines[0] == ["V:", "12", "images,", str(objects), "objects", "of", "2", "classes"]
+    assert lines[1] == ["sizes:", "48", "x", "48", "(12)"]
+    assert [line[1] for line in lines[2:4]] == ["circle,", "square,"]
+    assert sum(int(line[0]) for line in lines[2:4]) == objects
+    assert out.endswith("with masks\n  with maps of classes: 12 images\nwrote sheet.png\n")
+    assert cv2.imread("sheet.png").shape[1] > 2 * 192
+    found = json.loads(zoo("data", "show", "V", "--json").out)
+    assert found["images"] == 12 and found["small"] + found["medium"] == found["objects"] == objects
+    assert found["sizes"] == [{"height": 48, "width": 48, "images": 12}]
+
+
+def test_people_become_records_of_poses_that_are_shown(zoo) -> None:
+    zoo("data", "convert", "people:train?count=12", "coco:people.json")
+    code, out, err = zoo("data", "convert", "people.json", "poses:people_lmdb", "--shuffle")
+    assert (code, out) == (0, "13 records written, each of a person with 17 joints\n")
+    assert "with joints, but without a record of their own: 6 (too few of them, too small, or too near" in err
+    report = json.loads(zoo("data", "convert", "people.json", "poses:again", "--json").out)
+    assert report == {"written": 13, "joints": 17, "beside": 6, "bad": []}
+    for name in ("people_lmdb", "poses:people_lmdb?joints=17"):
+        code, out, _ = zoo("data", "show", name, "--sheet", "sheet.png")
+        assert code == 0 and out.startswith(f"{name}: 13 images, 28 objects of 1 classes\n")
+        assert "of these: 1 crowds, 1 with masks, 27 with joints" in out
+    yellow = (cv2.imread("sheet.png") == (0, 255, 255)).all(2)
+    assert yellow.sum() > 1000
+
+
+def test_options_that_change_images_are_not_for_people(zoo) -> None:
+    code, _, err = zoo("data", "convert", "people:train?count=2", "poses:out", "--gray")
+    assert code == 2 and "images of people stay as they are" in err
+    code, _, err = zoo("data", "convert", "digits", "poses:out")
+    assert code == 2 and "only images with marked objects can be written so" in err
+
+
+def test_maps_of_classes_are_shown_laid_over(zoo) -> None:
+    zoo("data", "convert", MARKED, "maps:maps")
+    for name in Path("maps/images").iterdir():
+        cv2.imwrite(str(name), np.zeros((48, 48, 3), np.uint8))
+    code, out, _ = zoo("data", "show", "maps", "--sheet", "sheet.png")
+    assert code == 0
+    shown = ["maps: 12 images, 0 objects of 2 classes (circle, square)", "  sizes: 48 x 48 (12)"]
+    assert out.splitlines() == [*shown, "  with maps of classes: 12 images", "wrote sheet.png"]
+    sheet = cv2.imread("sheet.png")
+    dark_red, dark_green = (np.rint(0.45 * 128 * np.array(color)) for color in ((0, 0, 1), (0, 1, 0)))
+    for color in (dark_red, dark_green):  # Pascal VOC's colours of the first two classes, over black
+        assert (abs(sheet - color).max(-1) <= 1).sum() > 100
+
+
+def test_what_looks_like_a_mistake_is_counted(zoo, voc) -> None:
+    path = next(path for path in Path("V/Annotations").iterdir() if path.read_text().count("<object>") == 1)
+    text = path.read_text()
+    start, end = text.index("<xmax>"), text.index("</xmax>")
+    path.write_text(f"{text[:start]}<xmax>99{text[end:]}")
+    other = next(each for each in Path("V/Annotations").iterdir() if each != path)
+    other.write_text("<annotation>")
+    code, out, err = zoo("data", "show", "V")
+    assert code == 0 and "1 partly outside" in out
+    assert err.startswith(f"zoo: 1 image can't be read; the first: {other}:1: isn't well-formed XML")
+    assert zoo("data", "convert", "V", "out_lmdb") == (2, "", err.replace("1 image can't be read; the first: ", ""))
+    done = zoo("data", "convert", "V", "out_lmdb", "--skip-bad")
+    assert done.out.endswith(", 1 bad one skipped\n") and f"zoo: skipped: {other}:1" in done.err
+
+
+def test_sides_and_parts(zoo, voc) -> None:
+    zoo("data", "convert", "V?part=test", "small_lmdb", "--max-dim", "24", "--encoded", "jpg")
+    with lmdb.open("small_lmdb", readonly=True, lock=False) as environment, environment.begin() as transaction:
+        records = [pb.AnnotatedDatum.FromString(value).datum for _, value in transaction.cursor()]
+    assert [(datum.height, datum.width) for datum in records] == [(24, 24)] * 2
+    assert all(datum.data.startswith(b"\xff\xd8") for datum in records)
+    done = zoo("data", "convert", "V", "x_lmdb", "--max-dim", "24", "--resize", "3x4")
+    assert done.code == 2 and "give one of these" in done.err
+    shutil.rmtree("small_lmdb")
+    done = zoo("data", "convert", "digits", "x_lmdb", "--min-dim", "24")
+    assert done.code == 2 and "are for images with objects" in done.err
+    done = zoo("data", "convert", "V", "x.parquet")
+    assert done.code == 2 and "the name doesn't say what to write; use lmdb:PATH" in done.err
+    done = zoo("data", "convert", "digits", "voc:x")
+    assert done.code == 2 and "voc:x: only images with marked objects can be written so; digits has none" in done.err

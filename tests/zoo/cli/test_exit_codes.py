@@ -12,7 +12,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.test_house import ROOT
-from zoo.cli.exit_code import ExitCode
+from zoo.cli.output import ExitCode
 
 NET = "layer { name: 'a' }\n"
 MAIN = "from zoo.cli import main; main()"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
 from netdsl.net.net import Net
+from tests.zoo.cli.conftest import needs_onnx
 from zoo.names import catalogue_folder
 
-needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
 NET = """name: "small"
 layer { name: "data" type: "Data" top: "data" top: "label" transform_param { crop_size: 8 }
   data_param { source: "x" batch_size: 3 } }

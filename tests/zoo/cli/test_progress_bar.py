@@ -12,9 +12,9 @@ from pathlib import Path
 
 PROGRAM = """
 import sys
-from zoo.cli import progress_bar
-progress_bar.DELAY = 0.01
-with progress_bar.progress_bar({total}, "counting") as advance:
+from zoo.cli import output
+output.BAR_DELAY = 0.01
+with output.progress_bar({total}, "counting") as advance:
     advance()
     print("for a script", flush=True)
     sys.stdin.readline()
@@ -62,7 +62,7 @@ def test_where_nobody_knows_how_much_there_is_the_time_that_passed_is_shown() ->
 
 
 def test_what_is_quick_has_no_bar_and_neither_has_a_terminal_without_lines_to_redraw(tmp_path: Path) -> None:
-    main = "from zoo.cli import progress_bar, main; progress_bar.DELAY = 600; main()"
+    main = "from zoo.cli import output, main; output.BAR_DELAY = 600; main()"
     with terminal("-c", main, "data", "mean", "digits", str(tmp_path / "m.binaryproto")) as (process, end):
         out, _ = process.communicate()
         assert read_until(end, b"never") == b""

@@ -12,7 +12,7 @@ import pytest
 from netdsl.distributed.run_log import EVENTS, RECORDS
 from tests.zoo.logs.conftest import averaging, shards
 from tests.zoo.report.recorded import net, write_run
-from zoo.report.page import _environment
+from zoo.report.page import _template_library
 
 
 def rows(text: str) -> list[str]:
@@ -107,7 +107,7 @@ def test_a_page_that_cannot_be_written(zoo) -> None:
 def test_the_table_needs_no_jinja(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(Path("run"), averaging(), weights=False)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    _environment.cache_clear()
+    _template_library.cache_clear()
     done = zoo("report", "run", "--items", "0")
     assert "iterations/s in all" in done.out
     assert (done.code, done.err) == (2, "zoo: the page of a report needs Jinja2: pip install 'netdsl[logs]'\n")

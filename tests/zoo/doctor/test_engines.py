@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from zoo.doctor.engines import java_results, mpi_results, onnx_results, torch_results, training_results
-from zoo.doctor.probe_runs import Outcome
-from zoo.doctor.results import Verdict
-from zoo.doctor.torch_build import Gpu, TorchBuild
+from zoo.doctor.results import Outcome, Verdict
 
 GIB = 1 << 30
 
@@ -21,13 +18,19 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def devices(*gpus: Gpu, built_for: str = "CUDA 13.0", threads: int = 64, no_gpu: str = "") -> list:
+def gpu(name: str, memory: int = 0, free: int = 0, problem: str = "") -> dict[str, object]:
+    return {"name": name, "memory": memory, "free": free, "problem": problem}
+
+
+def devices(*gpus: dict[str, object], built_for: str = "CUDA 13.0", threads: int = 64, no_gpu: str = "") -> list:
     """What is said about a torch's devices, but its version."""
-    return list(torch_results(Outcome(asdict(TorchBuild("2.13", built_for, threads, gpus, no_gpu)))))
+    return list(
+        torch_results(Outcome({"built_for": built_for, "threads": threads, "gpus": list(gpus), "no_gpu": no_gpu}))
+    )
 
 
 def test_each_gpu_has_its_line_and_one_that_does_not_compute_is_wrong() -> None:
-    _, good, bad = devices(Gpu("H200", 140 * GIB, 100 * GIB), Gpu("K80", problem="no kernel image is available"))
+    _, good, bad = devices(gpu("H200", 140 * GIB, 100 * GIB), gpu("K80", problem="no kernel image is available"))
     assert (good.verdict, good.fact) == (Verdict.GOOD, "H200, 140.0 GiB, of which 100.0 are free")
     assert (bad.part, bad.verdict, bad.fact) == ("cuda:1", Verdict.WRONG, "K80: no kernel image is available")
 

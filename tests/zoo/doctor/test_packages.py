@@ -14,8 +14,7 @@ from zoo.doctor.packages import (
     package_state,
     requirements,
 )
-from zoo.doctor.probe_runs import Outcome
-from zoo.doctor.results import CheckResult, Verdict
+from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.net.graph import Phase
 from netdsl.open_net import open_net
-from zoo.drawing.layer_kinds import LayerKind
-from zoo.drawing.net_boxes import LayerBox, NetBoxes, boxes_of
+from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes, boxes_of
 
 
 def net(text: str) -> pb.NetParameter:

@@ -12,7 +12,7 @@ from netdsl.distributed.run_log import RoundRecord, open_run_log
 from netdsl.distributed.run_worker import MODEL
 from netdsl.solver.events import Event, Output, TestFinished, TrainingProgress
 from tests.zoo.logs.conftest import averaging
-from zoo.report.stated_net import stated_net
+from zoo.report.predictions import stated_net
 
 EVENTS = (
     TrainingProgress(0, 2.5, 0.1, ()),

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.zoo.browser import CHROMIUM, Browser, open_browser
 from tests.zoo.logs.conftest import averaging
-from tests.zoo.report.browser import CHROMIUM, Browser, open_browser
 from tests.zoo.report.recorded import net, write_run
+from zoo.report.page import write_comparison, write_report
 from zoo.report.recorded_run import read_run
-from zoo.report.writing import write_comparison, write_report
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
 

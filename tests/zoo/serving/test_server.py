@@ -27,12 +27,10 @@ import pytest
 from netdsl.errors import NetError
 from netdsl.solver.solver import ignore_event
 from tests.zoo.models import classifier, detector, photo, quarters, segmenter
+from tests.zoo.serving.conftest import SETTINGS, TOKEN, serving
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.serving.server import Server, open_server
 from zoo.serving.settings import ServerSettings
-
-SETTINGS = ServerSettings(port=0, rate=0)
-TOKEN = "a token of many letters"
 
 
 @dataclass(frozen=True)
@@ -59,21 +57,6 @@ def ask(server: Server | str, path: str, data: bytes | None = None, **headers: s
     except HTTPError as problem:
         with problem:
             return ServerReply(problem.code, problem.headers, problem.read())
-
-
-@contextmanager
-def serving(model: Path, settings: ServerSettings = SETTINGS, **request: Any) -> Iterator[Server]:
-    """A server in a thread, which ends by itself only."""
-    server = open_server(AnswererRequest(str(model), **request), settings, ignore_event, pytest.fail)
-    thread = threading.Thread(target=server.serve_until_ended)
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        yield server
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.digits import DigitsTask
-from zoo.simulating.trial import Trial
+from zoo.simulating.trials import Trial
 
 
 @pytest.fixture

@@ -14,15 +14,11 @@ from google.protobuf import text_format
 from caffe_proto.errors import CaffeError
 from netdsl.planner.convergence import read_grid
 from zoo.cli.simulate import command
-from zoo.simulating.alexnet import AlexNetTask
-from zoo.simulating.cache import TrialCache
-from zoo.simulating.convergence import ConvergenceExperiment
-from zoo.simulating.cost import BATCHES
+from zoo.simulating.convergence import BATCHES, ConvergenceExperiment
 from zoo.simulating.digits import DigitsTask
 from zoo.simulating.methods import SETTINGS, Method, MethodComparison
-from zoo.simulating.scaling import BY_TAU, BY_WORKERS, ScalingExperiment
-from zoo.simulating.step_time import measure_step
-from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
+from zoo.simulating.scaling import BY_TAU, BY_WORKERS, AlexNetTask, ScalingExperiment
+from zoo.simulating.trials import AccuracyPoint, Trial, TrialCache, TrialOutcome, WorkerUsage, measure_step
 
 QUESTION = ConvergenceExperiment(goal=0.5, seeds=1, task=DigitsTask(iterations=30))
 SMALL = ("--accuracy", "0.5", "--seeds", "1", "--iterations", "30", "--cache", "kept", "-o", "out/here")

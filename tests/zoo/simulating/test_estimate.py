@@ -7,9 +7,8 @@ import pytest
 from netdsl.distributed.machines import Link
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.errors import DistributedError
-from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup
-from zoo.simulating.tables import estimate_table
-from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
+from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup, estimate_table
+from zoo.simulating.trials import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
 
 def test_workers_that_divide_a_batch_have_a_part_of_an_iteration(trial: Trial) -> None:

@@ -5,7 +5,7 @@ import pytest
 from netdsl.distributed.machines import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.methods import SETTINGS, Method, MethodComparison, MethodResult, NetworkKind, Setting, common_end
-from zoo.simulating.trial import AccuracyPoint, TrialOutcome
+from zoo.simulating.trials import AccuracyPoint, TrialOutcome
 
 SIZE = 8_000
 RING, SPARK = Setting(NetworkKind.SWITCH, 10), Setting(NetworkKind.SPARK, 10)

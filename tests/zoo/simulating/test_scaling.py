@@ -5,10 +5,18 @@ import pytest
 from netdsl.distributed.machines import ExchangeKind, Link, Machines
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from zoo.simulating.alexnet import AlexNetTask
-from zoo.simulating.scaling import BY_TAU, BY_WORKERS, BYTES, CLUSTER, ScalingExperiment, ScalingResult, select
-from zoo.simulating.tables import scaling_table
-from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome
+from zoo.simulating.figures import scaling_table
+from zoo.simulating.scaling import (
+    BY_TAU,
+    BY_WORKERS,
+    BYTES,
+    CLUSTER,
+    AlexNetTask,
+    ScalingExperiment,
+    ScalingResult,
+    select,
+)
+from zoo.simulating.trials import AccuracyPoint, Trial, TrialOutcome
 
 
 def result(workers: int, tau: int, hours: float) -> ScalingResult:

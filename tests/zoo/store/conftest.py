@@ -1,7 +1,8 @@
-"""A server of files and an empty store."""
+"""A server of files, an empty store, and the files of a small model."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,17 @@ import pytest
 from tests.zoo.store.file_server import FileServer, serving
 from zoo.store.local_store import Store
 from zoo.store.transfers import StoreNotice, TransferProgress, TransferSettings
+
+NET = b'name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 } } }'
+WEIGHTS = b"weights" * 1000
+SHA1 = hashlib.sha1(WEIGHTS).hexdigest()
+SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
+
+
+def card(**fields: str) -> bytes:
+    """A card with these fields."""
+    lines = "".join(f"{name}: {value}\n" for name, value in {"name": "Some Net", **fields}.items())
+    return f"---\n{lines}---\n\nWhat there is to say.\n".encode()
 
 
 @pytest.fixture

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo.store.conftest import Told
+from tests.zoo.store.conftest import NET, SHA256, WEIGHTS, Told, card
 from tests.zoo.store.file_server import FileServer
-from tests.zoo.store.test_pull import NET, SHA256, WEIGHTS, card
+from zoo.model_folder import open_folder
 from zoo.store.errors import DownloadError, StoreError
 from zoo.store.local_store import Store
-from zoo.store.lock_file import add_to_lock, read_lock
-from zoo.store.open_source import open_model_source
 from zoo.store.pull import PullRequest, pull, pull_locked
 from zoo.store.push import push
+from zoo.store.records import add_to_lock, read_lock
+from zoo.store.sources import open_model_source
 
 huggingface_hub = pytest.importorskip("huggingface_hub")
 constants = importlib.import_module("huggingface_hub.constants")
@@ -132,7 +132,7 @@ def test_a_folder_is_pushed_with_the_hash_of_its_weights(hub: FileServer, tmp_pa
     hub.posts["/api/validate-yaml"] = lambda body: {"errors": [], "warnings": []}
     hub.posts["/api/models/me/mine/preupload/main"] = modes
     hub.posts["/api/models/me/mine/commit/main"] = commit
-    pushed = push(str(folder), "hf:me/mine", tell=told.notices.append)
+    pushed = push(open_folder(folder), "hf:me/mine", tell=told.notices.append)
     assert pushed.address == hub.url(f"/me/mine/commit/{COMMIT}")
     assert set(sent) == {"README.md", "deploy.prototxt", "w.caffemodel"}
     assert sent["w.caffemodel"] == WEIGHTS
@@ -141,4 +141,4 @@ def test_a_folder_is_pushed_with_the_hash_of_its_weights(hub: FileServer, tmp_pa
     assert told.notices == [f"{folder}: left out notes.py"]
     del hub.posts["/api/models/me/mine/commit/main"]
     with pytest.raises(StoreError, match=r"^hf:me/mine: "):
-        push(str(folder), "hf:me/mine", tell=told.notices.append)
+        push(open_folder(folder), "hf:me/mine", tell=told.notices.append)

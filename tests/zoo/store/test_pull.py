@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import subprocess
 import sys
@@ -15,27 +14,17 @@ import pytest
 
 from netdsl import Net
 from netdsl.model import open_model
-from tests.zoo.store.conftest import Told
+from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
 from tests.zoo.store.file_server import FileServer
-from zoo.names import find_folder, write_model
+from zoo.catalogue.writing import write_model
+from zoo.names import find_folder
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
-from zoo.store.gist_source import GistSource
 from zoo.store.local_store import Store
-from zoo.store.lock_file import add_to_lock, read_lock
-from zoo.store.open_source import open_model_source
 from zoo.store.pull import PulledModel, PullRequest, pull, pull_locked
+from zoo.store.records import add_to_lock, read_lock
+from zoo.store.sources import GistSource, open_model_source
 from zoo.store.transfers import ExpectedFile
 from zoo.store.upkeep import check_model
-
-NET = b'name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 } } }'
-WEIGHTS = b"weights" * 1000
-SHA1 = hashlib.sha1(WEIGHTS).hexdigest()
-SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
-
-
-def card(**fields: str) -> bytes:
-    lines = "".join(f"{name}: {value}\n" for name, value in {"name": "Some Net", **fields}.items())
-    return f"---\n{lines}---\n\nWhat there is to say.\n".encode()
 
 
 def pulled(store: Store, source: str, told: Told, name: str = "", **settings: object) -> PulledModel:
@@ -407,7 +396,7 @@ PULLING = """
 import sys
 from pathlib import Path
 from zoo.store.local_store import Store
-from zoo.store.open_source import open_model_source
+from zoo.store.sources import open_model_source
 from zoo.store.pull import PullRequest, pull
 from zoo.store.transfers import TransferSettings
 

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.errors import NetError
-from tests.zoo.store.conftest import Told
-from tests.zoo.store.test_pull import NET, SHA1, SHA256, WEIGHTS, card
+from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
 from zoo.cards import read_card
-from zoo.store.card_text import with_fields
+from zoo.model_folder import open_folder
 from zoo.store.errors import StoreError
 from zoo.store.local_store import Store
-from zoo.store.open_source import open_model_source
-from zoo.store.pull import PullRequest, pull
+from zoo.store.pull import PullRequest, pull, with_fields
 from zoo.store.push import push
+from zoo.store.sources import open_model_source
 
 FIELDS = {"summary": "A net.", "license": "mit"}
 
@@ -32,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_what_is_pushed_is_pulled_and_proved(folder: Path, store: Store, told: Told, tmp_path: Path) -> None:
     target = tmp_path / "shared/mine"
-    pushed = push(str(folder), str(target), tell=told.notices.append)
+    pushed = push(open_folder(folder), str(target), tell=told.notices.append)
     assert set(pushed.files) == {path.name for path in folder.iterdir()} == {path.name for path in target.iterdir()}
     given = read_card(target / "README.md")
     assert (given.caffemodel, given.sha256, given.license) == ("w.caffemodel", SHA256, "mit")
@@ -47,12 +45,12 @@ def test_what_is_pushed_is_pulled_and_proved(folder: Path, store: Store, told: T
 def test_a_card_of_other_weights_loses_their_addresses(folder: Path, told: Told, tmp_path: Path) -> None:
     old = {"sha1": "0" * 40, "caffemodel_url": "https://example.org/old", "mirrors": "[https://example.org/older]"}
     (folder / "README.md").write_bytes(card(**FIELDS, **old))
-    push(str(folder), str(tmp_path / "new"), tell=told.notices.append)
+    push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     given = read_card(tmp_path / "new/README.md")
     assert (given.sha256, given.sha1, given.caffemodel_url, given.mirrors) == (SHA256, "", "", ())
     assert "w.caffemodel: isn't what the card says" in told.notices[0]
     (folder / "README.md").write_bytes(card(**FIELDS, **{**old, "sha1": SHA1}))
-    push(str(folder), str(tmp_path / "same"), tell=told.notices.append)
+    push(open_folder(folder), str(tmp_path / "same"), tell=told.notices.append)
     given = read_card(tmp_path / "same/README.md")
     assert (given.sha256, given.sha1, given.caffemodel_url) == (SHA256, SHA1, "https://example.org/old")
     assert len(told.notices) == 1
@@ -61,23 +59,21 @@ def test_a_card_of_other_weights_loses_their_addresses(folder: Path, told: Told,
 def test_what_lacks_a_card_is_told_what_to_write(folder: Path, told: Told, tmp_path: Path) -> None:
     (folder / "README.md").write_bytes(card(summary="A net."))
     with pytest.raises(StoreError, match=r"README.md: says no license; begin it with a line of '---', `name: ...`"):
-        push(str(folder), str(tmp_path / "new"), tell=told.notices.append)
+        push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     (folder / "README.md").unlink()
     with pytest.raises(StoreError, match=r"mine: has no README.md, which says what the model is; begin it with"):
-        push(str(folder), str(tmp_path / "new"), tell=told.notices.append)
-    with pytest.raises((StoreError, NetError), match="x: is neither a file nor a model"):
-        push("x", str(tmp_path / "new"), tell=told.notices.append)
+        push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     assert not (tmp_path / "new").exists()
 
 
 def test_nothing_is_overwritten_and_a_failure_leaves_nothing(folder: Path, told: Told, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     with pytest.raises(StoreError, match="new: is there already; name a new folder"):
-        push(str(folder), str(tmp_path / "new"), tell=told.notices.append)
+        push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     (folder / "deploy.prototxt").unlink()
     (folder / "train_val.prototxt").write_bytes(NET)
     (folder / "deploy.prototxt").symlink_to("gone")
-    push(str(folder), str(tmp_path / "other"), tell=told.notices.append)
+    push(open_folder(folder), str(tmp_path / "other"), tell=told.notices.append)
     assert not (tmp_path / "other/deploy.prototxt").exists()
 
 

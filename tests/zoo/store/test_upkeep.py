@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo.store.conftest import Told
-from tests.zoo.store.test_pull import NET, card
+from tests.zoo.store.conftest import NET, Told, card
 from zoo.store.errors import StoreError
 from zoo.store.local_store import Store
-from zoo.store.open_source import open_model_source
 from zoo.store.pull import PullRequest, pull
+from zoo.store.sources import open_model_source
 from zoo.store.upkeep import added_files, check_model, list_models, prune
 
 

@@ -1,0 +1,124 @@
+"""`zoo pull`, `zoo push` and `zoo store`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netdsl import Net
+from tests.zoo.store.file_server import FileServer, serving
+
+
+@pytest.fixture(autouse=True)
+def home(zoo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NETDSL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("NETDSL_OFFLINE", raising=False)
+    return tmp_path / "home/store"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    monkeypatch.setenv("no_proxy", "*")
+    with serving() as files:
+        yield files
+
+
+@pytest.fixture
+def model(zoo) -> Path:
+    """A folder of a model with weights."""
+    zoo("import", "lenet", "-o", "lenet")
+    Net("lenet").save("lenet/weights.caffemodel")
+    return Path("lenet")
+
+
+def test_a_pulled_model_is_a_net_by_its_name(zoo, home: Path, model: Path) -> None:
+    code, out, err = zoo("pull", "lenet", "--as", "my-lenet")
+    assert (code, err) == (0, "")
+    assert out == f"my-lenet is stored: 5 files, 1.7 MB, in {home / 'my-lenet'}\n"
+    assert zoo("pull", "lenet", "--as", "my-lenet").out.startswith("my-lenet is stored already: 5 files")
+    assert zoo("card", "my-lenet").out.startswith("LeNet: Two convolutions")
+    assert "differs by 0.0e+00" in zoo("verify", "my-lenet", "lenet").out
+    assert zoo("test", "my-lenet", "--weights", "lenet/weights.caffemodel", "--iterations", "1").code == 0
+
+
+def test_the_store_is_listed_checked_and_pruned(zoo, home: Path, model: Path) -> None:
+    zoo("pull", "lenet", "--as", "a")
+    zoo("pull", "lenet", "--as", "b")
+    listed = zoo("store", "list").out
+    assert "a" in listed and "1.7 MB" in listed and "classification" in listed and str(model.resolve()) in listed
+    assert zoo("store", "check") == (0, "a is as it was stored\nb is as it was stored\n", "")
+    (home / "b/solver.prototxt").write_text("x")
+    code, out, err = zoo("store", "check")
+    assert (code, out) == (1, "a is as it was stored\n")
+    assert err == f"zoo: {home / 'b/solver.prototxt'}: isn't what was stored any more\n"
+    assert [bool(each["problems"]) for each in json.loads(zoo("store", "check", "--json").out)] == [False, True]
+    assert zoo("store", "prune").out.startswith(f"removed {home / 'b'}: ")
+    assert [each["name"] for each in json.loads(zoo("store", "list", "--json").out)] == ["a"]
+    assert zoo("store", "path", "a").out == f"{home / 'a'}\n"
+    assert json.loads(zoo("store", "path", "--json").out)["path"] == str(home)
+    assert zoo("store", "prune", "--all", "--json").code == 0
+    assert zoo("store", "list") == (0, "", "")
+
+
+def test_an_address_is_pulled_with_its_hash_and_pinned(zoo, server: FileServer, home: Path, model: Path) -> None:
+    server.put("/w.caffemodel", (model / "weights.caffemodel").read_bytes())
+    words = "pull", server.url("/w.caffemodel")
+    code, out, err = zoo(*words, "--sha256", "0" * 64)
+    assert (code, out) == (2, "") and f"and {'0' * 64} is expected, so it isn't kept" in err
+    assert zoo(*words, "--max-size", "1K").err.endswith("1,024 are allowed; --max-size allows more\n")
+    assert zoo(*words, "--lock", "zoo.lock").code == 0
+    zoo("store", "prune", "w")
+    assert zoo("pull", "--locked", "zoo.lock").out.startswith("w is stored: 2 files")
+    zoo("store", "prune", "w")
+    server.put("/w.caffemodel", b"other")
+    code, out, err = zoo("pull", "--locked", "zoo.lock")
+    assert (code, out) == (2, "") and "bytes are expected" not in out and "are expected" in err
+    assert not (home / "w").exists()
+
+
+def test_offline_is_one_sentence_that_says_what_to_do(zoo, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    monkeypatch.setenv("NETDSL_OFFLINE", "1")
+    for source in ("https://127.0.0.1:9/x.caffemodel", "hf:me/x", "gist:0a"):
+        code, out, err = zoo("pull", source, "--as", "x")
+        assert (code, out) == (2, "")
+        assert "isn't fetched, since no network is wanted" in err and "`zoo pull PATH --as x`" in err
+        assert len(err.splitlines()) == 1
+    assert zoo("pull", "lenet").code == 0
+
+
+def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -> None:
+    assert zoo("push", "lenet", "shared/lenet").out == "wrote 5 files to shared/lenet\n"
+    assert "sha256: " in Path("shared/lenet/README.md").read_text()
+    assert zoo("pull", "shared/lenet", "--json").code == 0
+    (model / "README.md").unlink()
+    code, out, err = zoo("push", "lenet", "other")
+    assert (code, out) == (2, "") and "lenet: has no README.md, which says what the model is" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["pull"], "Give a MODEL, or --locked FILE"),
+        (["pull", "lenet", "--locked", "x"], "Give a MODEL, or --locked FILE"),
+        (["pull", "--locked", "x", "--as", "y"], "--locked says everything about its models"),
+        (["pull", "--locked", "gone"], "gone: can't be opened: No such file"),
+        (["pull", "gone.zip"], "gone.zip"),
+        (["pull", "no-such-model"], "no-such-model: is neither a file nor a model of the zoo"),
+        (["pull", "lenet", "--sha256", "0" * 64], "--sha256 is about the file of a URL or of --weights"),
+        (["pull", "lenet", "--max-size", "much"], "'much' isn't like 500M or 2G"),
+        (["pull", "lenet", "--as", "../x"], "'../x' is no name for a model"),
+        (["push", "no-such-model", "x"], "no-such-model: is neither a file nor a model of the zoo"),
+        (["push", "lenet", "x", "--private"], "--private is about repositories of the hub"),
+        (["store", "check", "gone"], "gone: isn't in the store; `zoo store list`"),
+        (["store", "prune", "gone"], "gone: isn't in the store"),
+        (["store", "prune", "x", "--all"], "Give names, or --all"),
+        (["store", "path", "../x"], "../x: isn't in the store"),
+    ],
+)
+def test_what_cannot_be_done_is_said(zoo, words: list[str], what: str) -> None:
+    code, out, err = zoo(*words)
+    assert code in (1, 2) and out == ""
+    assert what in err

@@ -1,0 +1,114 @@
+"""What a run's model predicts for its test data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from netdsl.data.sources.open_source import open_source
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import MODEL
+from netdsl.model import open_weights
+from tests.zoo.report.recorded import net, write_run
+from zoo.report.pictures import first_filters
+from zoo.report.predictions import ClassScores, ConfusedPair, Confusion, predict_test_data, stated_net
+
+CONFUSION = Confusion.of(
+    np.array([0, 0, 0, 1, 1, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 0, 0, 0]), ["cat", "dog", "eel", "fox"]
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(5)
+    folder = tmp_path_factory.mktemp("run")
+    write_run(folder)
+    return folder
+
+
+def test_every_item_is_tested_once_and_the_worst_mistakes_are_kept(folder: Path) -> None:
+    found = predict_test_data(Run.load(folder), folder / MODEL, 1000)
+    assert found is not None
+    source = open_source("digits:test")
+    labels = [int(source.item(source.fetch(index))[1]) for index in range(len(source))]
+    source.close()
+    assert found.labels.tolist() == labels and found.total == 355
+    assert (found.source, found.classes, found.are_probabilities) == ("digits:test", tuple("0123456789"), True)
+    assert len(found.mistakes) == 24
+    surest = [mistake.probability for mistake in found.mistakes]
+    assert surest == sorted(surest, reverse=True)
+    for mistake in found.mistakes:
+        assert labels[mistake.item] == mistake.label != mistake.predicted == found.predicted[mistake.item]
+        assert mistake.right_probability <= mistake.probability <= 1
+        assert mistake.image is not None and mistake.image.shape == (8, 8)
+
+
+def test_of_many_items_the_first_are_taken(folder: Path) -> None:
+    found = predict_test_data(Run.load(folder), folder / MODEL, 50)
+    whole = predict_test_data(Run.load(folder), folder / MODEL, 355)
+    assert found is not None and whole is not None
+    assert (len(found.labels), found.total) == (50, 355)
+    assert np.array_equal(found.predicted, whole.predicted[:50])
+    assert all(mistake.item < 50 for mistake in found.mistakes)
+
+
+def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
+    from zoo.testing import TestRequest, test
+
+    (folder / "net.prototxt").write_text(net().prototxt().replace("batch_size: 36", "batch_size: 71"))
+    request = TestRequest(str(folder / "net.prototxt"), (str(folder / MODEL),), batches=5)
+    outputs = test(request, device=torch.device("cpu")).outputs
+    found = predict_test_data(Run.load(folder), folder / MODEL, 355)
+    assert found is not None
+    accuracy = next(output.values[0] for output in outputs if output.name == "accuracy")
+    assert float((found.labels == found.predicted).mean()) == pytest.approx(accuracy, abs=1e-6)
+
+
+def test_a_run_that_does_not_test(folder: Path) -> None:
+    run = Run.load(folder)
+    run.solver.ClearField("test_iter")
+    assert predict_test_data(run, folder / MODEL, 10) is None
+
+
+def test_a_net_that_does_not_classify(folder: Path) -> None:
+    run = Run.load(folder)
+    layers = run.solver.net_param.layer
+    del layers[4:]
+    layers.add(name="distance", type="EuclideanLoss", bottom=["scores", "scores"], top=["distance"])
+    assert predict_test_data(run, folder / MODEL, 10) is None
+
+
+def test_filters_are_those_of_the_first_layer_that_learns(folder: Path) -> None:
+    message, problem = stated_net(Run.load(folder))
+    found = first_filters(message, folder / MODEL)
+    assert problem == "" and found is not None
+    assert (found.layer, found.total, found.shape) == ("conv1", 5, (1, 3, 3))
+    weights = open_weights(folder / MODEL).weights["conv1"][0]
+    for image, values in zip(found.images, weights, strict=True):
+        assert np.unravel_index(image.argmax(), image.shape) == np.unravel_index(values[0].argmax(), (3, 3))
+
+
+def test_rows_are_labels_and_columns_what_they_were_taken_for() -> None:
+    assert CONFUSION.counts.tolist() == [[2, 1, 0, 0], [2, 2, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
+    assert CONFUSION.accuracy == 0.5
+    assert CONFUSION.shares()[0] == pytest.approx([2 / 3, 1 / 3, 0, 0])
+
+
+def test_scores_of_classes_that_there_are() -> None:
+    cat, dog, eel = CONFUSION.scores()
+    assert cat == ClassScores("cat", 3, 2 / 5, 2 / 3, 4 / 8)
+    assert (dog.precision, dog.recall) == (2 / 3, 1 / 2)
+    assert eel == ClassScores("eel", 1, None, 0.0, 0.0)  # nothing was taken for it
+
+
+def test_pairs_that_are_confused_most() -> None:
+    assert CONFUSION.worst_pairs(2) == [ConfusedPair("dog", "cat", 2, 0.5), ConfusedPair("cat", "dog", 1, 1 / 3)]
+    assert len(CONFUSION.worst_pairs(100)) == 3
+
+
+def test_no_items() -> None:
+    nothing = Confusion.of(np.array([], np.int64), np.array([], np.int64), ["a", "b"])
+    assert (nothing.accuracy, nothing.scores(), nothing.worst_pairs(3)) == (None, [], [])

@@ -1,0 +1,282 @@
+"""The images that a model is asked about: opened by what a user names, and prepared for its net."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
+from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
+from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.folder import is_image_file
+from netdsl.data.sources.listing import read_bytes
+from netdsl.data.sources.open_source import has_kind_prefix, open_source, with_split
+from netdsl.data.sources.source import DataSplit, NamedItems, Source
+from netdsl.data.transforms.channels import in_color
+from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.transforms.image_settings import crop_of, describe, resize_of
+from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.transforms.transform import Transform
+from netdsl.errors import DataError
+from netdsl.tables.binding import BlobColumn
+from zoo.answers.answer import ImageSize, Numbers, Placement
+from zoo.cards import Channels
+
+_STANDARD_INPUT = "-"
+
+_LARGEST_INPUT = 1 << 28  # bytes of standard input
+_FOLDERS = ("folder", "images")  # kinds of data sets whose files are images: all of them count, labels or not
+_WILD = frozenset("*?[")
+
+_SEED = 0  # of the interpolation, where `resize_param` has several
+
+
+class ImageFiles:
+    """Image files by their paths, which need not be there: then that is what is wrong with the image."""
+
+    def __init__(self, paths: Sequence[str], color: Color) -> None:
+        self._paths, self._color = paths, color
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def name(self, index: int) -> str:
+        """The path of an image."""
+        return self._paths[index]
+
+    def fetch(self, index: int) -> tuple[str, bytes]:
+        """The path and the bytes of a file."""
+        return self._paths[index], read_bytes(self._paths[index])
+
+    def item(self, fetched: tuple[str, bytes]) -> tuple[Numbers, ...]:
+        """The image."""
+        path, data = fetched
+        return (decode(data, self._color, path),)
+
+    def close(self) -> None:
+        """Do nothing, since no file stays open."""
+
+
+class StandardInput:
+    """The bytes of one image, from standard input."""
+
+    def __init__(self, stdin: BinaryIO, color: Color) -> None:
+        self._stdin, self._color = stdin, color
+
+    def __len__(self) -> int:
+        return 1
+
+    def name(self, index: int) -> str:
+        """What stands for standard input in a command."""
+        return _STANDARD_INPUT
+
+    @cached_property
+    def _image_bytes(self) -> bytes:
+        with file_errors("standard input"):
+            data = self._stdin.read(_LARGEST_INPUT + 1)
+        if len(data) > _LARGEST_INPUT:
+            raise DataError(f"standard input: is longer than {_LARGEST_INPUT:,} bytes; name a file instead")
+        if not data:
+            raise DataError("standard input: is empty; it takes the bytes of one image")
+        return data
+
+    def fetch(self, index: int) -> bytes:
+        """The bytes."""
+        return self._image_bytes
+
+    def item(self, fetched: bytes) -> tuple[Numbers, ...]:
+        """The image."""
+        return (decode(fetched, self._color, "standard input"),)
+
+    def close(self) -> None:
+        """Do nothing: whoever opened standard input closes it."""
+
+
+class MarkedImages:
+    """The images of a set in which objects are marked."""
+
+    def __init__(self, marked: AnnotatedSet, color: Color) -> None:
+        self._marked, self._color = marked, color
+
+    def __len__(self) -> int:
+        return len(self._marked)
+
+    def name(self, index: int) -> str:
+        """The name of an image in its set."""
+        return self._marked.image(index).name
+
+    def fetch(self, index: int) -> tuple[str, bytes]:
+        """Where an image is, and its bytes."""
+        image = self._marked.image(index)
+        return str(image.path), image.read()
+
+    def item(self, fetched: tuple[str, bytes]) -> tuple[Numbers, ...]:
+        """The image."""
+        where, data = fetched
+        return (decode(data, self._color, where),)
+
+    def close(self) -> None:
+        """Do nothing, since no file stays open."""
+
+
+def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
+    """The images of a file, a folder with all below it, a pattern such as 'photos/*.jpg', a data set, or '-'.
+
+    They are decoded as the blob has them, which has a column in tables.
+    """
+    path = Path(name)
+    if name == _STANDARD_INPUT:
+        return StandardInput(stdin, blob.color)
+    if names_annotated_set(name):
+        return MarkedImages(open_annotated_set(name), blob.color)
+    if has_kind_prefix(name) or _kind_of_data_set(path) not in (None, *_FOLDERS):
+        return open_source(name, color=blob.color, blobs=[blob])
+    if path.is_dir():
+        return ImageFiles(_not_empty(_images_below(path), name, "has no images, here or in folders below"), blob.color)
+    if _WILD.intersection(name) and not path.exists():
+        return ImageFiles(_not_empty(_files_matching(path), name, "no file has such a name"), blob.color)
+    return ImageFiles([name], blob.color)
+
+
+def image_name(source: Source, index: int, name: str) -> str:
+    """The name of an image of a source that a user calls `name`."""
+    own = source.name(index) if isinstance(source, NamedItems) else ""
+    if isinstance(source, (ImageFiles, StandardInput)):
+        return own
+    return f"{name}:{own or index}"
+
+
+def _kind_of_data_set(path: Path) -> str | None:
+    """The kind of data set that a path is; None for single images and for what isn't there."""
+    if not path.exists() or (path.is_file() and is_image_file(path)):
+        return None
+    try:
+        return with_split(str(path), DataSplit.TEST).partition(":")[0]
+    except DataError:
+        return None
+
+
+def _images_below(folder: Path) -> list[str]:
+    """The images in a folder and below it, in order; hidden files and folders are left out."""
+    found = []
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        visible = (each for each in sorted(names) if not each.startswith("."))
+        found += [str(Path(path, each)) for each in visible if is_image_file(Path(each))]
+    return found
+
+
+def _files_matching(pattern: Path) -> list[str]:
+    try:
+        paths = sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError as problem:
+        raise DataError(f"{pattern}: is no pattern of paths: {problem}") from None
+    return [str(path) for path in paths if path.is_file()]
+
+
+def _not_empty(files: list[str], name: str, problem: str) -> list[str]:
+    if not files:
+        raise DataError(f"{name}: {problem}")
+    return files
+
+
+def image_of(item: tuple[Any, ...]) -> Numbers:
+    """The image of a source's item, which may have a label and more behind it."""
+    image: Numbers = item[0]
+    return image
+
+
+@dataclass(frozen=True)
+class PreparedImage:
+    """A net's input for an image, where it lies in it, and, if somebody is going to draw on it, the image."""
+
+    values: Numbers
+    placement: Placement
+    image: Numbers | None = None
+
+
+class Preparation(ABC):
+    """A preparation of images, whose channels get the net's order; `size` is that of most of them."""
+
+    size: ImageSize
+
+    def __init__(self, channels: Channels) -> None:
+        self.channels = channels
+
+    @property
+    def color(self) -> Color:
+        """What image files are decoded to."""
+        return Color.GRAY if self.channels is Channels.GRAY else Color.COLOR
+
+    def __call__(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
+        """The input for an image of channels, height, width in the order blue, green, red; `keep` keeps the image."""
+        try:
+            pixels = in_color(image, self.color)
+            if self.channels is Channels.RGB:
+                pixels = pixels[::-1]
+            values, placement = self._prepared_pixels(pixels)
+        except DataError as problem:
+            raise DataError(f"{where}: {problem}") from None
+        return PreparedImage(values, placement, image if keep else None)
+
+    def __str__(self) -> str:
+        return f"{self.channels.value} with values from 0 to 255, {self._described_changes()}"
+
+    @abstractmethod
+    def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+        """The input for pixels, and where the image lies in it."""
+
+    @abstractmethod
+    def _described_changes(self) -> str:
+        """What is done to values and sizes, in words."""
+
+
+class LayerPreparation(Preparation):
+    """A preparation of images by the settings of a data layer, which resize or crop them.
+
+    The settings are for images whose channels have the order that the net takes.
+    """
+
+    def __init__(self, settings: pb.TransformationParameter, channels: Channels) -> None:
+        super().__init__(channels)
+        self._settings = settings
+        self._transform = Transform(settings, train=False)
+        resized = resize_of(settings)
+        size = crop_of(settings) or resized
+        assert size is not None
+        self.size = ImageSize(*size)
+        if resized is not None:
+            self._transform.shape(1, *resized)  # says if the crop is larger
+
+    def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+        own = ImageSize(*pixels.shape[1:])
+        placement = Placement(own, ImageSize(*(resize_of(self._settings) or own)), self.size)
+        return self._transform(pixels, np.random.default_rng(_SEED)), placement
+
+    def _described_changes(self) -> str:
+        return describe(self._settings)
+
+
+class ShortSidePreparation(Preparation):
+    """A preparation of images that keep their proportions, with one length of the shorter side."""
+
+    def __init__(self, sizing: ShortSide, channels: Channels) -> None:
+        super().__init__(channels)
+        self._sizing = sizing
+        self.size = ImageSize(round(sizing.length), round(sizing.longest))
+
+    def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
+        values, scale = self._sizing(pixels)
+        size = ImageSize(*values.shape[1:])
+        return values, Placement(ImageSize(*pixels.shape[1:]), size, size, scale)
+
+    def _described_changes(self) -> str:
+        return str(self._sizing)

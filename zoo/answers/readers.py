@@ -1,0 +1,340 @@
+"""How a net's outputs are read as answers: which blobs are the answer, and what reads them.
+
+Layer types say both, or a card.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.deploy.captioner import CaptionerParts
+from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
+from netdsl.errors import DataError, NetError
+from netdsl.layer import Layer, Shape
+from netdsl.layer.tops import MakesDetections, MakesIndices, MakesRegions
+from netdsl.net.build import Built, build
+from netdsl.net.graph import resolve
+from netdsl.prediction.captions import CaptionGenerator
+from zoo.answers.answer import (
+    Answer,
+    AnswerSettings,
+    Box,
+    Boxes,
+    Captions,
+    Classes,
+    ClassScore,
+    Corners,
+    ImageSize,
+    Number,
+    Numbers,
+    Placement,
+    Segment,
+    Segments,
+    Values,
+)
+from zoo.cards import Task
+
+Outputs = Mapping[int, Numbers]  # a net's outputs for a batch, by their edges
+
+_OVERLAP = 0.3  # of which the better box stays: Faster R-CNN's own
+_LARGEST_GROWTH = np.log(1000 / 16)  # the growth of a box, as a logarithm, beyond which numbers would overflow
+_MAP_TASKS = (Task.SEGMENTATION, Task.EDGES)  # whose outputs may be smaller than their inputs
+_AGNOSTIC = 8  # channels of box codes for the background and for objects of all classes alike
+_VALUE_TASKS = (Task.EMBEDDING, Task.KEYPOINTS, Task.RECONSTRUCTION, Task.SEQUENCE)
+
+
+@dataclass(frozen=True)
+class ClassNames:
+    """The names of labels; without names, or beyond them, a label's number is its name."""
+
+    names: tuple[str, ...] = ()
+
+    def __getitem__(self, label: int) -> str:
+        return self.names[label] if 0 <= label < len(self.names) else str(label)
+
+
+@dataclass(frozen=True)
+class OutputReader(ABC):
+    """Reads what a net says about an image out of the outputs for a batch."""
+
+    LEAST_SCORE: ClassVar[float] = 0.01  # that detections count from on in tests: SSD's own
+
+    edge: int
+    names: ClassNames
+
+    @abstractmethod
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Answer:
+        """The answer about the image with this place in the batch."""
+
+
+class ClassReader(OutputReader):
+    """Reads the scores of classes."""
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Classes:
+        """The classes of the highest scores; of equal ones the first."""
+        scores = finite(outputs[self.edge][index]).ravel()
+        best = np.argsort(-scores, kind="stable")[: settings.top].tolist()
+        return Classes(tuple(ClassScore(label, self.names[label], float(scores[label])) for label in best))
+
+
+class ScalarReader(OutputReader):
+    """Reads a net's only number."""
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Number:
+        """The number."""
+        return Number(float(finite(outputs[self.edge][index]).item()))
+
+
+class ValueReader(OutputReader):
+    """Reads values of any shape."""
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Values:
+        """All values."""
+        return Values(finite(outputs[self.edge][index]))
+
+
+class DetectionReader(OutputReader):
+    """Reads rows of an image's index, a label, a score and a box in parts of what the net sees."""
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Boxes:
+        """The boxes of an image that are sure enough."""
+        rows = outputs[self.edge].reshape(-1, 7)
+        rows = finite(rows[(rows[:, 0] == index) & (rows[:, 1] >= 0)])
+        rows = rows[rows[:, 2] >= settings.threshold]
+        return boxes_of(rows[:, 1:], self.names, placement)
+
+
+@dataclass(frozen=True)
+class CaptionReader(OutputReader):
+    """Lets a net write captions, from an image's features that are its inputs by these names."""
+
+    generator: CaptionGenerator
+    features: Mapping[str, int]  # the edges of their values
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Captions:
+        """The likeliest captions."""
+        features = {name: finite(outputs[edge][index]) for name, edge in self.features.items()}
+        return Captions(tuple(self.generator.write(features, settings.captions)[: settings.top]))
+
+
+@dataclass(frozen=True)
+class SegmentReader(OutputReader):
+    """Reads a map of scores or, where `indices`, of the classes themselves."""
+
+    indices: bool = False
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Segments:
+        """The class of each pixel; with one score, whether it is sure enough."""
+        scores = finite(outputs[self.edge][index])
+        if self.indices:
+            labels = scores[0].astype(np.int64)
+        elif len(scores) == 1:
+            labels = (scores[0] >= settings.threshold).astype(np.int64)
+        else:
+            labels = scores.argmax(0)
+        found, counts = np.unique(labels, return_counts=True)
+        pairs = sorted(zip(found.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
+        return Segments(tuple(Segment(label, self.names[label], count / labels.size) for label, count in pairs), labels)
+
+
+def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
+    """Boxes of rows with a label, a score and a box in parts of what the net sees; the surest first."""
+    found = []
+    for label, score, *parts in rows[np.argsort(-rows[:, 1], kind="stable")].tolist():
+        found.append(Box(int(label), names[int(label)], score, placement.corners(*parts)))
+    return Boxes(tuple(found))
+
+
+def finite(values: Numbers) -> Numbers:
+    """The values; a DataError if they aren't finite, since then they say nothing."""
+    if not np.isfinite(values).all():
+        raise DataError("what the net makes of it isn't finite")
+    return values
+
+
+@dataclass(frozen=True)
+class RegionReader(OutputReader):
+    """Reads regions in the net's own pixels, with scores (region, class), background first, and box codes.
+
+    Boxes count pixels, as py-faster-rcnn's do, and end at their last one; those of the answer end behind it.
+    """
+
+    LEAST_SCORE = 0.05
+
+    scores: int = -1  # the edges of the other two outputs
+    codes: int = -1
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Boxes:
+        """The boxes of an image that are sure enough, and that no better one of their class overlaps."""
+        regions = finite(outputs[self.edge].reshape(-1, 5))
+        mine = regions[:, 0] == index
+        scores, codes = (finite(outputs[edge].reshape(len(regions), -1)[mine]) for edge in (self.scores, self.codes))
+        regions = placement.boxes_on_image(regions[mine, 1:])
+        found = list[Box]()
+        for label in range(1, scores.shape[1]):
+            own = label if codes.shape[1] == 4 * scores.shape[1] else 1  # or one for all classes behind the background
+            sure = scores[:, label] >= settings.threshold
+            boxes = _within_image(_moved_boxes(regions[sure], codes[sure, 4 * own : 4 * own + 4]), placement.image)
+            kept = _without_overlaps(boxes, scores[sure, label])
+            edges = (boxes[kept] + [0, 0, 1, 1]).tolist()
+            pairs = zip(scores[sure, label][kept].tolist(), edges, strict=True)
+            found += [Box(label, self.names[label], score, Corners(*corners)) for score, corners in pairs]
+        return Boxes(tuple(sorted(found, key=lambda box: -box.score)))
+
+
+def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
+    """Boxes moved and stretched by their codes; the last pixels belong to a box."""
+    sizes = boxes[:, 2:] - boxes[:, :2] + 1
+    centres = boxes[:, :2] + sizes / 2 + codes[:, :2] * sizes
+    sizes = sizes * np.exp(np.minimum(codes[:, 2:], _LARGEST_GROWTH))
+    return np.concatenate([centres - sizes / 2, centres + sizes / 2], 1)
+
+
+def _within_image(boxes: Numbers, image: ImageSize) -> Numbers:
+    """Boxes without what lies beyond the image."""
+    return np.clip(boxes, 0, np.array([image.width, image.height] * 2) - 1)
+
+
+def _without_overlaps(boxes: Numbers, scores: Numbers) -> list[int]:
+    """The places of boxes that no better one overlaps, from the best on."""
+    order, kept = np.argsort(-scores, kind="stable"), list[int]()
+    while len(order):
+        best, others = order[0], order[1:]
+        kept.append(int(best))
+        order = others[_overlaps(boxes[best], boxes[others]) <= _OVERLAP]
+    return kept
+
+
+def _overlaps(box: Numbers, others: Numbers) -> Numbers:
+    """The common area of a box and each of others, as a part of what they cover together."""
+    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    common = np.maximum(sides + 1, 0).prod(1)
+    areas = (others[:, 2:] - others[:, :2] + 1).prod(1)
+    overlaps: Numbers = common / ((box[2:] - box[:2] + 1).prod() + areas - common)
+    return overlaps
+
+
+@dataclass(frozen=True)
+class NetOutput:
+    """The blobs that are a net's answer, none for its prediction; and the labels of the classes that it tells apart."""
+
+    subgraph: PredictionSubgraph
+    blobs: tuple[str, ...]
+    task: Task | None
+    note: str = ""  # what a user should know of the choice
+
+    @property
+    def edge(self) -> int:
+        """The first edge of the answer."""
+        edge = self.subgraph.outputs[self.blobs[0]] if self.blobs else self.subgraph.prediction
+        assert edge is not None
+        return edge
+
+    @property
+    def _answer_layer(self) -> Layer:
+        return _maker_of(self.subgraph.built, self.edge)
+
+    @property
+    def _answer_shape(self) -> Shape:
+        return self.subgraph.built.shapes[self.edge]
+
+    @property
+    def labels(self) -> int | None:
+        """How many labels there are, the background among them; None if nothing says it."""
+        if isinstance(self._answer_layer, MakesDetections):
+            return self._answer_layer.label_count()
+        if isinstance(self._answer_layer, MakesRegions):
+            return self.subgraph.built.shapes[self.subgraph.outputs[self.blobs[1]]][1]
+        if isinstance(self._answer_layer, MakesIndices) and self._answer_layer.makes_indices():
+            return None
+        return self._answer_shape[1] if len(self._answer_shape) > 1 else None
+
+    def names(self, names: Sequence[str]) -> ClassNames | None:
+        """The names of labels, to which that of the background is added where only classes have one; None if they are
+        for another number of labels.
+        """
+        if not names or self.labels in (None, len(names)):
+            return ClassNames(tuple(names))
+        background = self._answer_layer.background() if isinstance(self._answer_layer, MakesDetections) else None
+        background = 0 if isinstance(self._answer_layer, MakesRegions) else background
+        if background is None or self.labels != len(names) + 1:
+            return None
+        return ClassNames((*names[:background], "background", *names[background:]))
+
+    def reader(self, names: ClassNames, size: ImageSize) -> OutputReader:
+        """What reads the answer of a net whose images have this size."""
+        layer, shape = self._answer_layer, self._answer_shape
+        if isinstance(layer, MakesDetections):
+            return DetectionReader(self.edge, names)
+        if isinstance(layer, MakesRegions):
+            _, scores, codes = (self.subgraph.outputs[blob] for blob in self.blobs)
+            return RegionReader(self.edge, names, scores, codes)
+        if self.task not in _VALUE_TASKS and _is_map(shape) and (shape[2:] == size or self.task in _MAP_TASKS):
+            return SegmentReader(self.edge, names, isinstance(layer, MakesIndices) and layer.makes_indices())
+        if self.task in _VALUE_TASKS or math.prod(shape[2:]) != 1:
+            return ValueReader(self.edge, names)
+        return (ClassReader if math.prod(shape[1:]) > 1 else ScalarReader)(self.edge, names)
+
+
+def find_output(net: pb.NetParameter, blob: str | None, task: Task | None) -> NetOutput:
+    """The answer of a net to be used: the blob of a name, its prediction, or what a detector's layers make."""
+    subgraph = prediction_subgraph(net, () if blob is None else (blob,))
+    if blob is not None:
+        return NetOutput(subgraph, (blob,), task)
+    if subgraph.prediction is not None:
+        return NetOutput(subgraph, (), task)
+    built = build(resolve(net))
+    outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
+    blobs = _detecting_blobs(built, outputs)
+    if not blobs and task in _MAP_TASKS and outputs:  # those before the last one help it to learn
+        last = outputs[max(outputs)]
+        note = f"has several outputs, {_output_names(outputs)}; the answer is the last one, or what --blob names"
+        return NetOutput(prediction_subgraph(net, (last,)), (last,), task, note)
+    if not blobs:
+        raise NetError(f"has several outputs, {_output_names(outputs)}; --blob names the one that is the answer")
+    return NetOutput(prediction_subgraph(net, blobs), blobs, task)
+
+
+def features_output(parts: CaptionerParts) -> NetOutput:
+    """The features that a net makes of an image, for captions."""
+    if not any(layer.bottom for layer in parts.image.layer):
+        features = ", ".join(f"'{name}'" for name in parts.features)
+        raise NetError(f"takes what another net makes of an image, {features}; name that net by --features-net")
+    return NetOutput(prediction_subgraph(parts.image, parts.features), parts.features, None)
+
+
+def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:
+    """The names of the blobs that are a detector's answer; none if the net is no detector."""
+    for edge, name in outputs.items():
+        if isinstance(_maker_of(built, edge), MakesDetections):
+            return (name,)
+    regions = [built.graph.blobs[node.tops[0]] for node, layer in built.pairs() if isinstance(layer, MakesRegions)]
+    flat = {edge: built.shapes[edge][1] for edge in outputs if math.prod(built.shapes[edge][2:]) == 1}
+    if regions and len(flat) == 2:
+        scores, codes = sorted(flat, key=lambda edge: _are_codes(flat[edge], flat.values()))
+        return regions[0], outputs[scores], outputs[codes]
+    return ()
+
+
+def _are_codes(channels: int, of_both: Collection[int]) -> bool:
+    """Whether an output moves boxes: four numbers for each class or, as R-FCN has it, for background and objects."""
+    return channels == 4 * min(of_both) or (channels == _AGNOSTIC and 4 * channels not in of_both)
+
+
+def _output_names(outputs: Mapping[int, str]) -> str:
+    return ", ".join(outputs.values()) or "none"
+
+
+def _maker_of(built: Built, edge: int) -> Layer:
+    return next(layer for node, layer in built.pairs() if edge in node.tops)
+
+
+def _is_map(shape: Shape) -> bool:
+    return len(shape) == 4 and math.prod(shape[2:]) > 1

@@ -1,1 +1,0 @@
-"""What `zoo plan` shows of a planning."""

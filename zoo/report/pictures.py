@@ -1,0 +1,98 @@
+"""Arrays as pictures in a page, as PNGs in data URIs, and the filters of a net's first layer that learns."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.checking.lint import resolve_shapes
+from netdsl.layer import Shape
+from netdsl.model import open_weights
+from netdsl.net.build import Built
+
+Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue ones
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_GRAY, _RGB = 0, 2  # PNG's types of colours
+_MOST_SIDE = 96  # pixels of a picture, of which a page has many
+
+_MOST_FILTERS = 96  # filters that are shown
+
+
+def is_image(shape: tuple[int, ...]) -> bool:
+    """Whether values of a shape can be shown: channels, which are gray or of three colours, height and width."""
+    return len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) > 1
+
+
+def pixels_of(values: NDArray[np.float32]) -> Pixels:
+    """The pixels of an image, whose values are brought to the whole range. Three channels are blue, green, red."""
+    side = max(values.shape[1:])
+    step = -(-side // _MOST_SIDE)
+    values = np.nan_to_num(values[:, ::step, ::step].astype(np.float64), posinf=0, neginf=0)
+    scaled = (values - values.min()) * (255 / (np.ptp(values) or 1.0))
+    rows = scaled.round().astype(np.uint8).transpose(1, 2, 0)
+    pixels: Pixels = rows[..., 0] if len(values) == 1 else rows[..., ::-1]
+    return pixels
+
+
+def data_uri(pixels: Pixels) -> str:
+    """Pixels as the PNG in a data URI."""
+    return "data:image/png;base64," + base64.b64encode(png_of_pixels(pixels)).decode()
+
+
+def png_of_pixels(pixels: Pixels) -> bytes:
+    """Pixels as the bytes of a PNG."""
+    height, width = pixels.shape[:2]
+    head = struct.pack(">IIBBBBB", width, height, 8, _GRAY if pixels.ndim == 2 else _RGB, 0, 0, 0)
+    rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(pixels))  # 0: a row as it is
+    return (
+        _SIGNATURE + _png_chunk(b"IHDR", head) + _png_chunk(b"IDAT", zlib.compress(rows, 9)) + _png_chunk(b"IEND", b"")
+    )
+
+
+def _png_chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+@dataclass(frozen=True)
+class FirstFilters:
+    """The filters of a layer, as the values by which it weighs the pixels of an image."""
+
+    layer: str
+    total: int
+    shape: Shape
+    images: tuple[Pixels, ...]
+
+
+def first_filters(net: pb.NetParameter, weights: Path) -> FirstFilters | None:
+    """The filters of the first layer that has weights, if they are images; None if they aren't."""
+    built = resolve_shapes(net).builts[0]
+    blobs = open_weights(weights, [built]).weights
+    for node in built.graph.nodes:
+        arrays = blobs.get(node.layer.name)
+        if arrays and np.asarray(arrays[0]).ndim > 1:
+            return _filters_of_blob(
+                node.layer.name, np.asarray(arrays[0], np.float32), _bottom_shape(built, node.bottoms)
+            )
+    return None
+
+
+def _bottom_shape(built: Built, edges: tuple[int, ...]) -> Shape:
+    return built.shapes[edges[0]][1:] if edges else ()
+
+
+def _filters_of_blob(layer: str, values: NDArray[np.float32], bottom: Shape) -> FirstFilters | None:
+    """The filters in a blob: of windows, or of whole images for a layer that is connected to every pixel."""
+    shape = values.shape[1:] if values.ndim == 4 else bottom
+    if not is_image(shape) or math.prod(shape) != math.prod(values.shape[1:]):
+        return None
+    images = tuple(pixels_of(each.reshape(shape)) for each in values[:_MOST_FILTERS])
+    return FirstFilters(layer, len(values), shape, images)
