@@ -100,6 +100,7 @@ quick: $(READY)
 
 bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make bench CAFFE=/path/to/caffe
 	@$(BIN)/python benchmarks/weights_files.py
+	@$(BIN)/python benchmarks/export_memory.py
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
 	@$(if $(CAFFE),$(BIN)/python -m benchmarks.caffe_time '$(CAFFE)')

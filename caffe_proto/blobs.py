@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -151,6 +152,18 @@ def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
     if any(proto.HasField(name) for name in ("num", "channels", "height", "width")):
         return (proto.num, proto.channels, proto.height, proto.width)
     return ()
+
+
+def release_pages(array: Array) -> None:
+    """Let the system take back the memory of values in a mapped file, which are read from the file again if needed."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    mapped = owner.obj if isinstance(owner, memoryview) else None
+    if isinstance(mapped, mmap.mmap) and owner.readonly and hasattr(mmap, "MADV_DONTNEED"):  # type: ignore[attr-defined]
+        start = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+        page = start // mmap.PAGESIZE * mmap.PAGESIZE
+        mapped.madvise(mmap.MADV_DONTNEED, page, start - page + array.nbytes)
 
 
 def check_message(message: Message, blobs: Blobs) -> None:

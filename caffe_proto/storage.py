@@ -63,7 +63,7 @@ def atomic_path(
     """
     path = Path(path)
     try:
-        target = _target(path)
+        target = target_of(path)
         if target.exists() and not target.is_file():  # a pipe or /dev/stdout can't be replaced
             yield target
             return
@@ -173,7 +173,7 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def _target(path: Path) -> Path:
+def target_of(path: Path) -> Path:
     """The path with links followed, which must be one that can be written to."""
     try:
         target = Path(os.path.realpath(path))

@@ -1,18 +1,25 @@
-"""Rewrites of a model, applied one after the other, each verified."""
+"""Rewrites of deployed models: nets that compute the same in another way, with the proof of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 
-from converters.compare import CaffeModel
-from converters.onnx.verification import difference
-from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
-from converters.rewrites.precision import round_weights
-from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
-from netdsl.checking.sample_inputs import sample_inputs
+import numpy as np
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from converters.running import built_only, difference, edge_values, filled, made_up_inputs, output_values
 from netdsl.errors import ConversionError
+from netdsl.layer import Layer
+from netdsl.layer.deploying import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
 from netdsl.model import Model
+from netdsl.net.build import Built
+from netdsl.net.module import NetModule
+from netdsl.weights.files import array_of, learned_layers
 from netdsl.weights.match import AnyArray
 from netdsl.weights.tensor_files import Precision
 
@@ -110,21 +117,233 @@ def difference_after(
     `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
     first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
     """
-    old, new = CaffeModel(before), CaffeModel(after)
-    shapes = {name: tuple(length or 1 for length in shape) for name, shape in old.inputs.items()}
-    image, samples = next(iter(old.inputs)), sample_inputs(old.built, shapes, seed)
-    actual = new.run({name: samples[name] for name in new.inputs})
-    edges = old.run_edges(
-        {name: preprocess(array) if preprocess and name == image else array for name, array in samples.items()}
-    )
-    graph = old.built.graph
+    samples = made_up_inputs(before, seed)
+    actual, image = output_values(after, samples), next(iter(samples))
+    prepared = samples if preprocess is None else {**samples, image: preprocess(samples[image])}
+    graph, edges = built_only(before).graph, edge_values(filled(before), prepared)
     compared_edges = [edge for node in graph.nodes for edge in node.tops if end in (None, node.layer.name)]
     expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
-    missing = [name for name in new.outputs if name not in expected]
+    missing = [name for name in actual if name not in expected]
     if missing:
         raise ConversionError(f"the original net has no blob {', '.join(map(repr, missing))} to compare with")
-    return max(_difference(actual[name], expected[name]) for name in new.outputs)
+    return max(_difference(actual[name], expected[name]) for name in actual)
 
 
 def _difference(actual: AnyArray, expected: AnyArray) -> float:
     return difference(actual.reshape(expected.shape) if actual.size == expected.size else actual, expected)
+
+
+def prune_to(model: Model, name: str) -> Model:
+    """Prune a model to a layer and the layers that it depends on."""
+    editor = _ModelEditor.of(model)
+    nodes = editor.built.graph.nodes
+    ends = [index for index, node in enumerate(nodes) if node.layer.name == name]
+    if not ends:
+        near = get_close_matches(name, [node.layer.name for node in nodes], 1)
+        raise ConversionError(f"there is no layer '{name}'{f'; did you mean {near[0]!r}?' if near else ''}")
+    needed = {ends[-1]}
+    edges = set(nodes[ends[-1]].bottoms)
+    for index in reversed(range(ends[-1])):
+        if edges.intersection(nodes[index].tops):
+            needed.add(index)
+            edges.update(nodes[index].bottoms)
+    editor.removed.update(set(range(len(nodes))) - needed)
+    return editor.result()
+
+
+def fold_affine(model: Model) -> Model:
+    """Fold layers that only scale and shift channels into the convolution or fully connected layer before them.
+
+    Layers that share parameters are not changed.
+    """
+    editor = _ModelEditor.of(model)
+    nodes = editor.built.graph.nodes
+    readers = Counter(edge for node in nodes for edge in node.bottoms)
+    reader = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}  # the only one, if it is that
+    for index, layer in enumerate(editor.built.layers):
+        if index in editor.removed or len(nodes[index].tops) != 1 or editor.shares(layer):
+            continue
+        folded = _fold_following(editor, index, layer, readers, reader) if isinstance(layer, AbsorbsAffine) else None
+        if folded is not None:
+            editor.replacements[index] = folded
+    return editor.result()
+
+
+def _fold_following(
+    editor: _ModelEditor, index: int, layer: AbsorbsAffine, readers: Counter[int], reader: dict[int, int]
+) -> NewLayer | None:
+    """A layer with all following layers folded into it, or None if there are none to fold."""
+    nodes, layers = editor.built.graph.nodes, editor.built.layers
+    folded, edge = None, nodes[index].tops[0]
+    total: tuple[torch.Tensor, torch.Tensor] | None = None
+    while readers[edge] == 1 and len(nodes[reader[edge]].bottoms) == len(nodes[reader[edge]].tops) == 1:
+        following = layers[reader[edge]]
+        affine = following.channel_affine() if isinstance(following, ChannelAffine) else None
+        if affine is None:
+            break
+        factor, shift = affine
+        total = affine if total is None else (total[0] * factor, total[1] * factor + shift)
+        candidate = layer.with_affine(*total)
+        if candidate is None:
+            break
+        folded = candidate
+        folded[0].top[:] = nodes[reader[edge]].layer.top
+        editor.removed.add(reader[edge])
+        edge = nodes[reader[edge]].tops[0]
+    return folded
+
+
+def make_fully_convolutional(model: Model) -> Model:
+    """Replace every fully connected layer by a convolution, so that a classifier runs on all places of larger images.
+
+    Predictions get two more axes.
+    """
+    editor = _ModelEditor.of(model)
+    built = editor.built
+    for index, (node, layer) in enumerate(built.pairs()):
+        if isinstance(layer, BecomesConvolution) and len(node.bottoms) == 1:
+            convolution = layer.as_convolution(built.shapes[node.bottoms[0]])
+            if convolution is not None:
+                editor.replacements[index] = convolution
+    if not editor.replacements:
+        raise ConversionError(f"net '{model.net.name}' has no fully connected layer that can become a convolution")
+    return editor.result()
+
+
+def round_weights(model: Model, precision: Precision) -> Model:
+    """Round the weights of a model to a precision. They are still stored as float32, as Caffe needs."""
+    weights = {name: [_round(array, precision) for array in arrays] for name, arrays in model.weights.items()}
+    overflowing = [
+        name
+        for name, arrays in weights.items()
+        if any(_overflows(*pair) for pair in zip(model.weights[name], arrays, strict=True))
+    ]
+    if overflowing:
+        raise ConversionError(
+            f"{precision.name.lower()} has no values as large as in layer {', '.join(map(repr, overflowing))}"
+        )
+    return replace(model, weights=weights, file=None)
+
+
+def _round(array: AnyArray, precision: Precision) -> AnyArray:
+    return torch.from_numpy(np.array(array)).to(precision.value).float().numpy()
+
+
+def _overflows(before: AnyArray, after: AnyArray) -> bool:
+    return bool(np.isfinite(before).all() and not np.isfinite(after).all())
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The preprocessing that a net expects: an order of channels, then a mean to subtract from each."""
+
+    order: Sequence[int]
+    mean: Sequence[float]
+
+    @classmethod
+    def of(cls, channels: int, *, swap_channels: bool, mean: Sequence[float] = ()) -> Preprocessing:
+        """The preprocessing of images with some channels; `swap_channels` swaps BGR and RGB, one mean is for all."""
+        means = [*mean] * channels if len(mean) == 1 else [*mean] or [0.0] * channels
+        if len(means) != channels:
+            raise ConversionError(f"the mean has {len(means)} values, the images have {channels} channels")
+        order = range(channels)
+        return cls([*reversed(order)] if swap_channels else [*order], means)
+
+    def __call__(self, image: AnyArray) -> AnyArray:
+        """Preprocess images."""
+        mean = np.asarray(self.mean, np.float32).reshape(-1, *[1] * (image.ndim - 2))
+        return np.ascontiguousarray(image[:, list(self.order)] - mean)
+
+
+def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
+    """Rewrite a model so that it takes images without preprocessing.
+
+    The mean is subtracted by a layer of its own if the first layer pads images with zeros, which stand for the mean.
+    """
+    editor = _ModelEditor.of(model)
+    index, layer = _image_layer(editor)
+    shift = -torch.tensor(preprocessing.mean, dtype=torch.float64)
+    can_prepare = isinstance(layer, AbsorbsPreparation)
+    replacement = layer.with_preparation(preprocessing.order, shift) if can_prepare else None
+    if replacement is not None:
+        editor.replacements[index] = replacement
+        return editor.result()
+    replacement = layer.with_preparation(preprocessing.order, torch.zeros_like(shift)) if can_prepare else None
+    if replacement is None:
+        what = f"layer '{layer.layer.name}' of type {layer.layer.type}"
+        raise ConversionError(f"{what} can't take images without preprocessing")
+    bias = _bias(editor, layer, preprocessing.order, shift)
+    replacement[0].bottom[:] = bias[0].top
+    editor.replacements[index] = replacement
+    return editor.result(first=bias, after=index)
+
+
+def _image_layer(editor: _ModelEditor) -> tuple[int, Layer]:
+    """The only layer that reads the image."""
+    graph, layers, image = editor.built.graph, editor.built.layers, editor.built.input_edges()[:1]
+    readers = [index for index, node in enumerate(graph.nodes) if set(image).intersection(node.bottoms)]
+    if len(readers) != 1 or editor.shares(layers[readers[0]]):
+        names = ", ".join(repr(graph.nodes[index].layer.name) for index in readers) or "none"
+        raise ConversionError(f"images must be read by one layer that shares no parameters; they are read by {names}")
+    return readers[0], layers[readers[0]]
+
+
+def _bias(editor: _ModelEditor, layer: Layer, order: Sequence[int], shift: Tensor) -> NewLayer:
+    """A layer that adds a shift to the channels in the image's own order."""
+    used_names = {message.name for message in editor.model.net.layer} | set(editor.built.graph.blobs)
+    name = f"{layer.layer.bottom[0]}_without_mean"
+    while name in used_names:
+        name += "_"
+    values = torch.empty_like(shift)
+    values[list(order)] = shift
+    return pb.LayerParameter(name=name, type="Bias", bottom=layer.layer.bottom, top=[name]), [values]
+
+
+@dataclass
+class _ModelEditor:
+    """The layers of a model in double precision, with replacements for some of them."""
+
+    model: Model
+    built: Built
+    replacements: dict[int, NewLayer] = field(default_factory=dict)  # by the index of the layer that it replaces
+    removed: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, model: Model) -> _ModelEditor:
+        """An editor of a model, without changes yet."""
+        if not model.weights:
+            raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
+        return cls(model, NetModule(filled(model)).double().built)
+
+    def shares(self, layer: Layer) -> bool:
+        """Whether another layer may share this layer's parameters, which then must not change."""
+        return any(spec.name for spec in layer.layer.param)
+
+    def result(self, *, first: NewLayer | None = None, after: int = 0) -> Model:
+        """The edited model; a layer `first` is inserted before the layer with the index `after`."""
+        net = pb.NetParameter()
+        net.CopyFrom(self.model.net)
+        net.ClearField("layer")
+        names = {id(layer): name for name, layer in learned_layers(self.built).items()}
+        weights: dict[str, list[AnyArray]] = {}
+        for index, (original, layer) in enumerate(zip(self.model.net.layer, self.built.layers, strict=True)):
+            if first is not None and index == after:
+                net.layer.append(first[0])
+                weights[first[0].name] = _single_precision_blobs(first)
+            if index in self.removed:
+                continue
+            message = self.replacements[index][0] if index in self.replacements else original
+            net.layer.add().CopyFrom(message)
+            net.layer[-1].ClearField("phase")
+            if id(layer) in names:
+                name = names[id(layer)]
+                weights[name] = (
+                    _single_precision_blobs(self.replacements[index])
+                    if index in self.replacements
+                    else list(self.model.weights[name])
+                )
+        return replace(self.model, net=net, weights=weights, file=None)
+
+
+def _single_precision_blobs(replacement: NewLayer) -> list[AnyArray]:
+    return [np.ascontiguousarray(array_of(blob), np.float32) for blob in replacement[1]]

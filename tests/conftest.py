@@ -14,6 +14,7 @@ import torch
 TESTS = Path(__file__).parent
 BROAD = (  # what is tested there are whole programs in processes of their own, whole trainings, all types or a compiler
     "chaos",
+    "converters/test_memory.py",
     "fuzz",
     "netdsl/checking/test_trial_process.py",
     "netdsl/distributed/launchers",

@@ -13,17 +13,16 @@ from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
-from converters.compare import CaffeModel, uninformative_outputs
-from converters.exported import save
-from converters.onnx import Metadata, export_onnx
-from converters.onnx.verification import TOLERANCE
+from converters.onnx import Metadata, Report, export_onnx
 from converters.rewriting import Proof, Rewrites, rewrite
+from converters.running import TOLERANCE, Agreement
+from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.formats import model_files
 from netdsl.layer import Shape
-from netdsl.model import Model, built_of, open_model
+from netdsl.model import Model, open_model
 from netdsl.open_net import open_net
 from netdsl.weights.torch_names import TensorMatch
 from zoo.names import classes_of_model
@@ -77,6 +76,7 @@ class ExportedFiles:
 class _Written:
     files: tuple[Path, ...]
     difference: float | None
+    unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -88,7 +88,6 @@ def export(request: Export) -> ExportedFiles:
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
         written = writers[request.target](model, trained, request)
-        unproved = uninformative_outputs(CaffeModel(model)) if request.verified and model.weights else ()
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
     proofs += [Proof(f"as {request.target.value}", written.difference, _tolerance(request))]
@@ -97,7 +96,7 @@ def export(request: Export) -> ExportedFiles:
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, unproved, written.notes)
+    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, written.unproved, written.notes)
 
 
 def _to_caffe(model: Model, trained: Model, request: Export) -> _Written:
@@ -117,7 +116,7 @@ def _to_caffe(model: Model, trained: Model, request: Export) -> _Written:
         classes=classes,
         databases=training.databases if training else (),
     )
-    return _Written(exported.files, exported.difference, _notes(training) if training else ())
+    return _written(exported.files, exported.agreement, _notes(training) if training else ())
 
 
 def _training(trained: Model, request: Export) -> CaffeTraining | None:
@@ -142,22 +141,27 @@ def _to_onnx(model: Model, trained: Model, request: Export) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.onnx")
     classes = _classes(request)
     report = export_onnx(
-        built_of(model),
+        model,
         path,
         opset=request.opset,
         metadata=Metadata(labels=classes),
         verify=request.verified,
         tolerance=_tolerance(request),
     )
-    difference = None if report is None else max(report.outputs.values(), default=0.0)
-    return _Written(_with_labels(path, classes), difference)
+    return _written(_with_labels(path, classes), report)
 
 
 def _to_torch(model: Model, trained: Model, request: Export) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.pt2")
     classes = _classes(request)
-    difference = save(built_of(model), path, verify=request.verified, tolerance=_tolerance(request))
-    return _Written(_with_labels(path, classes), difference)
+    agreement = export_torch(model, path, verify=request.verified, tolerance=_tolerance(request))
+    return _written(_with_labels(path, classes), agreement)
+
+
+def _written(files: tuple[Path, ...], proof: Agreement | Report | None, notes: tuple[str, ...] = ()) -> _Written:
+    if proof is None:
+        return _Written(files, None, notes=notes)
+    return _Written(files, proof.difference, proof.uninformative, notes)
 
 
 def _classes(request: Export) -> tuple[str, ...]:

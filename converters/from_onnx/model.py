@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +11,18 @@ import numpy as np
 
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import CaffeError
-from converters.from_onnx import activation, arithmetic, convolution, shaping
-from converters.from_onnx.constant_folding import evaluate_node, initializers
-from converters.from_onnx.node import OnnxNode
-from converters.incoming.net import NetBlob, NetWriter, Value
-from converters.incoming.problems import ConversionProblems
+from converters.from_onnx.operators import OPERATORS, OnnxNode
+from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter, Value
+from converters.onnx.files import MOST_VALUES, load_onnx
 from converters.onnx.library import onnx, onnx_module
-from converters.onnx.reading import MOST_VALUES, load_onnx
 from converters.onnx.verification import verify as verify_onnx
-from netdsl.errors import ConversionError
+from netdsl.errors import ConversionError, first_line
 from netdsl.layer import Shape
-from netdsl.model import Model, built_of
+from netdsl.model import Model
+from netdsl.weights.match import AnyArray
 
-OPERATORS = {**convolution.OPERATORS, **activation.OPERATORS, **arithmetic.OPERATORS, **shaping.OPERATORS}
-
+_SMALL = 1000  # values, of inputs that say how long something is
+_LOOPS = ("Loop", "Scan", "SequenceMap")
 _DOMAINS = ("", "ai.onnx")
 _OF_SHAPES = ("Shape", "Size")  # operators whose result is constant although their input isn't
 
@@ -54,7 +52,7 @@ def _verify(model: Any, converted: Model) -> None:
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
               for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
-    report = verify_onnx(model, built_of(converted), inputs=inputs)
+    report = verify_onnx(model, converted, inputs=inputs)
     if not report.passed:
         raise ConversionError(f"the net doesn't compute what the model does: {report}")
 
@@ -69,7 +67,7 @@ class Importer:
             item.name for item in self.graph.output
         }
         self.opset = max((item.version for item in model.opset_import if item.domain in _DOMAINS), default=1)
-        self.values: dict[str, Value] = dict(initializers(self.graph))
+        self.values: dict[str, Value] = dict(_initializers(self.graph))
         names = [name for node in self.graph.node for name in node.output]
         self.net = NetWriter(self.graph.name or "net", [item for item in names if item])
         self.problems = ConversionProblems()
@@ -155,7 +153,7 @@ class Importer:
         """The outputs of a node that may depend on the shapes of the net's inputs, but not on their values."""
         inputs = [self._value(value, "an input") for value in node.input if value]
         arrays = [np.empty(value.shape, np.float32) if isinstance(value, NetBlob) else value for value in inputs]
-        return evaluate_node(node, arrays, self.opset)
+        return _evaluate_node(node, arrays, self.opset)
 
     def _node(self, node: Any, name: str) -> OnnxNode:
         inputs = [self._value(item, "an input") if item else None for item in node.input]
@@ -197,3 +195,57 @@ def _name_outputs(net: NetWriter, names: Sequence[str], output_names: Sequence[s
         if name != output_name:
             net.rename(NetBlob(output_name, ()), f"{output_name}/inside")
             net.rename(NetBlob(name, ()), output_name)
+
+
+def _initializers(graph: Any) -> Iterator[tuple[str, AnyArray]]:
+    """The initializers of a graph by name."""
+    if graph.sparse_initializer:
+        raise ConversionError(f"'{graph.sparse_initializer[0].values.name}' is a sparse tensor")
+    for tensor in graph.initializer:
+        try:
+            yield tensor.name, onnx_module("numpy_helper").to_array(tensor)
+        except Exception as problem:  # of several classes, for values that don't fit the shape or the type
+            raise ConversionError(f"initializer '{tensor.name}' is damaged: {first_line(problem)}") from None
+
+
+def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[AnyArray]:
+    """The outputs of a node for constant inputs."""
+    if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
+        raise ConversionError("its result is random")
+    if node.op_type in _LOOPS:
+        raise ConversionError("loops aren't run to make constants")
+    library = onnx()
+    names = [name for name in node.input if name]
+    arrays = dict(zip(names, inputs, strict=True))
+    input_infos = [_value_info(name, array) for name, array in arrays.items()]
+    output_infos = [library.ValueInfoProto(name=name) for name in node.output if name]
+    graph = library.helper.make_graph([node], "constant", input_infos, output_infos)
+    imports = [library.helper.make_opsetid(node.domain, 1 if node.domain else opset)]
+    model = library.helper.make_model(graph, opset_imports=imports)
+    _check_size(model, arrays)
+    try:
+        results = iter(onnx_module("reference").ReferenceEvaluator(model).run(None, arrays))
+    except Exception as problem:  # operators raise exceptions of any class
+        raise ConversionError(f"can't be computed: {next(iter(str(problem).splitlines()), problem)}") from None
+    return [np.asarray(next(results)) if name else np.empty(0) for name in node.output]
+
+
+def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
+    """Raise a ConversionError if a node, by the shapes that follow from its inputs, would fill the memory."""
+    known = type(model)()
+    known.CopyFrom(model)
+    small = [(name, array) for name, array in arrays.items() if array.size <= _SMALL]
+    known.graph.initializer.extend(onnx_module("numpy_helper").from_array(array, name) for name, array in small)
+    try:
+        inferred = onnx_module("shape_inference").infer_shapes(known, data_prop=True)
+    except Exception as problem:  # its class isn't public
+        raise ConversionError(f"its shapes can't be told: {first_line(problem)}") from None
+    for output in inferred.graph.output:
+        lengths = [dim.dim_value for dim in output.type.tensor_type.shape.dim]
+        if math.prod(lengths) > MOST_VALUES:
+            raise ConversionError(f"'{output.name}' would be a constant of shape {lengths}, which no net needs")
+
+
+def _value_info(name: str, array: AnyArray) -> Any:
+    helper = onnx().helper
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

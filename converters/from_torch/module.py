@@ -12,22 +12,13 @@ from torch import Tensor, fx, nn
 from torch.export import ExportedProgram, export
 from torch.export.graph_signature import InputKind, OutputKind
 
-from converters.from_torch import activation, arithmetic, convolution, shaping
-from converters.from_torch.call import Call
-from converters.incoming.net import NetBlob, NetWriter
-from converters.incoming.problems import ConversionProblems
-from converters.onnx.verification import TOLERANCE, difference
+from converters.from_torch.operators import COUNTERPARTS, Call
+from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter
+from converters.running import TOLERANCE, difference, filled
 from netdsl.errors import ConversionError
-from netdsl.model import Model, built_of
+from netdsl.model import Model
 from netdsl.net.module import NetModule
 from netdsl.weights.files import array_of
-
-COUNTERPARTS = {
-    **convolution.COUNTERPARTS,
-    **activation.COUNTERPARTS,
-    **arithmetic.COUNTERPARTS,
-    **shaping.COUNTERPARTS,
-}
 
 
 def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str = "", verify: bool = True) -> Model:
@@ -68,7 +59,7 @@ def _trace(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> Exported
 
 def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs: Sequence[str], what: str) -> None:
     """Raise a ConversionError unless both compute the same outputs."""
-    actual = NetModule(built_of(model))(*(example.float() for example in inputs))
+    actual = NetModule(filled(model))(*(example.float() for example in inputs))
     expected = _tensors(module(*(example.clone() for example in inputs)))
     for name, tensor in zip(outputs, expected, strict=True):
         error = difference(array_of(actual[name]), array_of(tensor))

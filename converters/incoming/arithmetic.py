@@ -1,20 +1,112 @@
-"""Arithmetic of blobs with blobs and with constants as Caffe layers, with numpy's broadcasting."""
+"""Arithmetic, activations, normalisations and reductions as Caffe layers, with numpy's broadcasting."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from enum import Enum
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from converters.incoming.activation import clip
-from converters.incoming.net import LayerConstructor, NetBlob, NetWriter, Value, axis_setting
-from converters.incoming.shaping import expand, reshape
+from converters.incoming.net_writer import LayerConstructor, NetBlob, NetWriter, Value, axis_setting
+from converters.incoming.shaping import expand, permute, reshape
+from converters.incoming.windows import global_pool
 from netdsl import dsl
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
 from netdsl.weights.match import AnyArray
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def clip(net: NetWriter, x: NetBlob, lower: float = -math.inf, upper: float = math.inf, part: str = "") -> NetBlob:
+    """Clip values to two limits."""
+    if lower == 0 and upper >= _LARGEST:
+        return net.layer(dsl.ReLU, [x], part=part)
+    return net.layer(dsl.Clip, [x], part=part, min=max(lower, -_LARGEST), max=min(upper, _LARGEST))
+
+
+def hard_sigmoid(net: NetWriter, x: NetBlob, alpha: float, beta: float, part: str = "") -> NetBlob:
+    """`alpha * x + beta`, between 0 and 1."""
+    line = net.layer(dsl.Power, [x], part=f"{part}/line" if part else "line", scale=alpha, shift=beta)
+    return clip(net, line, 0, 1, part)
+
+
+def hard_swish(net: NetWriter, x: NetBlob) -> NetBlob:
+    """`x * hard_sigmoid(x)`, in layer types that every Caffe has."""
+    return net.layer(dsl.Eltwise, [x, hard_sigmoid(net, x, 1 / 6, 0.5, "gate")], operation="PROD")
+
+
+def selu(net: NetWriter, x: NetBlob, alpha: float, gamma: float) -> NetBlob:
+    """`gamma * elu(x)`."""
+    return net.layer(dsl.Power, [net.layer(dsl.ELU, [x], alpha=alpha)], part="scale", scale=gamma)
+
+
+def mish(net: NetWriter, x: NetBlob) -> NetBlob:
+    """`x * tanh(log(1 + exp(x)))`."""
+    gate = net.layer(dsl.TanH, [net.layer(dsl.BNLL, [x], part="log")], part="gate")
+    return net.layer(dsl.Eltwise, [x, gate], operation="PROD")
+
+
+def leaky_relu(net: NetWriter, x: NetBlob, slope: float) -> NetBlob:
+    """ReLU that scales negative values by a slope."""
+    return net.layer(dsl.ReLU, [x], negative_slope=slope)
+
+
+def prelu(net: NetWriter, x: NetBlob, slope: AnyArray) -> NetBlob:
+    """ReLU that scales negative values by a learned slope for each channel, or one for all."""
+    if slope.size == 1:
+        return net.layer(dsl.PReLU, [x], slope.reshape(()), channel_shared=True)
+    if slope.size != x.shape[1]:
+        raise ConversionError(f"has {slope.size} slopes; Caffe's PReLU takes one, or one for each of {x.shape[1]}")
+    return net.layer(dsl.PReLU, [x], slope.reshape(-1))
+
+
+def dropout(net: NetWriter, x: NetBlob, ratio: float) -> NetBlob:
+    """Dropout, which changes nothing outside of training."""
+    return net.layer(dsl.Dropout, [x], dropout_ratio=ratio) if 0 < ratio < 1 else x
+
+
+def softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
+    """Softmax along an axis, or its logarithm."""
+    where = axis_setting(axis % len(x.shape))
+    top = net.layer(dsl.Softmax, [x], part="softmax" if logarithm else "", **where)
+    return net.layer(dsl.Log, [top]) if logarithm else top
+
+
+def flat_softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
+    """Softmax over an axis and all axes after it, or its logarithm."""
+    axis %= len(x.shape)
+    if math.prod(x.shape[axis + 1 :]) == 1:
+        return softmax(net, x, axis, logarithm=logarithm)
+    flat = reshape(net, x, (*x.shape[:axis], math.prod(x.shape[axis:])), "flat")
+    return reshape(net, softmax(net, flat, axis, logarithm=logarithm), x.shape, "shape")
+
+
+def batch_norm(
+    net: NetWriter,
+    x: NetBlob,
+    mean: AnyArray,
+    variance: AnyArray,
+    eps: float,
+    scale: AnyArray | None = None,
+    bias: AnyArray | None = None,
+) -> NetBlob:
+    """Batch normalisation. Caffe's BatchNorm has sums and their weight, here 1; scale and bias are a Scale layer."""
+    top = net.layer(dsl.BatchNorm, [x], mean, variance, np.ones(1), eps=eps)
+    if scale is None and bias is None:
+        return top
+    scale = np.ones_like(mean) if scale is None else scale
+    if bias is None:
+        return net.layer(dsl.Scale, [top], scale, part="scale")
+    return net.layer(dsl.Scale, [top], scale, bias, part="scale", bias_term=True)
+
+
+def local_response_norm(net: NetWriter, x: NetBlob, size: int, alpha: float, beta: float, k: float) -> NetBlob:
+    """Local response normalisation across channels; `alpha` is a factor of the mean of the squares."""
+    return net.layer(dsl.LRN, [x], local_size=size, alpha=alpha, beta=beta, k=k)
 
 
 def affine(net: NetWriter, x: NetBlob, scale: float = 1, shift: float = 0, part: str = "") -> NetBlob:
@@ -139,3 +231,44 @@ def _common_span(large: Shape, small: Shape) -> tuple[int, int] | None:
     last = max((axis + 1 for axis, size in enumerate(small) if size != 1), default=0)
     first = 0 if small[:last] == large[:last] else next((axis for axis, size in enumerate(small) if size != 1), 0)
     return (first, last) if last and small[first:last] == large[first:last] else None
+
+
+class AxisReduction(Enum):
+    """The kind of a reduction, with Caffe's names as values."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+    ABSOLUTE = "ASUM"
+    SQUARES = "SUMSQ"
+    MAX = "MAX"
+
+
+def reduce_axes(
+    net: NetWriter, x: NetBlob, axes: Sequence[int], keep: bool, by: AxisReduction, part: str = ""
+) -> NetBlob:
+    """Reduce axes; with `keep` they stay, with length 1."""
+    removed_axes = {axis % len(x.shape) for axis in axes}
+    kept_axes = [axis for axis in range(len(x.shape)) if axis not in removed_axes]
+    target = [x.shape[axis] for axis in kept_axes]
+    if keep:
+        target = [1 if axis in removed_axes else size for axis, size in enumerate(x.shape)]
+    if by is AxisReduction.MAX or (by is AxisReduction.MEAN and removed_axes == {2, 3} and len(x.shape) == 4):
+        return reshape(net, _pooled(net, x, removed_axes, by), target, "shape")
+    moved = permute(net, x, [*kept_axes, *sorted(removed_axes)], "last")
+    top = net.layer(dsl.Reduction, [moved], part=part, operation=by.value, axis=len(kept_axes))
+    return reshape(net, top, target, "shape")
+
+
+def _pooled(net: NetWriter, x: NetBlob, removed_axes: set[int], by: AxisReduction) -> NetBlob:
+    if removed_axes != {2, 3} or len(x.shape) != 4:
+        raise ConversionError(
+            f"of axes {sorted(removed_axes)} of {len(x.shape)}; Caffe's pooling takes height and width"
+        )
+    return global_pool(net, x, "MAX" if by is AxisReduction.MAX else "AVE")
+
+
+def arg_max(net: NetWriter, x: NetBlob, axis: int, *, keep: bool) -> NetBlob:
+    """The index of the largest value along an axis, as a real number. Caffe's rule: of equal values, the last."""
+    axis %= len(x.shape)
+    top = net.layer(dsl.ArgMax, [x], axis=axis)
+    return top if keep else reshape(net, top, (*x.shape[:axis], *x.shape[axis + 1 :]), "shape")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
-from converters.incoming.net import NetBlob, NetWriter, axis_setting
+from converters.incoming.net_writer import NetBlob, NetWriter, axis_setting
 from netdsl import dsl
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape

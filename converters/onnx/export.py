@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from converters.onnx.builder import FixedLengthError, GraphBuilder, UnsupportedOpsetError
-from converters.onnx.lengths import Lengths, LengthSource, changing_lengths, length_sources
+from converters.lengths import Lengths, LengthSource, changing_lengths, length_sources
+from converters.onnx.files import SplitModel, write_model
+from converters.onnx.graph import FixedLengthError, GraphBuilder, UnsupportedOpsetError, edge_names
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
-from converters.onnx.naming import edge_names
-from converters.onnx.saving import save_onnx
-from converters.onnx.verification import TOLERANCE, Report
+from converters.onnx.session import WrittenModel
+from converters.onnx.verification import Report
 from converters.onnx.verification import verify as verify_onnx
+from converters.running import TOLERANCE, NetToRun, filled
+from converters.staging import staged_file
 from netdsl.errors import ConversionError
 from netdsl.layer import BringsData, HasOnnxForm
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
-from netdsl.net.net import Net
 from netdsl.weights.files import array_of
+from netdsl.weights.match import AnyArray
 
 PRODUCER = "netdsl"
 
@@ -51,35 +53,17 @@ class Metadata:
 _NO_METADATA = Metadata()
 
 
-def to_onnx(net: Net | Built, *, opset: int | None = None, metadata: Metadata = _NO_METADATA) -> Any:
+def to_onnx(net: NetToRun, *, opset: int | None = None, metadata: Metadata = _NO_METADATA) -> Any:
     """Convert a net to a ModelProto.
 
     Values have the names of blobs, nodes those of layers. The first axis of the inputs stays open if the net allows
     it. The default opset is the newest that the installed onnxruntime supports.
     """
-    built = net.module.built if isinstance(net, Net) else net
-    _check(built)
-    requested = None if opset is None else _check_opset(opset)
-    opset, fixed = requested or newest_opset(), set[str]()
-    while True:
-        open_lengths = _open_lengths(built, fixed)
-        try:
-            graph = _graph(built, open_lengths, opset)
-            break
-        except FixedLengthError as problem:
-            fixed.add(problem.source.name)
-        except UnsupportedOpsetError as problem:
-            if requested is not None:
-                raise ConversionError(f"the net needs an operator that onnxruntime runs up to {problem} only") from None
-            opset = problem.opset
-    model = model_of(graph, opset)
-    model.producer_name = PRODUCER
-    onnx().helper.set_model_props(model, metadata.properties())
-    return model
+    return _model_of(filled(net), opset, metadata).joined()
 
 
 def export_onnx(
-    net: Net | Built,
+    net: NetToRun,
     path: str | Path,
     *,
     opset: int | None = None,
@@ -90,15 +74,36 @@ def export_onnx(
 ) -> Report | None:
     """Write a net as an ONNX model and return the report of its verification.
 
-    With `verify`, a model that doesn't compute the same as the net isn't written. `external` puts the weights into a
-    file of their own, which is the default above 2 GB.
+    With `verify`, what was written is run before it takes its place, and must compute the same as the net. `external`
+    puts the weights into a file of their own, which is the default above 2 GB.
     """
-    model = to_onnx(net, opset=opset, metadata=metadata)
-    report = verify_onnx(model, net, tolerance=tolerance) if verify else None
-    if report is not None and not report.passed:
-        raise ConversionError(f"{path}: not written: {report}")
-    save_onnx(model, path, external=external)
+    with staged_file(path) as staged:
+        message = write_model(_model_of(filled(net), opset, metadata), staged, external=external)
+        report = verify_onnx(WrittenModel(staged, message, str(path)), net, tolerance=tolerance) if verify else None
+        if report is not None and not report.passed:
+            raise ConversionError(f"{path}: not written: {report}")
     return report
+
+
+def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel:
+    _check(built)
+    requested = None if opset is None else _check_opset(opset)
+    opset, fixed = requested or newest_opset(), set[str]()
+    while True:
+        open_lengths = _open_lengths(built, fixed)
+        try:
+            graph, values = _graph(built, open_lengths, opset)
+            break
+        except FixedLengthError as problem:
+            fixed.add(problem.source.name)
+        except UnsupportedOpsetError as problem:
+            if requested is not None:
+                raise ConversionError(f"the net needs an operator that onnxruntime runs up to {problem} only") from None
+            opset = problem.opset
+    model = model_of(graph, opset)
+    model.producer_name = PRODUCER
+    onnx().helper.set_model_props(model, metadata.properties())
+    return SplitModel(model, values)
 
 
 def _check(built: Built) -> None:
@@ -125,8 +130,8 @@ def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
     return open_lengths
 
 
-def _graph(built: Built, lengths: Lengths, opset: int) -> Any:
-    """The GraphProto of a net; one ConversionError reports all layers without an ONNX form."""
+def _graph(built: Built, lengths: Lengths, opset: int) -> tuple[Any, list[AnyArray]]:
+    """The GraphProto of a net and its initializers' values; one ConversionError reports all layers without a form."""
     names, outside = edge_names(built), set(built.input_edges())
     builder = GraphBuilder(opset, _dtype(built), names)
     problems = []
@@ -152,7 +157,8 @@ def _graph(built: Built, lengths: Lengths, opset: int) -> Any:
     starts = [edge for edge in sorted(outside) if names[edge] in used]
     values = [[_value(built, lengths, edge, names[edge], builder) for edge in edges] for edges in (starts, ends)]
     title = built.graph.net.name or "net"
-    return onnx().helper.make_graph(builder.all_nodes, title, *values, initializer=builder.initializers)
+    graph = onnx().helper.make_graph(builder.all_nodes, title, *values, initializer=builder.initializers)
+    return graph, builder.values
 
 
 def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:

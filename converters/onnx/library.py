@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import import_extra
@@ -44,7 +45,7 @@ def _runs(opset: int) -> bool:
     value = [helper.make_tensor_value_info(name, onnx().TensorProto.FLOAT, [1]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "probe", value[:1], value[1:])
     try:
-        inference_session(model_of(graph, opset))
+        inference_session(model_of(graph, opset).SerializeToString())
     except Exception:  # onnxruntime's exception classes aren't public
         return False
     return True
@@ -57,10 +58,9 @@ def model_of(graph: Any, opset: int) -> Any:
     return helper.make_model(graph, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
 
 
-def inference_session(model: Any) -> Any:
-    """An onnxruntime session of a model, or of its path, on the CPU and without log messages."""
+def inference_session(model: bytes | Path) -> Any:
+    """An onnxruntime session of a model's bytes or file, on the CPU and without log messages."""
     runtime = onnxruntime()
     options = runtime.SessionOptions()
     options.log_severity_level = 4
-    source = model if isinstance(model, str) else model.SerializeToString()
-    return runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from caffe_proto.errors import CaffeError
+from converters.onnx.files import SplitModel, too_large, write_model
 from converters.onnx.library import inference_session, onnx
-from converters.onnx.reading import load_onnx
-from converters.onnx.saving import save_onnx, too_large
 from netdsl.errors import ConversionError
-
-AnyArray = npt.NDArray[Any]
+from netdsl.weights.match import AnyArray
 
 _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 
 
-class OnnxSession:
-    """A model that is ready to run."""
+@dataclass(frozen=True)
+class WrittenModel:
+    """A model in a file that is ours, which nobody has to check. Its message needn't have the weights."""
 
-    def __init__(self, name: str, source: Any) -> None:
+    path: Path
+    message: Any
+    name: str  # in errors
+
+
+class OnnxSession:
+    """A model that is ready to run. `outputs` are its own; before them it gives `extra_outputs`."""
+
+    def __init__(self, name: str, source: bytes | Path, extra_outputs: Collection[str] = ()) -> None:
         self.name = name
         with _conversion_errors(name):
             self._session = inference_session(source)
-        self.inputs: dict[str, list[int | str]] = {value.name: value.shape for value in self._session.get_inputs()}
+        self.inputs: dict[str, list[int | str | None]] = {
+            value.name: value.shape for value in self._session.get_inputs()
+        }
+        self.outputs = tuple(value.name for value in self._session.get_outputs() if value.name not in extra_outputs)
+        self._names = [*extra_outputs, *self.outputs]
 
     def __call__(self, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
         """Run the model; the outputs by name. Arrays that aren't inputs of the model are ignored."""
         feed = {value.name: self._input(value, arrays) for value in self._session.get_inputs()}
-        names = [value.name for value in self._session.get_outputs()]
         with _conversion_errors(self.name):
-            return dict(zip(names, self._session.run(names, feed), strict=True))
+            return dict(zip(self._names, self._session.run(self._names, feed), strict=True))
 
     def _input(self, expected: Any, arrays: Mapping[str, AnyArray]) -> AnyArray:
         if expected.name not in arrays:
@@ -50,22 +61,58 @@ class OnnxSession:
 
 @contextmanager
 def open_onnx_session(model: Any, extra_outputs: Collection[str] = ()) -> Iterator[OnnxSession]:
-    """Open a session of a model or of its file, with extra values as outputs."""
-    name = str(model) if isinstance(model, (str, Path)) else f"model '{model.graph.name}'"
-    file = str(model) if isinstance(model, (str, Path)) else None
-    if file is not None:
-        model = load_onnx(file)
-    if extra_outputs:
-        model, file = _with_outputs(model, extra_outputs), None
-    if too_large(model) and file is not None:
-        yield OnnxSession(name, file)
-    elif too_large(model):  # onnxruntime reads such a model only from a file
+    """Open a session of a ModelProto or a WrittenModel. `extra_outputs` are values of its nodes that it gives too."""
+    message = model.message if isinstance(model, WrittenModel) else model
+    made = {value for node in message.graph.node for value in node.output} - {
+        value.name for value in message.graph.output
+    }
+    names = [value for value in extra_outputs if value in made]
+    with _source(model, names) as source:
+        yield OnnxSession(name_of(model), source, names)
+
+
+def name_of(model: Any) -> str:
+    """A model as errors name it."""
+    return model.name if isinstance(model, WrittenModel) else f"model '{model.graph.name}'"
+
+
+@contextmanager
+def _source(model: Any, names: Collection[str]) -> Iterator[bytes | Path]:
+    """The bytes of a model, or a file, with values as outputs; onnxruntime reads large models only from files."""
+    if isinstance(model, WrittenModel):
+        with _with_outputs(model.path, names) as path:
+            yield path
+    elif too_large(model):
         with TemporaryDirectory() as folder:
-            path = Path(folder) / "model.onnx"
-            save_onnx(model, path)
-            yield OnnxSession(name, str(path))
+            write_model(SplitModel.of(model), Path(folder) / "model.onnx")
+            with _with_outputs(Path(folder) / "model.onnx", names) as path:
+                yield path
     else:
-        yield OnnxSession(name, model)
+        yield model.SerializeToString() + _outputs(names)
+
+
+@contextmanager
+def _with_outputs(path: Path, names: Collection[str]) -> Iterator[Path]:
+    """A file beside a model's, which has more outputs."""
+    if not names:
+        yield path
+        return
+    copy = path.with_name(f"{path.name}.outputs")
+    try:
+        shutil.copyfile(path, copy)
+        with copy.open("ab") as file:
+            file.write(_outputs(names))
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _outputs(names: Collection[str]) -> bytes:
+    """What has to follow the bytes of a model, so that it has more outputs: protobuf merges messages that follow."""
+    library = onnx()
+    outputs = [library.ValueInfoProto(name=name) for name in names]
+    encoded: bytes = library.ModelProto(graph=library.GraphProto(output=outputs)).SerializeToString()
+    return encoded if outputs else b""
 
 
 @contextmanager
@@ -77,13 +124,3 @@ def _conversion_errors(name: str) -> Iterator[None]:
     except Exception as problem:  # onnxruntime's exception classes aren't public
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         raise ConversionError(f"onnxruntime can't run {name}: {reason}") from None
-
-
-def _with_outputs(model: Any, names: Collection[str]) -> Any:
-    copy = type(model)()
-    copy.CopyFrom(model)
-    node_outputs = {value for node in copy.graph.node for value in node.output} - {
-        value.name for value in copy.graph.output
-    }
-    copy.graph.output.extend(onnx().ValueInfoProto(name=name) for name in names if name in node_outputs)
-    return copy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ _CONTAINER = Path("/sys/fs/cgroup/memory.max")  # where Linux limits the memory 
 _BYTES = 4  # of a value of a blob
 _STATUS = Path("/proc/self/status")  # where Linux tells a process about itself
 _KILOBYTE = 1024  # bytes, in its words
+_NO_VALUES: Mapping[int, Tensor] = {}
 
 
 class PeakMemory:
@@ -41,10 +42,13 @@ def _resident(name: str) -> int:
     return 0
 
 
-def allocate_layers(built: Built, device: torch.device | str) -> None:
-    """Give the blobs of all layers memory and their first values; a NetError if a device hasn't that much."""
+def allocate_layers(built: Built, device: torch.device | str, values: Mapping[int, Tensor] = _NO_VALUES) -> None:
+    """Give the blobs of all layers memory and their first values; a NetError if a device hasn't that much.
+
+    `values` are blobs that have their memory already, by the identity of those that they replace.
+    """
     check_weights(built, torch.device(device))
-    done: dict[int, Tensor] = {}
+    done = dict(values)
     for node, layer in built.pairs():
         with at_layer(node.layer):
             layer.allocate(device, done)

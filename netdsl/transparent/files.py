@@ -93,7 +93,7 @@ def private_files() -> Iterator[None]:
     with TemporaryDirectory(prefix="zoo-run-") as folder:
         files = PrivateFiles(Path(folder))
         opened, saved, loaded, status_of = io.open, torch.save, torch.load, os.stat
-        target_of = storage._target
+        target_of = storage.target_of
 
         def open_private(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
             return opened(files.path(file, writing=bool(_WRITING & set(mode))), mode, *args, **kwargs)
@@ -115,7 +115,7 @@ def private_files() -> Iterator[None]:
             (torch, "load", load),
             (os, "mkdir", files.make_folder),
             (os, "stat", status),
-            (storage, "_target", lambda path: files.path(target_of(path), writing=True)),
+            (storage, "target_of", lambda path: files.path(target_of(path), writing=True)),
             (shutil, "rmtree", files.remove_folder),
             *((os, name, files.remove) for name in ("remove", "unlink")),
             *((os, name, lambda source, target, **_: files.rename(source, target)) for name in ("rename", "replace")),

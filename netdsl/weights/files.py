@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.blobs import release_pages
 from caffe_proto.files import CaffeFile, Form, form_of, write
 from netdsl.errors import WeightsError
 from netdsl.layer import Layer
 from netdsl.net.build import AUTOMATIC, Built
+from netdsl.net.memory import allocate_layers, check_weights
 from netdsl.weights.match import AnyArray, LoadReport, Weights, pair_blobs, unique_names
 
 
@@ -29,12 +31,49 @@ def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> Lo
 def fill_weights(built: Built, weights: Weights) -> LoadReport:
     """Copy arrays into the layers of the same name; an error if one that learns has none, or doesn't fit."""
     report = copy_weights(built, weights, partial=True)
+    _check_all_filled(report)
+    return report
+
+
+def allocate_with_weights(built: Built, weights: Weights) -> None:
+    """Give the blobs of layers memory with the values of arrays; an error if one that learns has none, or doesn't fit.
+
+    The weights are in memory once: blobs get no other values before, and pages of a mapped file go when they are
+    copied.
+    """
+    layers = learned_layers(built)
+    if layers and not weights:
+        raise WeightsError(f"net '{built.graph.net.name}' has no weights here; name the files that have them")
+    blobs = {name: list(layer.blob_tensors()) for name, layer in layers.items()}
+    pairs, report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=True)
+    _check_all_filled(report)
+    check_weights(built, torch.device("cpu"))
+    owners = {
+        id(blob): layer.owner_of(blob_name)
+        for name, layer in layers.items()
+        for blob, blob_name in zip(blobs[name], layer.blob_names(), strict=True)
+    }
+    values: dict[int, Tensor] = {}
+    for blob, array in pairs:
+        owner = owners[id(blob)]
+        values[id(owner)] = _with_values(owner, array)
+        release_pages(array)
+    allocate_layers(built, "cpu", values)
+
+
+def _with_values(blob: Tensor, array: AnyArray) -> Tensor:
+    """A blob with memory in the place of one without."""
+    tensor = torch.empty(blob.shape, dtype=blob.dtype)
+    _fill(tensor, array.reshape(tuple(blob.shape)))
+    return nn.Parameter(tensor, blob.requires_grad) if isinstance(blob, nn.Parameter) else tensor
+
+
+def _check_all_filled(report: LoadReport) -> None:
     if report.mismatched:
         raise WeightsError("; ".join(map(str, report.mismatched)))
     if report.missing:
         layers = ", ".join(map(repr, report.missing))
         raise WeightsError(f"there are no weights for layer {layers}; name the file that has them")
-    return report
 
 
 def _fill(tensor: Tensor, array: AnyArray) -> None:

@@ -1,13 +1,16 @@
 """Blobs: their shapes, their values in every form that Caffe knew, and what doesn't fit."""
 
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.blobs import Blob, Blobs, shape_of
+from caffe_proto.blobs import Blob, Blobs, release_pages, shape_of
 from caffe_proto.errors import BlobError, CaffeError
+from caffe_proto.files import CaffeFile, read_net, write
 
 
 def proto_of(*dims: int, **fields) -> pb.BlobProto:
@@ -177,3 +180,23 @@ def test_gradients_must_fit_the_shape_too() -> None:
 def test_a_reference_to_values_that_are_not_there_is_an_error_of_ours() -> None:
     with pytest.raises(CaffeError, match="its values can't be found"):
         Blobs().check(proto_of(1, stored=3), "blob")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has of files")
+def test_memory_of_values_in_a_mapped_file_can_be_given_back(tmp_path: Path) -> None:
+    written = CaffeFile(pb.NetParameter(name="large"))
+    written.blobs.put(written.message.layer.add(name="ip").blobs.add(), np.arange(1 << 23, dtype=np.float32))
+    write(written, tmp_path / "large.caffemodel")
+    file = read_net(tmp_path / "large.caffemodel")
+    array = file.blobs.array(file.message.layer[0].blobs[0])
+    total, before = array.sum(), of_files()
+    release_pages(array)
+    assert before - of_files() > 0.9 * array.nbytes
+    assert array.sum() == total
+    release_pages(np.ones(3))  # which is in no file
+
+
+def of_files() -> int:
+    """The bytes that this process has in memory of files."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssFile:"))

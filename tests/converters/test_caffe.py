@@ -14,9 +14,10 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, write
 from caffe_proto.locations import unlocated
 from converters.caffe import export_caffe
+from converters.running import filled
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError, WeightsError
-from netdsl.model import Model, built_of, open_model
+from netdsl.model import Model, open_model
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net
@@ -55,7 +56,7 @@ def test_weights_that_nobody_changed_are_written_as_they_were(digits: Path, tmp_
     through_torch = model.with_weights(Net(deploy_model(model).net, weights=model.weights).get_weights())
     done = export_caffe(deploy_model(through_torch), tmp_path / "out", verify=True)
     written = done.files
-    assert done.difference == 0
+    assert done.agreement is not None and done.agreement.difference == 0
     assert written == (tmp_path / "out/deploy.caffemodel", tmp_path / "out/deploy.prototxt")
     assert written[0].read_bytes() == weights.read_bytes()
     assert not any(path.name.startswith(".") for path in (tmp_path / "out").iterdir())
@@ -203,7 +204,7 @@ def test_opencv_computes_the_same(name: str, tmp_path: Path) -> None:
     peer = cv2.dnn.readNetFromCaffe(str(tmp_path / "deploy.prototxt"), str(tmp_path / "deploy.caffemodel"))
     peer.setInput(image, "data")
     with torch.no_grad():
-        own = NetModule(built_of(exported))(torch.from_numpy(image))["prob"].numpy()
+        own = NetModule(filled(exported))(torch.from_numpy(image))["prob"].numpy()
     assert own.std() > 1e-3 / own.size
     # Probabilities, summed in another order in single precision.
     assert np.allclose(peer.forward("prob").reshape(own.shape), own, rtol=1e-5, atol=1e-6)

@@ -15,17 +15,17 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
-from converters.compare import CaffeModel, OnnxModel, compare
+from converters.compare import compare, open_onnx_values
 from converters.onnx.export import export_onnx
-from converters.onnx.verification import TOLERANCE, difference
+from converters.running import TOLERANCE, blob_values, built_only, difference, filled, made_up_inputs
 from netdsl.checking.lint import CheckSettings, resolve_shapes
-from netdsl.checking.sample_inputs import sample_input, sample_inputs
+from netdsl.checking.sample_inputs import sample_input
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.blobs import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
-from netdsl.model import Model, built_of, open_model
+from netdsl.model import Model, open_model
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net
@@ -73,9 +73,9 @@ def test_a_net_computes_the_same_everywhere(name: str, tmp_path: Path, capsys: p
         pytest.skip(f"the folder has no {case.path}")
     _train(path, weights, shapes)
     model = deploy_model(open_model(path, [weights]), shapes=shapes, batch=1)
-    report = export_onnx(built_of(model), tmp_path / "net.onnx", tolerance=1)
+    report = export_onnx(model, tmp_path / "net.onnx", tolerance=1)
     assert report is not None
-    inner = compare(CaffeModel(model), OnnxModel(tmp_path / "net.onnx")).blobs
+    inner = compare(filled(model), open_onnx_values(tmp_path / "net.onnx")).blobs
     worst = max(*report.outputs.values(), *(each.difference for each in inner if each.blob in _ends(model)[1]))
     written = _through_torch(model, tmp_path / "out")
     same = written[WEIGHTS] == weights.read_bytes()
@@ -100,7 +100,7 @@ def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
     for blob in (blob for layer in built.layers for blob in layer.parameters() if blob.dim() > 1):
         fill(blob, pb.FillerParameter(type="msra" if blob.dim() > 2 else "xavier"))  # moderate scores for classes
     save_net(built, weights)
-    settled = built_of(deploy_model(open_model(path, [weights]), shapes=shapes, batch=2))
+    settled = filled(deploy_model(open_model(path, [weights]), shapes=shapes, batch=2))
     _settle(settled)
     copy_weights(built, {name: [*map(array_of, each.blob_tensors())] for name, each in learned_layers(settled).items()})
     save_net(built, weights)
@@ -132,13 +132,13 @@ def _through_torch(model: Model, folder: Path) -> dict[str, bytes]:
     """The bytes of the files that a model is written to, whose weights were in a torch module meanwhile."""
     weights = Net(model.net, weights=model.weights).get_weights()
     done = export_caffe(model.with_weights(weights), folder, verify=True)
-    assert done.difference == 0
+    assert done.agreement is not None and done.agreement.difference == 0
     return {each.name: each.read_bytes() for each in done.files}
 
 
 def _ends(model: Model) -> tuple[dict[str, str], dict[str, str]]:
     """The outputs, and what they are made of, since probabilities near 0 or 1 tell little: blobs with their layers."""
-    graph = built_of(model).graph
+    graph = built_only(model).graph
     makers = {edge: node.layer.name for node in graph.nodes for edge in node.tops}
     read = {edge for node in graph.nodes if set(node.tops) & set(graph.outputs) for edge in node.bottoms}
     outputs, inner = ({graph.blobs[edge]: makers[edge] for edge in edges} for edges in (graph.outputs, read))
@@ -149,12 +149,12 @@ def _difference_in_opencv(model: Model, folder: Path) -> float:
     cv2 = pytest.importorskip("cv2")
     peer = cv2.dnn.readNetFromCaffe(str(folder / DEPLOY), str(folder / WEIGHTS))
     peer.enableWinograd(False)  # which trades digits for speed
-    own = CaffeModel(model)
-    inputs = sample_inputs(own.built, own.inputs)
+    own = filled(model)
+    inputs = made_up_inputs(own)
     for name, value in inputs.items():
         peer.setInput(value, name)
     ends = {blob: layer for each in _ends(model) for blob, layer in each.items()}
-    found, wanted = peer.forward([*ends.values()]), own.run(inputs)
+    found, wanted = peer.forward([*ends.values()]), blob_values(own, inputs)
     return max(_difference(each, wanted[name]) for name, each in zip(ends, found, strict=True))
 
 

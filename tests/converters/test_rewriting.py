@@ -1,4 +1,4 @@
-"""Several rewrites, one after the other, each proved."""
+"""Nets rewritten, one way or several after each other, each with the proof that it computes the same."""
 
 from __future__ import annotations
 
@@ -7,14 +7,46 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from converters.rewriting import Rewrites, rewrite
+from converters.rewriting import (
+    Preprocessing,
+    Rewrites,
+    absorb_preprocessing,
+    difference_after,
+    fold_affine,
+    make_fully_convolutional,
+    prune_to,
+    rewrite,
+    round_weights,
+)
+from converters.running import output_values
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError
 from netdsl.model import Model
 from netdsl.net.net import Net
 from netdsl.weights.tensor_files import Precision
+from tests.converters.nets import layer_names, net_of
 
-NET = """name: "n"
+EXACT = 2e-6  # single precision, after weights were computed in double precision and rounded once
+FILL = 'weight_filler { type: "gaussian" std: 0.3 } bias_filler { type: "gaussian" std: 0.3 }'
+INPUT = """name: "n" layer { name: "in" type: "Input" top: "data"
+  input_param { shape { dim: 2 dim: 3 dim: 9 dim: 8 } } }
+"""
+CONV = f"""layer {{ name: "c" type: "Convolution" bottom: "data" top: "c"
+  convolution_param {{ num_output: 4 kernel_size: 3 bias_term: false {FILL} }} }}
+"""
+NORM = """layer { name: "bn" type: "BatchNorm" bottom: "c" top: "bn" }
+layer { name: "s" type: "Scale" bottom: "bn" top: "bn" scale_param { bias_term: true
+  filler { type: "gaussian" std: 1 } bias_filler { type: "gaussian" std: 1 } } }
+layer { name: "r" type: "ReLU" bottom: "bn" top: "bn" }
+"""
+CLASSES = f"""layer {{ name: "ip" type: "InnerProduct" bottom: "bn" top: "ip"
+  inner_product_param {{ num_output: 6 {FILL} }} }}
+layer {{ name: "drop" type: "Dropout" bottom: "ip" top: "ip" }}
+layer {{ name: "ip2" type: "InnerProduct" bottom: "ip" top: "ip2"
+  inner_product_param {{ num_output: 5 transpose: true bias_term: false {FILL} }} }}
+layer {{ name: "prob" type: "Softmax" bottom: "ip2" top: "prob" }}
+"""
+NORMALISED = """name: "n"
 layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 dim: 5 } } }
 layer { name: "c" type: "Convolution" bottom: "data" top: "c"
   convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
@@ -25,18 +57,26 @@ layer { name: "ip" type: "InnerProduct" bottom: "c" top: "ip"
 """
 
 
-def model(mean: float) -> Model:
+def normalised(mean: float) -> Model:
     """A convolution whose outputs lie around a mean that its normalisation subtracts."""
-    message = from_text(NET, pb.NetParameter)
+    message = from_text(NORMALISED, pb.NetParameter)
     weights = {name: list(arrays) for name, arrays in Net(message).get_weights().items()}
     weights["c"][1] = np.full(4, mean, np.float32)
     weights["bn"] = [np.full(4, mean, np.float32), np.ones(4, np.float32), np.ones(1, np.float32)]
     return deploy_model(Model(message, weights))
 
 
+def model(text: str) -> Model:
+    net, message = net_of(text), from_text(text, pb.NetParameter)
+    for layer in net.module.built.layers:
+        for blob in layer.buffers():
+            blob.data.uniform_(0.5, 2)
+    return deploy_model(Model(message).with_weights(net.get_weights()))
+
+
 def test_each_step_is_proved_against_the_one_before() -> None:
     wanted = Rewrites(prune_to="bn", fold=True, swap=True, mean=(4.0,), precision=Precision.FLOAT16)
-    after, proofs = rewrite(model(1.0), wanted)
+    after, proofs = rewrite(normalised(1.0), wanted)
     assert [(layer.name, layer.type) for layer in after.net.layer] == [("in", "Input"), ("c", "Convolution")]
     assert [proof.what for proof in proofs] == [
         "the net ends at layer 'bn'",
@@ -51,7 +91,7 @@ def test_each_step_is_proved_against_the_one_before() -> None:
 
 
 def test_what_does_not_compute_the_same_is_not_done() -> None:
-    far = model(1e6)  # in single precision the outputs of the convolution are multiples of 1/16 here
+    far = normalised(1e6)  # in single precision the outputs of the convolution are multiples of 1/16 here
     with pytest.raises(ConversionError, match=r"normalisations and scales folded: the outputs differ by .* isn't done"):
         rewrite(far, Rewrites(fold=True))
     assert rewrite(far, Rewrites(fold=True), tolerance=10)[1][0].tolerance == 10
@@ -62,3 +102,107 @@ def test_only_nets_that_begin_with_an_image_prepare_images() -> None:
     net = from_text('name: "v" layer { name: "in" type: "Input" top: "x" }', pb.NetParameter)
     with pytest.raises(ConversionError, match="net 'v' doesn't begin with an image"):
         rewrite(Model(net), Rewrites(swap=True))
+
+
+def test_normalisations_are_folded_into_the_convolution_before_them() -> None:
+    before = model(INPUT + CONV + NORM + CLASSES)
+    after = fold_affine(before)
+    assert layer_names(after) == ["in", "c", "r", "ip", "drop", "ip2", "prob"]
+    assert after.weights.keys() == {"c", "ip", "ip2"}
+    assert difference_after(before, after) < EXACT
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        f'type: "Deconvolution" convolution_param {{ num_output: 6 group: 3 kernel_size: 3 stride: 2 pad: 1 {FILL} }}',
+        f'type: "Convolution" convolution_param {{ num_output: 6 group: 3 kernel_size: 3 pad: 1 {FILL} }}',
+        f'type: "InnerProduct" inner_product_param {{ num_output: 6 {FILL} }}',
+        f'type: "InnerProduct" inner_product_param {{ num_output: 6 transpose: true bias_term: false {FILL} }}',
+    ],
+)
+def test_they_are_folded_into_other_layers_too(layer: str) -> None:
+    bias = 'layer { name: "b" type: "Bias" bottom: "bn" top: "b" bias_param { filler { value: 3 } } }'
+    before = model(f'{INPUT} layer {{ name: "c" bottom: "data" top: "c" {layer} }} {NORM} {bias}')
+    after = fold_affine(before)
+    assert layer_names(after) == ["in", "c", "r", "b"]  # what follows a ReLU stays
+    assert difference_after(before, after) < EXACT
+
+
+def test_what_others_read_or_share_is_not_folded() -> None:
+    read = model(f'{INPUT} {CONV} {NORM} layer {{ name: "sum" type: "Eltwise" bottom: "c" bottom: "bn" top: "sum" }}')
+    assert layer_names(fold_affine(read)) == layer_names(read)
+    shared = model(INPUT + CONV.replace("convolution_param", 'param { name: "w" } convolution_param') + NORM)
+    assert layer_names(fold_affine(shared)) == layer_names(shared)
+    of_batch = NORM.replace('top: "bn" }', 'top: "bn" batch_norm_param { use_global_stats: false } }', 1)
+    assert layer_names(fold_affine(model(INPUT + CONV + of_batch))) == ["in", "c", "bn", "s", "r"]
+
+
+def test_a_fully_convolutional_net_looks_at_every_place() -> None:
+    before = model(INPUT + CONV + NORM + CLASSES)
+    after = make_fully_convolutional(before)
+    assert [layer.type for layer in after.net.layer][-4:] == ["Convolution", "Dropout", "Convolution", "Softmax"]
+    assert difference_after(before, after) < EXACT
+    image = np.random.default_rng(0).standard_normal((1, 3, 11, 9)).astype(np.float32)
+    found = output_values(after, {"data": image})["prob"]
+    assert found.shape == (1, 5, 3, 2)
+    corner = output_values(before, {"data": image[:, :, 2:, 1:]})["prob"]
+    np.testing.assert_allclose(found[:, :, 2, 1], corner, rtol=1e-5)  # probabilities, in single precision
+    with pytest.raises(ConversionError, match="net 'n' has no fully connected layer"):
+        make_fully_convolutional(model(INPUT + CONV))
+
+
+@pytest.mark.parametrize(("pad", "layers"), [(0, ["in", "c"]), (1, ["in", "data_without_mean", "c"])])
+def test_images_are_prepared_inside_the_net(pad: int, layers: list[str]) -> None:
+    before = model(INPUT + CONV.replace("kernel_size: 3", f"kernel_size: 3 pad: {pad}") + NORM)
+    preprocessing = Preprocessing.of(3, swap_channels=True, mean=[1.0, 2.0, 3.0])
+    after = absorb_preprocessing(before, preprocessing)
+    assert layer_names(after)[: len(layers)] == layers
+    assert difference_after(before, after, preprocess=preprocessing) < EXACT
+    assert difference_after(before, after) > 0.01
+    swapped = absorb_preprocessing(before, Preprocessing.of(3, swap_channels=True))
+    assert layer_names(swapped) == layer_names(before)
+
+
+def test_a_preparation_is_what_caffe_does_to_an_image() -> None:
+    image = np.arange(6, dtype=np.float32).reshape(1, 3, 1, 2)
+    found = Preprocessing.of(3, swap_channels=True, mean=[10, 20, 30])(image)
+    assert found.tolist() == [[[[-6, -5]], [[-18, -17]], [[-30, -29]]]]
+
+
+def test_images_that_no_single_layer_reads_are_told() -> None:
+    two = INPUT + CONV + CONV.replace('"c"', '"d"')
+    with pytest.raises(ConversionError, match="read by one layer that shares no parameters; they are read by 'c', 'd'"):
+        absorb_preprocessing(model(two), Preprocessing.of(3, swap_channels=True))
+    grouped = INPUT + CONV.replace("num_output: 4", "num_output: 6 group: 3")
+    with pytest.raises(ConversionError, match="layer 'c' of type Convolution can't take images without preprocessing"):
+        absorb_preprocessing(model(grouped), Preprocessing.of(3, swap_channels=True))
+    with pytest.raises(ConversionError, match="the mean has 2 values, the images have 3 channels"):
+        Preprocessing.of(3, swap_channels=False, mean=[1, 2])
+
+
+def test_weights_of_fewer_bits() -> None:
+    before = model(INPUT + CONV + NORM + CLASSES)
+    half, brain = round_weights(before, Precision.FLOAT16), round_weights(before, Precision.BFLOAT16)
+    assert 1e-6 < difference_after(before, half) < difference_after(before, brain) < 0.1
+    assert half.weights["c"][0].dtype == np.float32
+    assert np.array_equal(half.weights["c"][0], before.weights["c"][0].astype(np.float16).astype(np.float32))
+    large = before.with_weights({**before.weights, "c": [before.weights["c"][0] + 70000]})
+    with pytest.raises(ConversionError, match="float16 has no values as large as in layer 'c'"):
+        round_weights(large, Precision.FLOAT16)
+
+
+def test_a_net_can_end_at_one_of_its_layers() -> None:
+    before = model(INPUT + CONV + NORM + CLASSES)
+    after = prune_to(before, "s")
+    assert layer_names(after) == ["in", "c", "bn", "s"]
+    assert after.weights.keys() == {"c", "bn", "s"}
+    assert difference_after(before, after, end="s") == 0
+    assert difference_after(before, after) > 0.01  # in the end the blob has been through the ReLU
+    with pytest.raises(ConversionError, match="there is no layer 'ip3'; did you mean 'ip'"):
+        prune_to(before, "ip3")
+
+
+def test_a_rewrite_needs_weights() -> None:
+    with pytest.raises(ConversionError, match="net 'n' can't be rewritten without its weights"):
+        fold_affine(Model(from_text(INPUT + CONV, pb.NetParameter)))

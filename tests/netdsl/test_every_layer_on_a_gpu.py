@@ -18,7 +18,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
-from tests.converters.onnx.test_fork_layers import CASES as FORK_CASES
+from tests.converters.onnx.test_layers import CASES as FORK_CASES
 from tests.netdsl.test_every_layer import CASES as RECORDED_CASES
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 

@@ -56,9 +56,9 @@ def command(
     weights: deploy.prototxt,weights.safetensors. A net for training is compared as it is deployed.
     """
     with progress_bar(doing="comparing"):
-        from converters.compare import compare, open_runnable
+        from converters.compare import compare, open_comparable
 
-        comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
+        comparison = compare(*(open_comparable(model, shapes=assume) for model in (first, second)), seed=seed)
     if as_json:
         print_json(_plain_comparison(comparison, tolerance))
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
+from converters.rewriting import Preprocessing, absorb_preprocessing
 from netdsl.data.transforms.channels import COLORS
 from netdsl.data.transforms.image_settings import copy_of
 from netdsl.data.transforms.mean import Mean

@@ -13,7 +13,7 @@ from converters.caffe import WEIGHTS, export_caffe
 from converters.onnx import Metadata, export_onnx
 from netdsl.data.sources.class_names import LABELS
 from netdsl.deploy.deploy_net import deploy_model
-from netdsl.model import Model, built_of, open_model
+from netdsl.model import Model, open_model
 from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData
@@ -56,13 +56,16 @@ def write_model_folder(
         verify=True,
         classes=data.classes,
     )
-    differences, notices, files = {WEIGHTS: exported.difference or 0.0}, list[str](), list(exported.files)
+    differences, notices, files = dict[str, float](), list[str](), list(exported.files)
+    if exported.agreement is not None:
+        differences[WEIGHTS] = exported.agreement.difference
     try:
-        report = export_onnx(built_of(model), folder / ONNX, metadata=Metadata(labels=data.classes), verify=True)
+        report = export_onnx(model, folder / ONNX, metadata=Metadata(labels=data.classes), verify=True)
     except MissingExtraError as problem:
         notices.append(f"{ONNX} isn't written: {problem}")
     else:
-        differences[ONNX] = max(report.outputs.values(), default=0.0) if report is not None else 0.0
+        if report is not None:
+            differences[ONNX] = report.difference
         files.append(folder / ONNX)
     write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
     try:

@@ -1,19 +1,18 @@
-"""ONNX's other operators in Caffe's layers, beside onnxruntime."""
+"""ONNX's operators in Caffe's layers, beside onnxruntime."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from caffe_proto import caffe_pb2 as pb
+from converters.from_onnx import from_onnx
 from netdsl.errors import ConversionError
+from tests.converters.nets import layer_types
 
 pytest.importorskip("onnxruntime")
 
 random = np.random.default_rng(2)
-
-
-def kinds(model) -> list[str]:
-    return [layer.type for layer in model.net.layer if layer.type != "Input"]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def kinds(model) -> list[str]:
 )
 def test_activations(graph, same, text, layers) -> None:
     opset = 18 if "Mish" in text else 17
-    assert kinds(same(graph(f"y = {text}", x=(2, 4, 5, 3), opset=opset))) == layers
+    assert layer_types(same(graph(f"y = {text}", x=(2, 4, 5, 3), opset=opset))) == layers
 
 
 @pytest.mark.parametrize("text", ["Log (x)", "Sqrt (x)", "Reciprocal (x)", "Pow (x, c)", "Pow (c, x)"])
@@ -54,7 +53,7 @@ def test_functions_of_what_is_positive(graph, same, text) -> None:
 def test_limits(graph, same, lower, upper, kind) -> None:
     given = {name: np.float32(value) for name, value in (("l", lower), ("u", upper)) if value is not None}
     made = same(graph(f"y = Clip (x, {'l' if 'l' in given else ''}, {'u' if 'u' in given else ''})", x=(2, 5), **given))
-    assert kinds(made) == [kind]
+    assert layer_types(made) == [kind]
 
 
 def test_slopes_of_channels_and_one_for_all(graph, same) -> None:
@@ -71,7 +70,7 @@ def test_slopes_that_differ_within_a_channel_are_told(graph, same) -> None:
 def test_normalisation_with_its_statistics(graph, same) -> None:
     parts = {name: random.uniform(0.5, 2, 4) for name in "sbmv"}
     made = same(graph("y = BatchNormalization <epsilon=0.01> (x, s, b, m, v)", x=(2, 4, 5, 3), **parts))
-    assert kinds(made) == ["BatchNorm", "Scale"]
+    assert layer_types(made) == ["BatchNorm", "Scale"]
     assert made.weights[made.net.layer[1].name][2].tolist() == [1.0]
 
 
@@ -93,7 +92,7 @@ def test_arithmetic_between_blobs(graph, same, op, shape) -> None:
 
 def test_gates_are_scales_whose_batch_stays_open(graph, same) -> None:
     made = same(graph("y = Mul (a, b)", a=(1, 4, 5, 3), b=(1, 4, 1, 1)))
-    assert kinds(made) == ["Reshape", "Scale"] or kinds(made) == ["Flatten", "Scale"]
+    assert layer_types(made) == ["Reshape", "Scale"] or layer_types(made) == ["Flatten", "Scale"]
     assert made.net.layer[-1].scale_param.axis == 0
     for layer in made.net.layer:
         for shape in layer.input_param.shape:
@@ -109,7 +108,7 @@ def test_division_of_blobs(graph, same) -> None:
 
 def test_sums_of_many(graph, same) -> None:
     made = same(graph("y = Sum (a, b, c) z = Mean (a, b, c)", "y", "z", a=(2, 4), b=(2, 4), c=(2, 4)))
-    assert kinds(made) == ["Eltwise", "Eltwise"]
+    assert layer_types(made) == ["Eltwise", "Eltwise"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_axes_as_an_input(graph, same) -> None:
 )
 def test_moved_values(graph, same, text, constants, layers) -> None:
     made = same(graph(f"y = {text}", x=(2, 1, 4, 5, 3), c=np.array(constants, np.int64)))
-    assert kinds(made) == layers
+    assert layer_types(made) == layers
 
 
 def test_parts_and_wholes(graph, same) -> None:
@@ -191,9 +190,9 @@ def test_parts_as_newer_opsets_count_them(graph, same) -> None:
 )
 def test_images_at_another_size(graph, same, settings, scale, kind) -> None:
     scales = np.array([1, 1, scale, scale], np.float32)
-    assert kinds(same(graph(f"y = Resize <{settings}> (x, , s)", x=(2, 3, 6, 4), s=scales))) == [kind]
+    assert layer_types(same(graph(f"y = Resize <{settings}> (x, , s)", x=(2, 3, 6, 4), s=scales))) == [kind]
     sizes = np.array([2, 3, 6 * scale, 4 * scale]).astype(np.int64)
-    assert kinds(same(graph(f"y = Resize <{settings}> (x, , , s)", x=(2, 3, 6, 4), s=sizes))) == [kind]
+    assert layer_types(same(graph(f"y = Resize <{settings}> (x, , , s)", x=(2, 3, 6, 4), s=sizes))) == [kind]
 
 
 @pytest.mark.parametrize(
@@ -206,3 +205,119 @@ def test_pixels_and_channels(graph, same, text) -> None:
 
 def test_a_softmax_of_old_is_over_everything_behind_its_axis(graph, same) -> None:
     same(graph("y = Softmax <axis=1> (x)", x=(2, 4, 5, 3), opset=11))
+
+
+pytest.importorskip("onnxruntime")
+
+weights_random = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kernel"),
+    [
+        ("strides=[2,1], pads=[1,2,1,2]", (3, 5)),
+        ("pads=[0,0,1,2], strides=[2,2]", (3, 3)),
+        ("pads=[2,1,0,0]", (3, 3)),
+        ("pads=[1,0,0,2], dilations=[2,3]", (3, 2)),
+        ('auto_pad="SAME_UPPER", strides=[2,2]', (2, 3)),
+        ('auto_pad="SAME_LOWER", strides=[1,2]', (2, 3)),
+        ('auto_pad="VALID"', (2, 3)),
+    ],
+)
+def test_convolution_with_any_padding_is_one_layer(graph, same, settings, kernel) -> None:
+    weight, bias = weights_random.standard_normal((6, 2, *kernel)), weights_random.standard_normal(6)
+    model = graph(f"y = Conv <{settings}, group=2> (x, w, b)", x=(2, 4, 10, 9), w=weight, b=bias)
+    made = same(model)
+    assert layer_types(made) == ["Convolution"]
+    assert made.net.layer[1].convolution_param.group == 2
+
+
+def test_what_is_symmetric_keeps_its_filters(graph, same) -> None:
+    weight = weights_random.standard_normal((6, 4, 3, 3))
+    made = same(graph("y = Conv <pads=[1,1,1,1], strides=[2,2], dilations=[1,1]> (x, w)", x=(2, 4, 10, 9), w=weight))
+    layer = made.net.layer[1]
+    wanted = pb.ConvolutionParameter(num_output=6, bias_term=False, pad=[1], kernel_size=[3], stride=[2])
+    assert layer.convolution_param == wanted
+    np.testing.assert_array_equal(made.weights[layer.name][0], weight.astype(np.float32))
+
+
+def test_convolution_over_one_axis(graph, same) -> None:
+    weight = weights_random.standard_normal((6, 4, 3))
+    same(graph("y = Conv <pads=[1,0], strides=[2]> (x, w)", x=(2, 4, 10), w=weight))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "strides=[2,3], pads=[1,0,1,0]",
+        "strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]",
+        "strides=[2,2], output_padding=[1,0]",
+        "strides=[2,2], pads=[0,2,1,0]",
+        "strides=[2,2], dilations=[2,1], pads=[1,1,2,1]",
+        'strides=[2,2], auto_pad="SAME_UPPER"',
+        "strides=[2,2], output_shape=[15,14]",
+    ],
+)
+def test_transposed_convolution_is_deconvolution(graph, same, settings) -> None:
+    weight, bias = weights_random.standard_normal((4, 3, 3, 4)), weights_random.standard_normal(6)
+    made = same(graph(f"y = ConvTranspose <{settings}, group=2> (x, w, b)", x=(2, 4, 7, 6), w=weight, b=bias))
+    assert layer_types(made) == ["Deconvolution"]
+
+
+def test_matrices_are_inner_products(graph, same) -> None:
+    text = "a = Gemm <transB=1, alpha=0.5, beta=2.0> (x, w, b)  y = Gemm (a, v)"
+    made = same(graph(text, x=(3, 7), w=weights_random.standard_normal((5, 7)), b=weights_random.standard_normal(5),
+                      v=weights_random.standard_normal((5, 4))))  # fmt: skip
+    assert layer_types(made) == ["InnerProduct", "InnerProduct"]
+
+
+def test_a_matrix_is_applied_to_the_last_axis_whatever_is_before(graph, same) -> None:
+    made = same(graph("y = MatMul (x, w)", x=(3, 2, 7), w=weights_random.standard_normal((7, 5))))
+    assert made.net.layer[1].inner_product_param.axis == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "kernel_shape=[3,3], strides=[2,2]",
+        "kernel_shape=[3,3], strides=[2,2], ceil_mode=1",
+        "kernel_shape=[3,2], strides=[2,1], pads=[1,0,1,0]",
+        "kernel_shape=[3,3], strides=[2,2], pads=[0,0,1,1]",
+        'kernel_shape=[3,3], strides=[2,2], auto_pad="SAME_UPPER"',
+    ],
+)
+def test_max_pooling_where_caffe_rounds_to_the_same_windows(graph, same, settings) -> None:
+    assert layer_types(same(graph(f"y = MaxPool <{settings}> (x)", x=(2, 4, 10, 8)))) == ["Pooling"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "layers"),
+    [
+        ("kernel_shape=[3,3], strides=[2,2]", ["Pooling"]),
+        ("kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1], count_include_pad=1", ["Pooling"]),
+        ("kernel_shape=[3,3], pads=[1,1,1,1]", ["Pooling", "Scale"]),
+        ("kernel_shape=[3,3], strides=[2,2], ceil_mode=1", ["Pooling"]),
+        ("kernel_shape=[2,2], pads=[0,0,1,1]", ["Convolution", "Pooling", "Scale"]),
+        ("kernel_shape=[3,3], strides=[2,2], pads=[0,0,1,1], count_include_pad=1", ["Pooling", "Scale"]),
+    ],
+)
+def test_averages_are_divided_as_onnx_divides(graph, same, settings, layers) -> None:
+    assert layer_types(same(graph(f"y = AveragePool <{settings}> (x)", x=(2, 4, 10, 8)))) == layers
+
+
+def test_global_pooling(graph, same) -> None:
+    made = same(graph("y = GlobalAveragePool (x) z = GlobalMaxPool (x)", "y", "z", x=(2, 4, 5, 3)))
+    assert [layer.pooling_param.global_pooling for layer in made.net.layer[1:]] == [True, True]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.5])
+def test_padding_by_itself(graph, same, value) -> None:
+    sizes = np.array([0, 0, 1, -1, 0, 0, 2, 3])
+    same(graph("y = Pad (x, p, v)", x=(2, 4, 5, 4), p=sizes, v=np.float32(value)))
+
+
+def test_windows_that_caffe_does_not_have_are_told(graph) -> None:
+    text = """a = MaxPool <kernel_shape=[2,2], pads=[0,0,1,1]> (x)
+              b = MaxPool <kernel_shape=[2,2], dilations=[2,2]> (x)  y = Add (a, b)"""
+    with pytest.raises(ConversionError, match=r"MaxPool \('a'\): .*no such windows.*MaxPool \('b'\): dilations"):
+        from_onnx(graph(text, x=(2, 4, 10, 8)))

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from caffe_proto.files import CaffeFile, write
 from converters.from_torch import from_torch
-from netdsl.model import Model, built_of
+from converters.running import filled
+from netdsl.model import Model
 from netdsl.net.module import NetModule
 from netdsl.weights.writing import write_weights
 
@@ -220,7 +221,7 @@ def trained(name: str) -> nn.Module:
 
 def run(model: Model, *inputs: Tensor) -> list[Tensor]:
     with torch.no_grad():
-        return list(NetModule(built_of(model))(*inputs).values())
+        return list(NetModule(filled(model))(*inputs).values())
 
 
 @pytest.mark.parametrize("name", NETS)

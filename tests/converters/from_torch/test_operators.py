@@ -11,8 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from converters.from_torch import from_torch
-from netdsl.model import Model, built_of
+from converters.running import filled
+from netdsl.model import Model
 from netdsl.net.module import NetModule
+from tests.converters.nets import layer_types
 
 
 class FunctionModule(nn.Module):
@@ -34,7 +36,7 @@ def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bo
         return [each.abs() + 0.1 for each in made] if positive else made
 
     model = from_torch(module, inputs(0), verify=not positive)
-    net = NetModule(built_of(model))
+    net = NetModule(filled(model))
     given = inputs(1)
     with torch.no_grad():
         wanted, found = module(*given), list(net(*given).values())
@@ -42,10 +44,6 @@ def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bo
         assert one.shape == other.shape
         assert (one - other).abs().max() <= 1e-5 * np.ptp(other.numpy())  # sums in another order
     return model
-
-
-def kinds(model: Model) -> list[str]:
-    return [layer.type for layer in model.net.layer if layer.type != "Input"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +76,7 @@ def kinds(model: Model) -> list[str]:
     ],
 )
 def test_activations(function, layers) -> None:
-    assert kinds(same(function, (2, 4, 5, 3))) == layers
+    assert layer_types(same(function, (2, 4, 5, 3))) == layers
 
 
 @pytest.mark.parametrize(
@@ -114,7 +112,7 @@ def test_functions_of_what_is_positive(function) -> None:
     ],
 )
 def test_windows_and_sizes(function, layers) -> None:
-    assert kinds(same(function, (2, 4, 8, 6))) == layers
+    assert layer_types(same(function, (2, 4, 8, 6))) == layers
 
 
 @pytest.mark.parametrize(
@@ -161,12 +159,12 @@ def test_arithmetic_and_several_inputs_and_outputs(function) -> None:
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
 def test_padding_that_is_larger_at_the_end() -> None:
-    assert kinds(same(nn.Conv2d(4, 6, (2, 4), padding="same"), (2, 4, 8, 6))) == ["Convolution"]
+    assert layer_types(same(nn.Conv2d(4, 6, (2, 4), padding="same"), (2, 4, 8, 6))) == ["Convolution"]
 
 
 def test_an_input_that_is_an_output_too() -> None:
     model = from_torch(FunctionModule(lambda a, b: (a, b.relu())), [torch.randn(2, 3), torch.randn(2, 5)])
-    net = NetModule(built_of(model))
+    net = NetModule(filled(model))
     assert set(net.outputs) == {"inputs_0/output", "relu"}
 
 
@@ -174,7 +172,7 @@ def test_results_in_a_dict_and_an_input_that_nobody_reads() -> None:
     model = from_torch(
         FunctionModule(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)]
     )
-    net = NetModule(built_of(model))
+    net = NetModule(filled(model))
     assert list(net.inputs) == ["inputs_0", "inputs_1"]
     assert set(net.outputs) == {"relu", "tanh"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,13 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from converters.onnx import export_onnx, to_onnx, verify
+from converters.onnx.session import open_onnx_session
 from netdsl import Net
 from netdsl.errors import ConversionError
 from zoo import catalogue
 
 pytest.importorskip("onnxruntime")
-
-from converters.onnx import to_onnx, verify
-from converters.onnx.session import open_onnx_session
 
 SMALL = [1, 3, 160, 224]
 
@@ -143,6 +143,12 @@ def test_detections(case: str, ties: bool) -> None:
     inputs = {name: value.astype(np.float32) for name, value in inputs.items()}
     expected, found = net.forward(**inputs)["found"], found_by(to_onnx(net), **inputs)["found"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_detector_in_a_file_is_proved_by_the_values_that_it_selects(tmp_path: Path) -> None:
+    report = export_onnx(detecting(DETECTED["few detections"]), tmp_path / "net.onnx")
+    assert report is not None and report.passed and {"conf", "found"} >= report.outputs.keys() >= {"found"}
+    assert [path.name for path in tmp_path.iterdir()] == ["net.onnx"]
 
 
 def test_a_threshold_that_falls_has_no_form() -> None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from caffe_proto.errors import FileError
-from netdsl import Net
+from converters.onnx import Metadata, export_onnx, newest_opset, save_onnx, to_onnx, verify
+from converters.onnx.library import inference_session
 from netdsl.errors import ConversionError
+from tests.converters.nets import net_of
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-
-from converters.onnx import Metadata, export_onnx, newest_opset, save_onnx, to_onnx, verify  # noqa: E402
-from converters.onnx.library import inference_session  # noqa: E402
 
 FILLER = 'weight_filler { type: "xavier" } bias_filler { type: "uniform" min: -1 max: 1 }'
 CLASSIC = f"""
@@ -37,13 +34,8 @@ CLASSIC = f"""
 """
 
 
-def net_of(text: str) -> Net:
-    torch.manual_seed(0)
-    return Net(from_text(text, pb.NetParameter))
-
-
-def run(model: object, **inputs: np.ndarray) -> list[np.ndarray]:
-    return inference_session(model).run(None, inputs)
+def run(model: Any, **inputs: np.ndarray) -> list[np.ndarray]:
+    return inference_session(model.SerializeToString()).run(None, inputs)
 
 
 def test_values_have_the_names_of_blobs_and_nodes_those_of_layers() -> None:
@@ -147,7 +139,7 @@ def test_all_that_has_no_form_is_told_at_once() -> None:
 
 def test_a_net_for_training_has_no_form() -> None:
     with pytest.raises(ConversionError, match="take the TEST phase"):
-        to_onnx(Net(from_text(CLASSIC, pb.NetParameter), phase="TRAIN"))
+        to_onnx(net_of(CLASSIC, phase="TRAIN"))
 
 
 def test_a_difference_is_told_with_the_first_node_that_has_it() -> None:
@@ -168,6 +160,10 @@ def test_only_a_model_that_computes_the_same_is_written(tmp_path: Path) -> None:
     report = export_onnx(net, path)
     assert report is not None and report.passed and report.batches == (1, 2)
     assert verify(path, net).passed
+    assert path.read_bytes() == to_onnx(net).SerializeToString()
+    report = export_onnx(net, tmp_path / "other.onnx", external=True)
+    assert report is not None and report.passed
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["net.onnx", "other.onnx", "other.onnx.data"]
 
 
 def test_a_model_that_onnxruntime_refuses_is_one_error(tmp_path: Path) -> None:

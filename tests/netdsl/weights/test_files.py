@@ -16,7 +16,7 @@ from netdsl.model import load_weights
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
-from netdsl.weights.files import copy_weights, learned_layers, save_net, shared_blobs
+from netdsl.weights.files import allocate_with_weights, copy_weights, learned_layers, save_net, shared_blobs
 from netdsl.weights.match import arrays_of
 
 # Two layers of one name, one without a name, shared parameters of equal and of other shapes, and a loss without a top.
@@ -159,3 +159,20 @@ def test_a_mapped_file_is_read_without_a_copy_of_it_in_memory(tmp_path: Path) ->
         assert tracemalloc.get_traced_memory()[1] < 1000 * 1003  # a fourth of the blob's bytes
     finally:
         tracemalloc.stop()
+
+
+def test_layers_get_memory_that_has_the_weights_of_a_mapped_file(tmp_path: Path) -> None:
+    net = made()
+    save_net(net, tmp_path / "x.caffemodel")
+    weights = arrays_of(read_net(tmp_path / "x.caffemodel"))
+    for _ in range(2):  # the file is read again where its pages were given back
+        other = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN))
+        allocate_with_weights(other, weights)
+        assert same(values(net), values(other))
+    one, shared, turned = (learned_layers(other)[name].weight for name in ("ip", "same", "turned"))
+    assert one is shared and one.data_ptr() == turned.data_ptr()
+    without = build(resolve(from_text(TEXT, pb.NetParameter), Phase.TRAIN))
+    with pytest.raises(WeightsError, match=r"there are no weights for layer 'ip \(2\)'"):
+        allocate_with_weights(without, {name: arrays for name, arrays in weights.items() if name != "ip (2)"})
+    with pytest.raises(WeightsError, match="net 'whole' has no weights here; name the files that have them"):
+        allocate_with_weights(without, {})

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from converters.compare import CaffeModel
-from converters.onnx.verification import difference
+from converters.running import difference, output_values
 from netdsl import LinearLayer, Net, NetParams, RDDLayer
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.writing.mean_image import write_mean
@@ -25,8 +24,8 @@ from zoo.names import find_folder
 
 
 def outputs(model: Model, images: np.ndarray) -> np.ndarray:
-    net = CaffeModel(deploy_model(model))
-    return net.run({next(iter(net.inputs)): images})[net.outputs[-1]]
+    deployed = deploy_model(model)
+    return [*output_values(deployed, {deployed.net.layer[0].top[0]: images}).values()][-1]
 
 
 def assert_takes_bgr(model: Model, prepared: PreparedModel, side: tuple[int, int]) -> None:

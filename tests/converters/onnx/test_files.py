@@ -1,4 +1,4 @@
-"""ONNX files that are damaged, or made to do harm, are refused in a sentence."""
+"""ONNX files: ours are as protobuf writes them; what is damaged, or made to do harm, is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from caffe_proto.errors import CaffeError, FileError
+from converters.compare import open_onnx_values
+from converters.from_onnx import from_onnx
+from converters.onnx.files import load_onnx, save_onnx
+
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-
-from caffe_proto.errors import CaffeError, FileError  # noqa: E402
-from converters.compare import OnnxModel  # noqa: E402
-from converters.from_onnx import from_onnx  # noqa: E402
+TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
 
 
 def model_of(*nodes: Any, shape: tuple[int, ...] = (2, 3), **constants: np.ndarray) -> Any:
@@ -75,6 +75,30 @@ DAMAGE: dict[str, tuple[Callable[[Any], None], str]] = {
 }
 
 
+def test_a_file_has_the_bytes_that_protobuf_writes(tmp_path: Path) -> None:
+    model = model_of(
+        helper.make_node("Gemm", ["x", "w", "b"], ["y"]),
+        w=np.arange(12, dtype=np.float32).reshape(3, 4),
+        b=np.zeros(4, np.float32),
+        empty=np.empty((0, 2), np.int64),
+    )
+    model.graph.initializer.append(helper.make_tensor("numbers", TensorProto.FLOAT, [2], [1.5, 2.5]))
+    model.graph.doc_string, model.producer_name = "about it", "somebody"
+    helper.set_model_props(model, {"key": "value"})
+    save_onnx(model, tmp_path / "net.onnx")
+    assert (tmp_path / "net.onnx").read_bytes() == model.SerializeToString()
+
+
+def test_large_values_in_a_file_of_their_own_are_found_there(tmp_path: Path) -> None:
+    arrays = {"w": np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32), "b": np.ones(4, np.float32)}
+    model = model_of(helper.make_node("Gemm", ["x", "w", "b"], ["y"]), shape=(2, 300), **arrays)
+    save_onnx(model, tmp_path / "net.onnx", external=True)
+    assert (tmp_path / "net.onnx.data").stat().st_size == arrays["w"].nbytes  # the small one is in the model
+    tensors = load_onnx(tmp_path / "net.onnx").graph.initializer
+    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in tensors}
+    assert all(np.array_equal(found[name], array) for name, array in arrays.items())
+
+
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_graph_that_makes_no_sense(how: str, tmp_path: Path) -> None:
     damage, reason = DAMAGE[how]
@@ -88,7 +112,7 @@ def test_a_graph_that_makes_no_sense(how: str, tmp_path: Path) -> None:
 def test_names_that_are_no_text(tmp_path: Path) -> None:
     path = saved(linear(), tmp_path / "net.onnx")
     path.write_bytes(path.read_bytes().replace(b"Gemm", b"\xff\xfemm"))
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         with pytest.raises(FileError, match=r"net\.onnx: op_type b'\\xff\\xfemm' is not UTF-8 text"):
             door(path)
 
@@ -103,7 +127,7 @@ def test_bytes_that_are_changed_or_cut_are_refused_or_read_but_never_a_crash(see
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     path = tmp_path / "net.onnx"
     path.write_bytes(data)
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         try:
             door(path)
         except CaffeError as problem:
@@ -132,7 +156,7 @@ def test_values_lie_in_regular_files_in_the_models_folder(where: str, reason: st
     model = linear()
     external_to(model, where, length=48)
     path = saved(model, folder / "net.onnx")
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         with pytest.raises(FileError, match=reason):
             door(path)
 
@@ -161,7 +185,7 @@ def test_a_constant_that_would_fill_the_memory_is_not_computed(tmp_path: Path) -
     )
     with pytest.raises(CaffeError, match="would be a constant of shape"):
         from_onnx(huge)
-    for door in (from_onnx, OnnxModel):
+    for door in (from_onnx, open_onnx_values):
         with pytest.raises(FileError, match=r"'c' has shape \[1048576, 1048576\], more than memory is made for"):
             door(saved(huge, tmp_path / "net.onnx"))
 

@@ -1,21 +1,25 @@
-"""Types of Caffe's forks, and what Caffe's recorded cases don't have, as ONNX models beside torch."""
+"""Every layer type that has a form, as an ONNX model: onnxruntime beside torch, and beside what Caffe computed."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from converters.onnx import to_onnx, verify
+from converters.onnx.library import inference_session
 from netdsl import Net
+from netdsl.errors import ConversionError
 from netdsl.layer import HasOnnxForm
 from netdsl.layers import LAYERS
+from tests.converters.nets import net_of
 
 pytest.importorskip("onnxruntime")
-
-from converters.onnx import to_onnx, verify
 
 IMAGE = "2 6 9 7"  # batch, channels, height and width of most bottoms
 
@@ -164,7 +168,7 @@ CASES = {
 }
 
 
-def net_of(case: str) -> Net:
+def net_of_case(case: str) -> Net:
     shapes, settings = CASES[case]
     words = settings.split()
     dialect, settings = (words[1], " ".join(words[2:])) if words[:1] == ["dialect:"] else (None, settings)
@@ -176,12 +180,12 @@ def net_of(case: str) -> Net:
     ]
     bottoms = " ".join(f'bottom: "{name}"' for name in names)
     layer = f'layer {{ name: "l" type: "{case.split()[0]}" {bottoms} top: "out" {settings} }}'
-    return Net(from_text("\n".join([*inputs, layer]), pb.NetParameter), dialect=dialect)
+    return net_of("\n".join([*inputs, layer]), dialect=dialect)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_model_computes_what_torch_computes(case: str) -> None:
-    net = net_of(case)
+    net = net_of_case(case)
     report = verify(to_onnx(net), net)
     assert report.passed, report
 
@@ -211,3 +215,57 @@ def test_every_type_with_a_form_is_tested() -> None:
     tested = {case.split()[0] for case in CASES} | {*re.findall(r'type: ?"(\w+)"', recorded), "RpnProposal"}
     with_form = {name for name, kind in LAYERS.items() if issubclass(kind, HasOnnxForm)}
     assert with_form <= tested
+
+
+pytest.importorskip("onnxruntime")
+
+DATA = Path(__file__).parents[2] / "data/layers"
+ARRAYS = np.load(DATA / "recorded.npz")
+RECORDED = dict(part.split("\n", 1) for part in (DATA / "cases.prototxts").read_text().split("## ")[1:])
+RECORDED_TESTS = {case: text for case, text in RECORDED.items() if "phase: TRAIN" not in text.split("\n")[0]}
+WITHOUT_FORM = {"ssd_multibox_softmax"}
+
+# Sums in another order, relative to the largest value: what two correct float32 programs differ by.
+TOLERANCE = 2e-5
+
+
+def recorded(case: str) -> dict[str, dict[str, NDArray[np.float32]]]:
+    """Arrays by kind and name."""
+    found: dict[str, dict[str, NDArray[np.float32]]] = {}
+    for key in ARRAYS.files:
+        if key.startswith(f"{case}:"):
+            kind, _, name = key.partition(":")[2].partition("/")
+            found.setdefault(kind, {})[name] = ARRAYS[key]
+    return found
+
+
+def recorded_net(case: str, folder: Path) -> Net:
+    path = folder / f"{case}.prototxt"
+    path.write_text(RECORDED_TESTS[case])
+    weights: dict[str, list[NDArray[np.float32]]] = {}
+    for name, array in sorted(recorded(case).get("param", {}).items()):
+        weights.setdefault(name.rpartition("/")[0], []).append(array)
+    return Net(path, weights=weights or None)
+
+
+@pytest.mark.parametrize("case", sorted(RECORDED_TESTS.keys() - WITHOUT_FORM))
+def test_a_model_computes_what_caffe_computed(case: str, tmp_path: Path) -> None:
+    net, wanted = recorded_net(case, tmp_path), recorded(case)
+    model = to_onnx(net)
+    run = inference_session(model.SerializeToString())
+    names = [each.name for each in run.get_outputs()]
+    given = {each.name: wanted["in"][each.name] for each in run.get_inputs()}
+    found = dict(zip(names, run.run(names, given), strict=True))
+    assert found.keys() & wanted["out"].keys()
+    for name in found.keys() & wanted["out"].keys():
+        assert found[name].shape == wanted["out"][name].shape
+        largest = max(1e-2, np.abs(wanted["out"][name]).max(initial=0))
+        assert np.abs(found[name] - wanted["out"][name]).max(initial=0) <= TOLERANCE * largest, name
+    report = verify(model, net)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("case", sorted(WITHOUT_FORM))
+def test_a_layer_without_a_form_is_named(case: str, tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match=r"layer 'l' of type .* has no ONNX form"):
+        to_onnx(recorded_net(case, tmp_path))

@@ -1,15 +1,17 @@
-"""A Caffe net under construction, whose shapes are known from layer to layer."""
+"""A Caffe net under construction, whose shapes are known from layer to layer, and the problems that an import meets."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
 from netdsl import dsl
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Shape
@@ -18,6 +20,8 @@ from netdsl.model import Model
 from netdsl.weights.match import AnyArray
 
 LayerConstructor = Callable[..., pb.LayerParameter]
+
+_MAX_NODES = 3  # names for each kind of problem
 
 
 @dataclass(frozen=True)
@@ -145,3 +149,34 @@ def _shapes(layer: pb.LayerParameter, bottoms: Sequence[Shape], arrays: Sequence
     if arrays and blob_shapes != list(arrays):
         raise ShapeError(f"weights of shapes {list(arrays)} don't fit a {layer.type}, whose blobs are {blob_shapes}")
     return shapes
+
+
+class ConversionProblems:
+    """Collects the nodes that can't be converted, by operator and reason."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, operator: str, node: str, reason: str = "") -> None:
+        """Add a node that can't be converted."""
+        self._nodes.setdefault((operator, reason), []).append(node)
+
+    @contextmanager
+    def of(self, operator: str, node: str) -> Iterator[None]:
+        """Collect errors of the block instead of raising them."""
+        try:
+            yield
+        except CaffeError as problem:
+            self.add(operator, node, str(problem))
+
+    def check(self, what: str) -> None:
+        """Raise a ConversionError with all problems, if there are any."""
+        if self._nodes:
+            reasons = "; ".join(_describe(*key, nodes) for key, nodes in self._nodes.items())
+            raise ConversionError(f"{what} can't be converted to Caffe: {reasons}")
+
+
+def _describe(operator: str, reason: str, nodes: list[str]) -> str:
+    more = f" and {len(nodes) - _MAX_NODES} more" if len(nodes) > _MAX_NODES else ""
+    text = f"{operator} ({', '.join(map(repr, nodes[:_MAX_NODES]))}{more})"
+    return f"{text}: {reason}" if reason else text

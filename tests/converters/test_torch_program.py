@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from caffe_proto.errors import FileError
-from converters import exported
-from netdsl import Net
+from converters.torch_program import export_torch
 from netdsl.errors import ConversionError
+from tests.converters.nets import net_of
 
 TEXT = """
     layer { name: "data" type: "Input" top: "data" input_param { shape { dim: [1, 3, 13, 11] } } }
@@ -24,14 +22,9 @@ TEXT = """
 """
 
 
-def net_of(phase: str = "TEST") -> Net:
-    torch.manual_seed(0)
-    return Net(from_text(TEXT, pb.NetParameter), phase=phase)
-
-
 def test_a_program_computes_the_same_for_any_batch(tmp_path: Path) -> None:
-    net = net_of()
-    exported.save(net, tmp_path / "net.pt2")
+    net = net_of(TEXT)
+    export_torch(net, tmp_path / "net.pt2")
     program = torch.export.load(tmp_path / "net.pt2").module()
     data = torch.randn(5, 3, 13, 11)
     assert torch.allclose(program(data)["fc"], net.forward(data=data)["fc"], atol=1e-6)  # sums in another order
@@ -39,40 +32,38 @@ def test_a_program_computes_the_same_for_any_batch(tmp_path: Path) -> None:
 
 def test_a_net_for_training_is_not_exported(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="take the TEST phase"):
-        exported.save(net_of("TRAIN"), tmp_path / "net.pt2")
+        export_torch(net_of(TEXT, phase="TRAIN"), tmp_path / "net.pt2")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="can't be written"):
-        exported.save(net_of(), tmp_path / "no" / "net.pt2")
+        export_torch(net_of(TEXT), tmp_path / "no" / "net.pt2")
 
 
 def test_what_torch_cannot_follow_is_told_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    net = Net(
-        from_text(
-            """layer { name: "in" type: "Input" top: "loc" top: "conf" top: "prior" input_param {
+    net = net_of(
+        """layer { name: "in" type: "Input" top: "loc" top: "conf" top: "prior" input_param {
                  shape { dim: [1, 8] } shape { dim: [1, 6] } shape { dim: [1, 2, 8] } } }
                layer { name: "found" type: "DetectionOutput" bottom: "loc" bottom: "conf" bottom: "prior" top: "found"
-                 detection_output_param { num_classes: 3 } }""",
-            pb.NetParameter,
-        )
+                 detection_output_param { num_classes: 3 } }"""
     )
     with pytest.raises(ConversionError, match=r"torch can't export the net: layer 'found' \(DetectionOutput\): "):
-        exported.save(net, tmp_path / "net.pt2")
+        export_torch(net, tmp_path / "net.pt2")
     assert capfd.readouterr().err == ""
     assert not list(tmp_path.iterdir())
 
 
 def test_what_does_not_compute_the_same_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    difference = exported.save(net_of(), tmp_path / "other.pt2")
-    assert difference is not None and difference < 1e-6  # torch's own operators; the program has channels first
-    assert exported.save(net_of(), tmp_path / "net.pt2", verify=False) is None
+    agreement = export_torch(net_of(TEXT), tmp_path / "other.pt2")
+    assert agreement is not None
+    assert agreement.difference < 1e-6  # torch's own operators; the program has channels first
+    assert export_torch(net_of(TEXT), tmp_path / "net.pt2", verify=False) is None
     other = (tmp_path / "other.pt2").read_bytes()
-    net = net_of()
+    net = net_of(TEXT)
     with torch.no_grad():
         net.module.layers["fc"].bias += 1
     monkeypatch.setattr(torch.export, "save", lambda program, file: file.write(other))
     with pytest.raises(ConversionError, match=r"new.pt2: not written: its outputs differ by .*, more than 1e-05"):
-        exported.save(net, tmp_path / "new.pt2")
+        export_torch(net, tmp_path / "new.pt2")
     assert not (tmp_path / "new.pt2").exists()

@@ -1,19 +1,54 @@
-"""An ONNX graph under construction, layer by layer."""
+"""An ONNX graph under construction, layer by layer, and the names of its values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from converters.onnx.lengths import LengthSource
+from converters.lengths import LengthSource
 from converters.onnx.library import onnx
-from converters.onnx.naming import UniqueNames
 from netdsl.layer import Layer, Shape
 from netdsl.layer.onnx_form import UNKNOWN
+from netdsl.net.build import Built
 from netdsl.weights.files import array_of
+from netdsl.weights.match import AnyArray
+
+
+class UniqueNames:
+    """Makes names that aren't in use."""
+
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
+        self._next: dict[str, int] = {}
+
+    def unique(self, base: str) -> str:
+        """The name, followed by a number if it is in use."""
+        name = base
+        while name in self._used or not name:
+            self._next[base] = number = self._next.get(base, 1) + 1
+            name = f"{base}_{number}"
+        self._used.add(name)
+        return name
+
+
+def edge_names(built: Built) -> list[str]:
+    """A unique name for every edge: that of its blob.
+
+    Where layers work in place and a blob has several edges, an input of the net has the blob's name, or else the last
+    edge; the name of the layer that makes it is added to the others.
+    """
+    blobs, names = built.graph.blobs, UniqueNames(built.graph.blobs)
+    name_owners = {blob: edge for edge, blob in enumerate(blobs)}
+    name_owners.update({blobs[edge]: edge for edge in built.input_edges()})
+    producers = {edge: node.layer.name for node in built.graph.nodes for edge in node.tops}
+    return [
+        blob if name_owners[blob] == edge else names.unique(f"{blob}/{producers.get(edge, edge)}")
+        for edge, blob in enumerate(blobs)
+    ]
+
 
 # The shapes of bottoms by name, with the source of every length that can change.
 Bottoms = Mapping[str, tuple[Shape, Mapping[int, LengthSource]]]
@@ -36,13 +71,14 @@ class UnsupportedOpsetError(Exception):
 
 
 class GraphBuilder:
-    """Collects the nodes and initializers of layers; `values` are the names that blobs use."""
+    """Collects the nodes and initializers of layers; `names` are those that blobs use."""
 
-    def __init__(self, opset: int, dtype: DTypeLike, values: Sequence[str]) -> None:
+    def __init__(self, opset: int, dtype: DTypeLike, names: Sequence[str]) -> None:
         self.opset, self.dtype = opset, np.dtype(dtype)
         self.all_nodes: list[Any] = []
-        self.initializers: list[Any] = []
-        self._values, self._node_names = UniqueNames(values), UniqueNames()
+        self.initializers: list[Any] = []  # without their values
+        self.values: list[AnyArray] = []  # of the initializers; those of blobs aren't copied
+        self._value_names, self._node_names = UniqueNames(names), UniqueNames()
         self._blobs: dict[tuple[int, Shape], str] = {}
         self._layer = ""
         self._bottoms: Bottoms = {}
@@ -74,7 +110,7 @@ class GraphBuilder:
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
         """Add a node with several outputs."""
-        names = [self._values.unique(f"{self._layer}/{op}") for _ in range(outputs)]
+        names = [self._value_names.unique(f"{self._layer}/{op}") for _ in range(outputs)]
         self._nodes.append(onnx().helper.make_node(op, inputs, names, **attributes))
         return tuple(names)
 
@@ -95,9 +131,11 @@ class GraphBuilder:
             self._blobs[key] = self._initializer(f"{self._layer}/{name}", array.astype(self.dtype, copy=False))
         return self._blobs[key]
 
-    def _initializer(self, name: str, array: Any) -> str:
-        name = self._values.unique(name)
-        self.initializers.append(onnx().numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+    def _initializer(self, name: str, array: AnyArray) -> str:
+        name = self._value_names.unique(name)
+        kind = onnx().helper.np_dtype_to_tensor_dtype(array.dtype)
+        self.initializers.append(onnx().TensorProto(dims=array.shape, data_type=kind, name=name))
+        self.values.append(array)
         return name
 
     def shape(self, bottom: str) -> tuple[int, ...]:

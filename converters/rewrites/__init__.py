@@ -1,1 +1,0 @@
-"""Rewrites of deployed models: nets that compute the same in another way."""

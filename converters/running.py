@@ -1,0 +1,142 @@
+"""Nets run layer by layer, so that all of their blobs can be looked at, and how far values of two runs are apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from netdsl.checking.sample_inputs import sample_inputs
+from netdsl.layer import BringsData, Layer, Shape
+from netdsl.model import Model
+from netdsl.net.build import Built, build, running
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.net import Net
+from netdsl.weights.files import allocate_with_weights, array_of
+from netdsl.weights.match import AnyArray
+
+TOLERANCE = 1e-5  # of the spread of a blob's values; single-precision sums in another order differ by less
+
+Arrays = Mapping[str, AnyArray]
+NetToRun = Net | Built | Model  # the weights of a model are in memory only while it runs
+
+_NO_VALUES: Mapping[int, AnyArray] = {}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the outputs of a net in two forms are apart, for the same inputs.
+
+    The difference says nothing of `uninformative` outputs: for random inputs they have one value, or no number.
+    """
+
+    difference: float  # the largest one, relative to the spread of an output
+    uninformative: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *runs: tuple[Arrays, Arrays]) -> Agreement:
+        """The agreement of two forms by the outputs of one and those of the other, which are expected, in each run."""
+        differences = [difference(actual[name], values) for actual, outputs in runs for name, values in outputs.items()]
+        return cls(max(differences, default=math.inf), uninformative(*(outputs for _, outputs in runs)))
+
+
+def filled(net: NetToRun) -> Built:
+    """The layers of a net with its weights; those of a model get memory, which is free again when nobody holds them."""
+    if isinstance(net, Model):
+        built = built_only(net)
+        allocate_with_weights(built, net.weights)
+        return built
+    return built_only(net)
+
+
+def built_only(net: NetToRun) -> Built:
+    """The layers of a net; those of a model have no memory yet."""
+    if isinstance(net, Model):
+        return build(resolve(net.net, Phase.TEST))
+    return net.module.built if isinstance(net, Net) else net
+
+
+def input_shapes(built: Built) -> dict[str, Shape]:
+    """The shapes of a net's inputs by name."""
+    return {built.graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
+
+
+def output_names(built: Built) -> tuple[str, ...]:
+    """The names of a net's outputs."""
+    return tuple(built.graph.blobs[edge] for edge in built.graph.outputs)
+
+
+def made_up_inputs(net: NetToRun, seed: int = 0) -> Arrays:
+    """Inputs of the net's own shapes that are valid for it; the same values for a seed."""
+    built = built_only(net)
+    return dict(sample_inputs(built, input_shapes(built), seed))
+
+
+def output_values(net: NetToRun, inputs: Arrays) -> Arrays:
+    """The outputs of a net by name."""
+    built = filled(net)
+    blobs = blob_values(built, inputs)
+    return {name: blobs[name] for name in output_names(built)}
+
+
+def blob_values(built: Built, inputs: Arrays) -> dict[str, AnyArray]:
+    """The values of all blobs; of several edges of one blob, the last one counts."""
+    return {built.graph.blobs[edge]: values for edge, values in sorted(edge_values(built, inputs).items())}
+
+
+def edge_values(built: Built, inputs: Arrays, others: Mapping[int, AnyArray] = _NO_VALUES) -> dict[int, AnyArray]:
+    """The values of all edges, without optimisations across layers. Layers that follow read `others` in their place."""
+    like = next((blob for layer in built.layers for blob in layer.parameters()), torch.empty(0))
+    edges = {edge: _tensor(inputs[built.graph.blobs[edge]], like) for edge in built.input_edges()}
+    values = dict(edges)
+    with torch.no_grad(), running(built):
+        for node, layer in built.pairs():
+            if isinstance(layer, BringsData):
+                continue
+            layer.train(built.graph.phase is Phase.TRAIN)  # a torch module begins in training
+            tops = dict(zip(node.tops, _tops(layer, [edges[edge] for edge in node.bottoms]), strict=False))
+            values |= tops
+            edges |= tops | {edge: _tensor(others[edge], like) for edge in tops if edge in others}
+    return {edge: array_of(value.float()) for edge, value in values.items()}
+
+
+def _tensor(values: AnyArray, like: Tensor) -> Tensor:
+    return torch.from_numpy(np.array(values)).to(like)
+
+
+def _tops(layer: Layer, bottoms: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """The tops of a layer, without the memory of an earlier batch and without writing to its bottoms."""
+    forget = getattr(layer, "reset", None)
+    if callable(forget):
+        forget()
+    tops = layer(*(bottom.clone() for bottom in bottoms))
+    return tops if isinstance(tops, tuple) else (tops,)
+
+
+def difference(actual: AnyArray, expected: AnyArray) -> float:
+    """The largest difference, relative to the spread of the expected values; infinite if the shapes differ."""
+    if actual.shape != expected.shape:
+        return math.inf
+    if not expected.size:
+        return 0.0
+    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    if same.all():
+        return 0.0
+    finite = expected[np.isfinite(expected)]
+    spread = float(np.ptp(finite)) if finite.size else 0.0
+    worst = float(np.abs(actual - expected)[~same].max())
+    return worst / (spread or float(np.abs(finite).max(initial=0.0)) or 1.0) if math.isfinite(worst) else math.inf
+
+
+def uninformative(*runs: Arrays) -> tuple[str, ...]:
+    """The outputs that prove nothing when models are compared: in all runs they have one value, or no number."""
+    return tuple(name for name in runs[0] if not any(_is_informative(outputs[name]) for outputs in runs))
+
+
+def _is_informative(values: AnyArray) -> bool:
+    return values.size < 2 or bool(np.isfinite(values).all() and np.ptp(values) > 0)

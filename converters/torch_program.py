@@ -1,0 +1,112 @@
+"""Export of nets by torch.export: `.pt2` files, which torch runs without this package."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+
+import torch
+from torch import SymInt, Tensor
+from torch.export import Dim, ExportedProgram
+
+from converters.lengths import changing_lengths, length_sources
+from converters.running import TOLERANCE, Agreement, Arrays, NetToRun, built_only, filled, input_shapes
+from converters.staging import staged_file
+from netdsl.checking.sample_inputs import sample_inputs
+from netdsl.errors import ConversionError, first_line
+from netdsl.net.build import Built, running
+from netdsl.net.graph import Phase
+from netdsl.net.memory_format import filters_as_in_caffe
+from netdsl.net.module import NetModule
+from netdsl.net.net import Net
+from netdsl.weights.files import array_of
+
+
+def export_torch(
+    net: NetToRun, path: str | Path, *, verify: bool = True, tolerance: float = TOLERANCE
+) -> Agreement | None:
+    """Write a net with its weights as a program of torch's own operators; the batch size stays open if possible.
+
+    The program takes the inputs in the net's order and returns the outputs by name. With `verify`, what was written is
+    run before it takes its place, and must compute the same.
+    """
+    if built_only(net).graph.phase is not Phase.TEST:
+        raise ConversionError("a net of the TRAIN phase isn't exported; take the TEST phase")
+    with staged_file(path) as staged:
+        _write(_module_of(net), staged)
+        agreement = _agreement(net, staged) if verify else None
+        if agreement is not None and agreement.difference > tolerance:
+            differ = f"its outputs differ by {agreement.difference:.1e} of their spread, more than {tolerance:g}"
+            raise ConversionError(f"{path}: not written: {differ}")
+    return agreement
+
+
+def _module_of(net: NetToRun) -> NetModule:
+    return net.module if isinstance(net, Net) else NetModule(filled(net))
+
+
+def _write(module: NetModule, path: Path) -> None:
+    try:
+        with (
+            path.open("wb") as file,
+            torch.no_grad(),
+            running(module.built),
+            filters_as_in_caffe(module.built),
+            redirect_stderr(StringIO()),  # torch prints its progress
+        ):
+            torch.export.save(_program(module), file)
+    except OSError:
+        raise
+    except Exception as problem:  # from the code of a layer, or from torch where it can't trace that
+        raise ConversionError(f"torch can't export the net: {first_line(problem)}") from problem
+
+
+def _program(module: NetModule) -> ExportedProgram:
+    built = module.built
+    free = [source.axes for source in length_sources(built) if source.free and changing_lengths(built, source)]
+    open_inputs = {edge for axes in free for edge in axes}
+    samples = _samples(built, open_inputs, least=2)  # torch would specialise the program to 0 or 1
+    axes = tuple({0: Dim.AUTO} if edge in open_inputs else None for edge in built.input_edges())
+    return torch.export.export(module, samples, dynamic_shapes={"inputs": axes})
+
+
+def _agreement(net: NetToRun, path: Path) -> Agreement:
+    """The agreement of a program in a file with its net, for two batch sizes; one after the other is in memory."""
+    inputs, actual = _run(path, built_only(net))
+    module = _module_of(net)
+    with torch.no_grad(), running(module.built):
+        expected = [_arrays(module(*samples)) for samples in inputs]
+    return Agreement.of(*zip(actual, expected, strict=True))
+
+
+def _run(path: Path, built: Built) -> tuple[list[tuple[Tensor, ...]], list[Arrays]]:
+    """The inputs of two runs of a program, and its outputs."""
+    with path.open("rb") as file:
+        program = torch.export.load(file)
+    open_inputs = _open_inputs(built, program)
+    inputs = [_samples(built, open_inputs, extra=extra) for extra in (0, 1)]
+    exported = program.module()
+    with torch.no_grad(), running(built):
+        return inputs, [_arrays(exported(*samples)) for samples in inputs]
+
+
+def _arrays(outputs: dict[str, Tensor]) -> Arrays:
+    return {name: array_of(value) for name, value in outputs.items()}
+
+
+def _open_inputs(built: Built, program: ExportedProgram) -> set[int]:
+    """The inputs whose first axis can have any length in the program."""
+    values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    pairs = zip(built.input_edges(), program.graph_signature.user_inputs, strict=True)
+    return {edge for edge, name in pairs if any(isinstance(length, SymInt) for length in values[name].shape[:1])}
+
+
+def _samples(built: Built, open_inputs: set[int], *, least: int = 1, extra: int = 0) -> tuple[Tensor, ...]:
+    """Sample inputs; where the first axis is open, its length is at least `least`, and larger by `extra`."""
+    opened = {built.graph.blobs[edge] for edge in open_inputs}
+    longer = {
+        name: (max(least, shape[0]) + extra, *shape[1:]) if name in opened else shape
+        for name, shape in input_shapes(built).items()
+    }
+    return tuple(torch.from_numpy(value) for value in sample_inputs(built, longer).values())
