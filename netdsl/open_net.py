@@ -96,7 +96,7 @@ def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = Fals
     `dialect` is the fork of Caffe that the net is for, whatever the net says itself; what isn't said is guessed from
     its fields. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
     """
-    load_plugins()  # which may know the net's dialect
+    load_plugins()  # which may bring the kind of data that the net reads
     dialect = dialect or _default.dialect
     if isinstance(net, (str, Path)):
         return _open_file(model_files(Path(net)).net, dialect, lenient)

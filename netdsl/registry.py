@@ -35,6 +35,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self.noun = noun
         self._taken = taken
         self._values: dict[str, T] = {}
+        self._definitions: dict[str, str] = {}  # where each value is written
 
     def __getitem__(self, name: str) -> T:
         load_plugins()
@@ -54,15 +55,19 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def names_of(self, module: str) -> list[str]:
         """The names of what is written in a module or a package, as far as it is registered."""
-        return [name for name, value in self._values.items() if _definition(value).startswith(f"{module}.")]
+        return [name for name in self._values if self._definitions.get(name, "").startswith(f"{module}.")]
 
-    def register(self, name: str, value: T) -> None:
-        """Make a value known. A definition that runs again, as in a notebook, replaces what it made before."""
-        known = self._taken.get(name) or (_definition(self._values[name]) if name in self._values else None)
-        if known not in (None, _definition(value)):
-            both = f"{known} and {_definition(value)}"
+    def register(self, name: str, value: T, definition: str = "") -> None:
+        """Make a value known. A definition that runs again, as in a notebook, replaces what it made before.
+
+        `definition` says where it is written, of a value that is neither a class nor a function.
+        """
+        definition = definition or f"{value.__module__}.{getattr(value, '__qualname__', name)}"
+        known = self._taken.get(name) or (self._definitions.get(name) if name in self._values else None)
+        if known not in (None, definition):
+            both = f"{known} and {definition}"
             raise RegistryError(f"two things are the {self.noun} '{name}': {both}; give one of them another name")
-        self._values[name] = value
+        self._values[name], self._definitions[name] = value, definition
 
     def unregister(self, name: str) -> None:
         """Forget a value."""
@@ -123,8 +128,3 @@ def _registry(home: tuple[str, str]) -> Registry[Any]:
     """The registry that a module has, with netdsl's own values. Only who registers something pays for importing it."""
     registry: Registry[Any] = getattr(import_module(home[0]), home[1])
     return registry
-
-
-def _definition(value: object) -> str:
-    """Where a class or a function is written."""
-    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', repr(value))}"

@@ -53,7 +53,7 @@ def test_one_name_is_one_class() -> None:
 
 def test_a_registry_is_a_mapping() -> None:
     registry = Registry[int]("number")
-    registry.register("one", 1)
+    registry.register("one", 1, "office.ONE")
     assert dict(registry) == {"one": 1} and len(registry) == 1 and registry.get("two") is None
     assert registry.near("ONE ") == "one" and registry.near("million") is None
     with pytest.raises(KeyError):
