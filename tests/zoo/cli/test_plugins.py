@@ -24,6 +24,23 @@ ALLOWED = "--plugin", "netdsl_waves"
 TRAIN = "train", "--solver", "solver.prototxt", "--data", "waves:200", "--max-iter", "20", "--run", "run"
 TWO = "--workers", "2", "--strategy", "partial:tau=10,alpha=0.3"
 
+WAYS = """
+from pathlib import Path
+from netdsl.distributed.launchers.local import LocalLauncher
+from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.transport import Transport
+from netdsl.registry import register_launcher, register_transport
+
+@register_launcher
+class AtHome(LocalLauncher):
+    name = "at-home"
+
+@register_transport("twin")
+def connect_twin(control, rank, size, device):
+    Path("twins").write_text(str(size))
+    return connect(Transport.GLOO, control, rank, size, device)
+"""
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -38,7 +55,7 @@ def command(tmp_path: Path) -> Command:
         inherited = {name: value for name, value in os.environ.items() if name != "NETDSL_PLUGINS"}
         done = subprocess.run(program, cwd=tmp_path, env=inherited | environment, capture_output=True, text=True)
         assert done.returncode == code, done.stderr
-        assert not code or done.stderr.startswith("zoo: ")
+        assert not code or done.stderr.startswith(("zoo: ", "Usage: "))
         return done
 
     return run
@@ -91,6 +108,16 @@ def test_a_module_of_the_current_folder_is_allowed_by_name(command: Command, in_
     resume = "train", "--resume", "run", "--workers", "3"
     assert "zoo train --resume run --plugin netdsl_waves" in command(*resume, code=2).stderr
     command(*resume, NETDSL_PLUGINS="netdsl_waves")
+
+
+def test_a_launcher_and_a_transport_are_chosen_by_name(command: Command, in_folder: None, tmp_path: Path) -> None:
+    (tmp_path / "own_ways.py").write_text(WAYS)
+    allowed = *ALLOWED, "--plugin", "own_ways"
+    wrong = command(*TRAIN, "--backend", "at-hime", *allowed, code=2).stderr
+    assert "'at-hime' is not one of 'local', 'spark', 'mpi', 'external', 'at-home'" in wrong
+    command(*TRAIN, *TWO, *allowed, "--backend", "at-home", "--transport", "twin")
+    assert '"transport": "twin"' in (tmp_path / "run/run.json").read_text()
+    assert (tmp_path / "twins").read_text() == "2" and (tmp_path / "run/model.caffemodel").exists()
 
 
 def test_ranks_of_mpi_import_what_their_starter_may(command: Command, in_folder: None, tmp_path: Path) -> None:
