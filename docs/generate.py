@@ -60,7 +60,7 @@ Written by `make docs`. All of them run on a CPU and on a GPU.
 
 def layer_types() -> str:
     """What every layer type can do, as one table."""
-    return LAYER_TYPES + "".join(_row(name, capabilities(kind)) for name, kind in sorted(LAYERS.items()))
+    return LAYER_TYPES + "".join(_row(name, capabilities(kind)) for name, kind in sorted(LAYERS.own().items()))
 
 
 def _row(name: str, can: Capabilities) -> str:

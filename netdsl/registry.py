@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from netdsl.errors import RegistryError
+from netdsl.plugins import load_plugins
 
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type)
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Named(Protocol):
+    name: ClassVar[str]
+
+
+class _Kind(Protocol):
+    """A kind of data, as `netdsl.data.sources.open_source.SourceKind`."""
+
+    @property
+    def module(self) -> str: ...
+
+
+NamedClass = TypeVar("NamedClass", bound=type[_Named])
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Values by name. `noun` says in errors what they are, such as "layer type"."""
+    """Values by name, netdsl's own and those of plug-ins, which are loaded when a name is looked up or all are listed.
 
-    def __init__(self, noun: str) -> None:
+    `noun` says in errors what the values are, such as "layer type". `taken` has names that netdsl itself has elsewhere,
+    with where that is.
+    """
+
+    def __init__(self, noun: str, taken: Mapping[str, str] = MappingProxyType({})) -> None:
         self.noun = noun
+        self._taken = taken
         self._values: dict[str, T] = {}
+        self._definitions: dict[str, str] = {}  # where each value is written
 
     def __getitem__(self, name: str) -> T:
+        load_plugins()
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
+        load_plugins()
         return iter(self._values)
 
     def __len__(self) -> int:
+        load_plugins()
         return len(self._values)
 
-    def register(self, name: str, value: T) -> None:
-        """Make a value known. A definition that runs again, as in a notebook, replaces what it made before."""
-        known = self._values.get(name)
-        if known is not None and _definition(known) != _definition(value):
-            both = f"{_definition(known)} and {_definition(value)}"
-            raise RegistryError(f"two classes are the {self.noun} '{name}': {both}; give one of them another name")
-        self._values[name] = value
+    def own(self) -> dict[str, T]:
+        """The values that netdsl itself has, for which no plug-in is loaded."""
+        return {name: self._values[name] for name in self.names_of("netdsl")}
+
+    def names_of(self, module: str) -> list[str]:
+        """The names of what is written in a module or a package, as far as it is registered."""
+        return [name for name in self._values if self._definitions.get(name, "").startswith(f"{module}.")]
+
+    def register(self, name: str, value: T, definition: str = "") -> None:
+        """Make a value known. A definition that runs again, as in a notebook, replaces what it made before.
+
+        `definition` says where it is written, of a value that is neither a class nor a function.
+        """
+        definition = definition or f"{value.__module__}.{getattr(value, '__qualname__', name)}"
+        known = self._taken.get(name) or (self._definitions.get(name) if name in self._values else None)
+        if known not in (None, definition):
+            both = f"{known} and {definition}"
+            raise RegistryError(f"two things are the {self.noun} '{name}': {both}; give one of them another name")
+        self._values[name], self._definitions[name] = value, definition
 
     def unregister(self, name: str) -> None:
         """Forget a value."""
@@ -47,18 +86,58 @@ class Registry(Mapping[str, T], Generic[T]):
         return next((names[match] for match in get_close_matches(name.lower(), names, 1)), None)
 
 
+# Where the registries are: the modules, and their names there.
+_LAYERS = "netdsl.layers", "LAYERS"
+_STRATEGIES = "netdsl.distributed.strategies.settings", "STRATEGIES"
+_LAUNCHERS = "netdsl.distributed.launchers", "LAUNCHERS"
+_CONNECTIONS = "netdsl.distributed.transports", "CONNECTIONS"
+_SOURCES = "netdsl.data.sources.open_source", "KINDS"
+_HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS)
+
+
 def register_layer(layer_class: Class) -> Class:
     """A decorator that makes a class of `netdsl.layer.Layer` known as the layer type of its name."""
-    _registry("netdsl.layers", "LAYERS").register(layer_class.__name__, layer_class)
+    _registry(_LAYERS).register(layer_class.__name__, layer_class)
     return layer_class
 
 
-def _registry(module: str, name: str) -> Registry[Any]:
+def register_source(name: str, kind: _Kind) -> None:
+    """Make a kind of data known by its name, as in `name:PATH`."""
+    _registry(_SOURCES).register(name, kind, f"{kind.module}.{name}")
+
+
+def register_strategy(settings_class: NamedClass) -> NamedClass:
+    """A decorator that makes the settings of a strategy known by its `name`: as text, in runs and in plans."""
+    _registry(_STRATEGIES).register(settings_class.name, settings_class)
+    return settings_class
+
+
+def register_launcher(launcher_class: NamedClass) -> NamedClass:
+    """A decorator that makes a launcher, which needs no arguments, known by its `name` as a choice of --backend."""
+    _registry(_LAUNCHERS).register(launcher_class.name, launcher_class)
+    return launcher_class
+
+
+def register_transport(name: str) -> Callable[[Function], Function]:
+    """A decorator that makes a transport known as a choice of --transport, by a function as those in `CONNECTIONS`.
+
+    The function gets a worker's control client, rank, number of workers and device, and returns its communicator.
+    """
+
+    def register(connect: Function) -> Function:
+        _registry(_CONNECTIONS).register(name, connect)
+        return connect
+
+    return register
+
+
+def registered_by(module: str) -> list[str]:
+    """What a module registered, such as "layer type SoftSign"."""
+    registries = [_registry(home) for home in _HOMES if home[0] in sys.modules]
+    return [f"{registry.noun} {name}" for registry in registries for name in registry.names_of(module)]
+
+
+def _registry(home: tuple[str, str]) -> Registry[Any]:
     """The registry that a module has, with netdsl's own values. Only who registers something pays for importing it."""
-    registry: Registry[Any] = getattr(import_module(module), name)
+    registry: Registry[Any] = getattr(import_module(home[0]), home[1])
     return registry
-
-
-def _definition(value: object) -> str:
-    """Where a class or a function is written."""
-    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', repr(value))}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, build, type_of
-from netdsl.net.graph import Node, Phase, resolve
+from netdsl.layers import type_of
+from netdsl.net.build import Built, build
+from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 
 
@@ -25,7 +25,7 @@ def layer_of(
         message.top.extend(f"top{index}" for index in range(tops))
     message.dialects.extend([dialect] if dialect else [])
     message.phase = pb.TRAIN if train else pb.TEST
-    found = type_of(Node(message, (), ()), LAYERS)
+    found = type_of(message)
     assert found is not None
     return found(message, shapes).train(train)
 

@@ -1,21 +1,64 @@
-"""Layer types that tests make known for a while."""
+"""What tests make known for a while."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from netdsl import plugins
+from netdsl.data.sources.open_source import KINDS
+from netdsl.distributed.launchers import LAUNCHERS
+from netdsl.distributed.strategies.settings import STRATEGIES
+from netdsl.distributed.transports import CONNECTIONS
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from netdsl.registry import Registry
 
 
 @contextmanager
 def registered(**layer_classes: type[Layer]) -> Iterator[None]:
     """Have layer types by these names, also in place of netdsl's own; afterwards all is as before."""
-    before = dict(LAYERS._values)
-    LAYERS._values.update(layer_classes)
+    with _restored(LAYERS):
+        LAYERS._values.update(layer_classes)
+        yield
+
+
+@contextmanager
+def forgotten_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Begin without plug-ins; forget afterwards which were imported, and all that they registered."""
+    monkeypatch.setattr(plugins, "_loaded", set())
+    monkeypatch.setattr(plugins, "_installed", None)
+    monkeypatch.setattr(plugins, "_complete", ("never",))
+    monkeypatch.delenv(plugins.VARIABLE, raising=False)
+    modules = set(sys.modules)
+    with ExitStack() as stack:
+        for registry in (LAYERS, KINDS, STRATEGIES, LAUNCHERS, CONNECTIONS):
+            stack.enter_context(_restored(registry))
+        yield
+    for name in set(sys.modules) - modules:
+        if not name.startswith(("netdsl.", "zoo.", "converters.", "torch")):
+            del sys.modules[name]
+
+
+def installed_as_package(folder: Path, module: str, package: str = "netdsl-of-somebody 1.2") -> None:
+    """Put what pip would put beside a module in a folder: who has it, and that it is a plug-in."""
+    name, version = package.split()
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{module} = {module}\n")
+
+
+@contextmanager
+def _restored(registry: Registry[Any]) -> Iterator[None]:
+    before = dict(registry._values)
     try:
         yield
     finally:
-        LAYERS._values.clear()
-        LAYERS._values.update(before)
+        registry._values.clear()
+        registry._values.update(before)

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from caffe_proto.errors import FileError, MissingExtraError
+from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.errors import DataError, DistributedError
 from netdsl.ranks import share_of_cores, started_by_mpiexec
 from netdsl.spark.session import open_session, task_cores
 
 if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
+    from netdsl.distributed.launcher import Launcher
     from netdsl.distributed.launchers.external import ExternalWorker
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
@@ -24,8 +26,12 @@ if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
 class Backend(Protocol):
     """The place on which workers run."""
 
-    name: ClassVar[str]
     remote: ClassVar[bool]  # whether workers have other machines' devices than this process
+
+    @property
+    def name(self) -> str:
+        """What it is called as a choice of --backend."""
+        ...
 
     @property
     def started(self) -> int | None:
@@ -54,11 +60,9 @@ class Backend(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class LocalBackend:
-    """The backend whose workers are processes on this machine, and which computes tables in this process."""
+class _OnThisMachine:
+    """A backend that starts its workers on this machine."""
 
-    name: ClassVar[str] = "local"
     remote: ClassVar[bool] = False
     started: ClassVar[int | None] = None
     supervises: ClassVar[bool] = True
@@ -78,10 +82,37 @@ class LocalBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
-        from netdsl.distributed.launchers.local import LocalLauncher
         from netdsl.distributed.supervisor import train
 
-        return train(folder, LocalLauncher(), **events)
+        return train(folder, self.launcher(), **events)
+
+    def launcher(self) -> Launcher:
+        """What starts the workers."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LocalBackend(_OnThisMachine):
+    """The backend whose workers are processes on this machine, and which computes tables in this process."""
+
+    name: ClassVar[str] = "local"
+
+    def launcher(self) -> Launcher:
+        """What starts the processes."""
+        from netdsl.distributed.launchers.local import LocalLauncher
+
+        return LocalLauncher()
+
+
+@dataclass(frozen=True)
+class PluginBackend(_OnThisMachine):
+    """The backend whose workers a plug-in's launcher starts."""
+
+    name: str
+
+    def launcher(self) -> Launcher:
+        """The launcher that has the backend's name."""
+        return LAUNCHERS[self.name]()
 
 
 @dataclass(frozen=True)
@@ -274,5 +305,5 @@ def _save(run: Run, folder: Path) -> None:
 HERE = LocalBackend()
 TRAINING: Mapping[str, Callable[[], Backend]] = {
     kind.name: kind for kind in (LocalBackend, SparkBackend, MpiBackend, ExternalBackend)
-}
+}  # besides those of plug-ins
 TABLES = (LocalBackend.name, SparkBackend.name)  # the backends for the rows of tables

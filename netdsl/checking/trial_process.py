@@ -11,8 +11,9 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, ModuleFolders
 from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
-from netdsl.layer.user_code import ModuleFolders, allow, allowed_folders
+from netdsl.plugins import plugin_places
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class TrialProcess:
         context = get_context("spawn")
         self._limits, self.ended = limits, False
         self._connection, theirs = context.Pipe()
-        arguments = (theirs, settings, limits.memory, allowed_folders())
+        arguments = (theirs, settings, limits.memory, PYTHON_LAYERS.places(), plugin_places())
         self._process = context.Process(target=_try_what_comes, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -68,11 +69,18 @@ class TrialProcess:
         self._connection.close()
 
 
-def _try_what_comes(connection: Connection, settings: TrialSettings, memory: int, modules: ModuleFolders) -> None:
+def _try_what_comes(
+    connection: Connection,
+    settings: TrialSettings,
+    memory: int,
+    python: ModuleFolders,
+    plugins: ModuleFolders,
+) -> None:
     """What the process does: it takes over what the user allowed, and tries files until nobody sends any."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the user's Ctrl-C is for the process that shows results
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    allow(modules)
+    PYTHON_LAYERS.allow(python)
+    PLUGINS.allow(plugins)
     connection.send(None)
     while True:
         try:

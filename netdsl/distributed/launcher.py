@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
 
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.distributed.control.client import ControlAddress
-from netdsl.distributed.transports.transport import Transport
 
 if TYPE_CHECKING:
     from netdsl.distributed.run import Run
@@ -26,13 +27,22 @@ class WorkerSpec(msgspec.Struct, frozen=True):
     run: str  # the folder of the run
     folder: str  # the current folder where training was begun
     size: int  # how many workers are started
-    transport: Transport
+    transport: str  # its name, of which only a plug-in may know what it is
     control: ControlAddress
     beat: float  # seconds between two heartbeats
     rank: int = 0  # its number, which it keeps when others leave or come
     local_rank: int = 0  # among the workers of its machine
     gpus: tuple[str, ...] = ()  # the addresses of those that a resource manager assigned to it
-    python: dict[str, str] = {}  # modules that may run, with folders; heeded where no file brings the spec
+    python: dict[
+        str, str
+    ] = {}  # modules of Python layers that may run, with folders; heeded where no file brings the spec
+    plugins: dict[str, str] = {}  # likewise those that the starter allowed to be imported as plug-ins
+
+    @contextmanager
+    def allowing(self) -> Iterator[None]:
+        """Allow meanwhile what the user allowed who started the worker."""
+        with PYTHON_LAYERS.allowing(self.python), PLUGINS.allowing(self.plugins):
+            yield
 
     def text(self) -> str:
         """The spec as a line of text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,12 @@ from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import remove_leftovers, write_pieces
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.strategies.settings import from_plain
+from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_transport
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
+from netdsl.plugins import allowed_plugins, plugins
 from netdsl.solver.settings import inline_nets
 from netdsl.solver.trainable_net import Compute
 from netdsl.tables.table import Table
@@ -40,7 +42,7 @@ class Run:
     """
 
     solver: pb.SolverParameter
-    strategy: AnyStrategy = field(default_factory=ModelAveraging)
+    strategy: Strategy = field(default_factory=ModelAveraging)
     workers: int = 1  # at most, if `fewest` is set
     folder: Path = Path()
     weights: tuple[str, ...] = ()
@@ -113,7 +115,7 @@ class Run:
             raise DistributedError(f"{path}: has a run already; resume it, or name another folder")
         remove_leftovers(path)
         write(CaffeFile(self.solver, form=Form.TEXT), path / _SOLVER)
-        data = msgspec.json.encode(_RunFile(_VERSION, self), enc_hook=_to_plain)
+        data = msgspec.json.encode(_RunFile(_VERSION, self, tuple(allowed_plugins())), enc_hook=_to_plain)
         write_pieces(path / _RUN, [msgspec.json.format(data, indent=1) + b"\n"])
 
     @classmethod
@@ -122,11 +124,13 @@ class Run:
         file = path / _RUN
         try:
             data = file.read_bytes()
-            if msgspec.json.decode(data, type=_Version).version != _VERSION:
+            head = msgspec.json.decode(data, type=_Head)
+            if head.version != _VERSION:
                 raise DistributedError(
                     f"{file}: is the run of another version of netdsl, which kept runs in another form; begin a "
                     "new one, with the model or the newest snapshot of this one as --weights"
                 )
+            _check_plugins(path, head.plugins)
             return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path)).run
         except OSError as problem:
             raise DistributedError(f"{file}: can't be read: {problem.strerror}; does a run begin there?") from None
@@ -139,15 +143,31 @@ def exists(path: Path) -> bool:
     return (path / _RUN).exists()
 
 
-class _Version(msgspec.Struct, frozen=True):
+class _Head(msgspec.Struct, frozen=True):
+    """What the file of a run says before anything else of it can be read."""
+
     version: int = 1
+    plugins: tuple[str, ...] = ()
 
 
-class _RunFile(msgspec.Struct, frozen=True):
-    """The file of a run. The solver's settings are prototxt beside it."""
+class _RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The file of a run, and the plug-ins that its starter allowed. The solver's settings are prototxt beside it."""
 
     version: int
     run: Run
+    plugins: tuple[str, ...] = ()
+
+
+def _check_plugins(folder: Path, names: Sequence[str]) -> None:
+    """Raise a DistributedError if a run needs plug-ins that the user doesn't allow now: no file allows them."""
+    allowed = {plugin.module for plugin in plugins()}
+    missing = [name for name in names if name not in allowed]
+    if missing:
+        options = " ".join(f"--plugin {name}" for name in missing)
+        raise DistributedError(
+            f"{folder / _RUN}: the run was begun with {options}, which isn't allowed here; if you trust the code, add "
+            f"that to the command, as in: zoo train --resume {folder} {options}"
+        )
 
 
 def _to_plain(value: Any) -> str:
@@ -158,10 +178,12 @@ def _to_plain(value: Any) -> str:
             return str(value)
 
 
-def _from_plain(folder: Path, kind: type, text: str) -> Any:
+def _from_plain(folder: Path, kind: type, plain: Any) -> Any:
     if kind is pb.SolverParameter:
-        return read_solver(folder / text).message
+        return read_solver(folder / plain).message
+    if kind is Strategy:
+        return from_plain(plain, folder / _RUN)
     try:
-        return kind(text)
+        return kind(plain)
     except RuntimeError:
-        raise ValueError(f"'{text}' is no {kind.__name__}") from None
+        raise ValueError(f"'{plain}' is no {kind.__name__}") from None

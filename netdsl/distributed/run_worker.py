@@ -23,6 +23,7 @@ from netdsl.distributed.loop import Loop
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, Told, to_plain
 from netdsl.distributed.transports.connect import Connect, connect
+from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import DistributedError, PeerLostError, user_code_problem
 from netdsl.net.memory import PeakMemory
@@ -89,7 +90,9 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
     device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
     rank, memory = members.index(spec.rank), PeakMemory(device)
     with control.pulse.waiting():
-        communicator = WatchedCommunicator(connect(spec.transport, control, rank, len(members), device), control.pulse)
+        communicator = WatchedCommunicator(
+            connect(Transport(spec.transport), control, rank, len(members), device), control.pulse
+        )
 
     def report(what: Told) -> None:
         if isinstance(what, RoundRecord):

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.distributed.control.client import ControlAddress
 from netdsl.distributed.control.heartbeat import Health
 from netdsl.distributed.control.protocol import (
@@ -34,7 +35,7 @@ from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.layer.user_code import allowed_folders
+from netdsl.plugins import plugin_places
 from netdsl.solver.events import Action, Notice, no_action
 
 RETRIES = 3  # new starts without progress, after which a run has failed
@@ -201,7 +202,16 @@ class Attempt:
         assert transport is not None
         address = ControlAddress(launcher.host, self._server.port, self._server.token)
         beat = min(_SLOWEST_BEAT, self._run.deadline / _BEATS)
-        return WorkerSpec(str(self._folder), str(Path.cwd()), room, transport, address, beat, python=allowed_folders())
+        return WorkerSpec(
+            str(self._folder),
+            str(Path.cwd()),
+            room,
+            transport.value,
+            address,
+            beat,
+            python=PYTHON_LAYERS.places(),
+            plugins=plugin_places(),
+        )
 
     def follow(self) -> str | None:
         """Hand on the workers' reports until all have come to a good end, or one hasn't; then return why."""

@@ -37,7 +37,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         from netdsl.layers import LAYERS  # needs torch, for which nobody should wait who only describes a net
 
-        if name in LAYERS:  # registered by a program
+        if not name.startswith("_") and name in LAYERS:  # registered by a program or a plug-in
             return Constructor(name, LAYERS[name])
         names = {name.lower(): name for name in (*__all__, *LAYERS)}
         near = get_close_matches(name.lower(), names, 1)

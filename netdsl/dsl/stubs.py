@@ -54,7 +54,7 @@ Fields = Mapping[str, FieldDescriptor]
 
 def module() -> str:
     """The text of the module with the constructors."""
-    facts = {name: LayerFacts.of(layer_class) for name, layer_class in sorted(LAYERS.items())}
+    facts = {name: LayerFacts.of(layer_class) for name, layer_class in sorted(LAYERS.own().items())}
     lines = [f'{name} = Constructor("{name}", {_facts(each)})\n' for name, each in facts.items()]
     names = "".join(f'    "{name}",\n' for name in facts)
     return f"{_MODULE_HEAD}__all__ = [\n{names}]\n\n{''.join(lines)}"
@@ -67,7 +67,7 @@ def _facts(facts: LayerFacts) -> str:
 
 def stub() -> str:
     """The text of the stub."""
-    constructors = [Constructor(name, layer_class) for name, layer_class in sorted(LAYERS.items())]
+    constructors = [Constructor(name, layer_class) for name, layer_class in sorted(LAYERS.own().items())]
     common = {name: field for name, field in COMMON_FIELDS.items() if name not in STRUCTURE | {"blobs"}}
     contested = {
         name: field

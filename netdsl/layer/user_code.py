@@ -1,28 +1,23 @@
-"""Layers that users write in Python: which modules of theirs nets may run, what they see, and what errors say."""
+"""Layers that users write in Python: the names that nets call them by, what they see, and what errors say."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import LayerNote, user_code_problem
 from netdsl.layer.core import Layer
 from netdsl.layer.running import NeedsValues
 
-allowed: set[str] = set()  # a net can name any module, so a user allows them by name
-ModuleFolders = Mapping[str, str]  # the folder of each module; empty for one that is found without
 Array = NDArray[Any]
 
 
@@ -47,7 +42,7 @@ def python_name(layer: pb.LayerParameter) -> str | None:
 
 def is_allowed(layer: pb.LayerParameter) -> bool:
     """Whether the code that a Python layer names may be run."""
-    return layer.python_param.module in allowed
+    return layer.python_param.module in PYTHON_LAYERS
 
 
 @contextmanager
@@ -111,72 +106,3 @@ class ArrayBlobs(list[ArrayBlob]):
     def add_blob(self, *shape: int) -> None:
         """One more, of zeros."""
         self.append(ArrayBlob(tuple(int(size) for size in shape)))
-
-
-class _AllowedFinder(MetaPathFinder):
-    """Finds allowed modules in their folders, and nothing else there. What is installed comes before it."""
-
-    def __init__(self) -> None:
-        self.folders: dict[str, str] = {}
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The module at the top of an allowed name; packages find their own parts."""
-        folder = self.folders.get(fullname)
-        return None if folder is None or path is not None else PathFinder.find_spec(fullname, [folder])
-
-
-def allow(modules: ModuleFolders) -> None:
-    """Let nets run code of modules, from now on."""
-    allowed.update(modules)
-    _finder.folders.update({_top_module(name): folder for name, folder in modules.items() if folder})
-    if _finder.folders and _finder not in sys.meta_path:
-        sys.meta_path.append(_finder)
-
-
-@contextmanager
-def allowing(modules: ModuleFolders) -> Iterator[None]:
-    """Let nets that are built meanwhile run code of modules."""
-    earlier, earlier_folders = set(allowed), dict(_finder.folders)
-    allow(modules)
-    try:
-        yield
-    finally:
-        allowed.intersection_update(earlier)
-        _finder.folders = earlier_folders
-
-
-def allowed_folders() -> dict[str, str]:
-    """All allowed modules with the folders in which this process finds them, for other processes of the same user."""
-    return {name: _folder_of(name) for name in sorted(allowed)}
-
-
-def in_folder(names: Iterable[str], folder: str | Path) -> dict[str, str]:
-    """Modules that are looked for in a folder, where they aren't installed."""
-    return dict.fromkeys(names, str(folder))
-
-
-def module_file(name: str) -> Path | None:
-    """The file or folder of the module at the top of a name; None if there is none. Nothing is imported."""
-    try:
-        spec = find_spec(_top_module(name))
-    except ValueError:  # a module that some program made up
-        return None
-    if spec is None:
-        return None
-    if spec.submodule_search_locations:
-        return Path(next(iter(spec.submodule_search_locations)))
-    return Path(spec.origin) if spec.origin and spec.has_location else None
-
-
-def _folder_of(name: str) -> str:
-    file = module_file(name)
-    return "" if file is None else str(file.resolve().parent)
-
-
-def _top_module(name: str) -> str:
-    return name.partition(".")[0]
-
-
-_finder = _AllowedFinder()

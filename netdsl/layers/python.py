@@ -12,12 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.running import Reads, ReadsInBackward, not_compiled
-from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, allowed, is_allowed, running_user_code
+from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, is_allowed, running_user_code
 
 __all__ = ["Python", "allowed"]
+
+allowed = PYTHON_LAYERS
 
 
 class Python(RunsUserCode, ReadsInBackward):

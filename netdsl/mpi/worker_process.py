@@ -11,7 +11,6 @@ from pathlib import Path
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.launcher import WorkerSpec, log_of
 from netdsl.distributed.run_worker import run_worker
-from netdsl.layer.user_code import allowing
 from netdsl.mpi.communicator import connect
 from netdsl.mpi.launcher import share
 from netdsl.mpi.library import world
@@ -28,7 +27,7 @@ def main() -> int:
     spec = share(WorkerSpec.of(sys.stdin.readline()) if rank == 0 else None)
     _log_to(log_of(Path(spec.run), rank))
     try:
-        with allowing(spec.python):
+        with spec.allowing():
             run_worker(spec, connect=connect)
     except CaffeError as problem:
         sys.stderr.write(f"{problem}\n")

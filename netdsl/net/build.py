@@ -32,7 +32,9 @@ from netdsl.net.graph import Graph, Node
 from netdsl.net.placeholder_layer import PlaceholderLayer, is_unavailable
 
 AUTOMATIC = "(automatic)"
-_NEW_TYPE = ". A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
+_NEW_TYPE = (
+    ". If a plug-in has it, give --plugin MODULE; a type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
+)
 
 
 @dataclass

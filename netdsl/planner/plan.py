@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from caffe_proto.storage import write_pieces
-from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.strategies.settings import from_plain
+from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import PlanError
 from netdsl.net.compute_precision import ComputePrecision
 
@@ -43,7 +44,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device: str
     machines: int
     workers: int
-    strategy: AnyStrategy
+    strategy: Strategy
     batch: int  # of a pass, as the net's data layer states it
     iter_size: int  # passes of an iteration
     precision: ComputePrecision
@@ -63,7 +64,7 @@ def read_plan(path: Path) -> Plan:
     try:
         with path.open("rb") as file:
             data = file.read(_LONGEST)
-        plan = msgspec.json.decode(data, type=Plan)
+        plan = msgspec.json.decode(data, type=Plan, dec_hook=lambda _, plain: from_plain(plain, path))
     except OSError as problem:
         raise PlanError(f"{path}: can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors

@@ -12,8 +12,8 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.distributed.strategies.settings import STRATEGIES, AnyStrategy
-from netdsl.distributed.strategies.strategy import ModelSize
+from netdsl.distributed.strategies.settings import STRATEGIES
+from netdsl.distributed.strategies.strategy import ModelSize, Strategy
 from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.model.data_shapes import Items
 from netdsl.net.build import Built
@@ -48,7 +48,7 @@ class PlanRequest:
     items: int
     precision: ComputePrecision = ComputePrecision.EXACT
     batches: tuple[int, int] | None = None
-    strategies: Sequence[AnyStrategy] = ()
+    strategies: Sequence[Strategy] = ()
     deadline: float | None = None
     budget: float | None = None
 
@@ -60,7 +60,7 @@ class Candidate:
     `measured` is whether trainings have shown how many iterations this strategy needs.
     """
 
-    strategy: AnyStrategy
+    strategy: Strategy
     workers: int
     cost: PassCost
     passes: int
@@ -194,7 +194,7 @@ class Planner:
         return self._costs[key]
 
     def _candidate_of(
-        self, request: PlanRequest, strategy: AnyStrategy, workers: int, cost: PassCost, passes: int
+        self, request: PlanRequest, strategy: Strategy, workers: int, cost: PassCost, passes: int
     ) -> Candidate:
         step, cluster = cost.iteration(passes), request.cluster
         times, exchange, tau = None, 0.0, 1
@@ -258,7 +258,7 @@ def describe(candidate: Candidate) -> str:
     return f"{candidate.workers} workers and {short_name(candidate.strategy)}"
 
 
-def short_name(strategy: AnyStrategy) -> str:
+def short_name(strategy: Strategy) -> str:
     """A strategy as one would type it, with its tau if it has one."""
     tau = getattr(strategy, "tau", None)
     return strategy.name if tau is None or strategy.divides_batch else f"{strategy.name}:tau={tau}"
@@ -276,11 +276,11 @@ def _worker_counts(most: int) -> list[int]:
     return sorted({*range(1, min(most, 8) + 1), *(count for count in range(8, most, max(4, most // 16))), most})
 
 
-def _strategies_for(workers: int) -> list[AnyStrategy]:
+def _strategies_for(workers: int) -> list[Strategy]:
     """All strategies with their own settings and, where they have a tau, with several. One worker needs none."""
     if workers == 1:
         return [ModelAveraging()]
-    ways: list[AnyStrategy] = []
+    ways: list[Strategy] = []
     for kind in STRATEGIES.values():
         own = kind()
         has_tau = not own.divides_batch and isinstance(getattr(own, "tau", None), int)

@@ -17,11 +17,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import Form
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.data.batches.reading import Loading
 from netdsl.errors import NetError, ShapeError, WeightsWarning
 from netdsl.layer import BringsData, Layer, Shape
 from netdsl.layer.data import DataOrigin, MakesData
-from netdsl.layer.user_code import allowing
 from netdsl.layers import insert_splits
 from netdsl.model import (
     WeightsFile,
@@ -90,7 +90,7 @@ class Net:
         self._device = process.device()
         graph = connect(self.param)
         self._feeds = Feeds.open(graph, loading=_loading(), device=self._device)
-        with allowing(dict.fromkeys(own_modules(graph), "")):
+        with PYTHON_LAYERS.allowing(dict.fromkeys(own_modules(graph), "")):
             self._built = build(graph)
         self._allocate_layers()
         self._make_blobs(self._built)

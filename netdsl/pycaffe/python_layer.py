@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer.user_code import ArrayBlob, ArrayBlobs, module_file
+from netdsl.allowed_modules import module_file
+from netdsl.layer.user_code import ArrayBlob, ArrayBlobs
 from netdsl.net.graph import Graph
 
 

@@ -22,7 +22,6 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import user_code_problem
-from netdsl.layer.user_code import allowing
 from netdsl.spark.cluster import GPUS, BarrierJob, Cluster, assigned_gpus, local_rank
 from netdsl.spark.preflight import check_cluster
 
@@ -106,7 +105,7 @@ def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
     context = BarrierTaskContext.get()
     place, gpus = local_rank(context, rank), assigned_gpus(context)
     spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=place, gpus=gpus)
-    with _in_folder(spec.folder), allowing(spec.python):
+    with _in_folder(spec.folder), spec.allowing():
         try:
             run_worker(spec)
         except Exception as problem:

@@ -97,7 +97,7 @@ def _examine_once(
     cluster.await_slots(size)
     with _listening_server(cluster, size) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
-        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
+        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport.value, address, _BEAT)
         job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {server.port}")
         try:
             return _answers_of(job, size)
@@ -186,7 +186,7 @@ def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
             yield f"{host}: {problem}", False
     try:
         with ControlClient(spec.control, rank) as control:
-            apart = "" if spec.transport is Transport.RELAY else _unreachable(spec, control, rank)
+            apart = "" if spec.transport == Transport.RELAY.value else _unreachable(spec, control, rank)
         if apart:
             yield f"{host}: {apart}", True
     except PeerLostError as problem:
@@ -216,7 +216,8 @@ def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
 
 def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
     """The reason why the other workers can't be reached, if they can't."""
-    transport = Transport.SHARED_MEMORY if spec.transport is Transport.SHARED_MEMORY else Transport.GLOO
+    shared = spec.transport == Transport.SHARED_MEMORY.value
+    transport = Transport.SHARED_MEMORY if shared else Transport.GLOO
     try:
         with closing(connect(transport, control, rank, spec.size, torch.device("cpu"), _REACH)) as communicator:
             communicator.barrier()

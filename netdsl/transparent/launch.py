@@ -101,7 +101,8 @@ def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) 
                 control.await_join()  # until all are there
                 _choose_gpu(spec.local_rank)
                 communicator = WatchedCommunicator(
-                    connect(spec.transport, control, spec.rank, spec.size, torch.device("cpu")), control.pulse
+                    connect(Transport(spec.transport), control, spec.rank, spec.size, torch.device("cpu")),
+                    control.pulse,
                 )
             try:
                 with compute_threads(plan.threads):

@@ -23,7 +23,7 @@ ACCURACY = "accuracy"  # the top that tells how good the net is
 HEAD_RATE = 10.0  # times the rate of other layers, as in Caffe's own recipe
 
 _LABEL = "label"
-_PROBABILITIES = LAYERS[SoftmaxWithLoss.__name__].deploys_as  # the type that makes them of scores
+_PROBABILITIES = LAYERS.own()[SoftmaxWithLoss.__name__].deploys_as  # the type that makes them of scores
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from caffe_proto import from_text
 from caffe_proto.dialects import marks_of
 from caffe_proto.files import read_net, write
 from netdsl import Net
+from netdsl.allowed_modules import PYTHON_LAYERS, in_folder
 from netdsl.data.sources.pixel_sets import PixelSetSource, voc
 from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.data.transforms.lane_transform import LaneTransform
@@ -26,7 +27,6 @@ from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
-from netdsl.layer.user_code import allowing, in_folder
 from netdsl.layers import type_of
 from netdsl.layers._detect_net_transformation import Augmentation
 from netdsl.open_net import open_net
@@ -314,7 +314,7 @@ class Double(caffe.Layer):
         Path(folder, "doubling_of_mine.py").write_text(code)
         with pytest.raises(NetError, match="--allow-python doubling_of_mine"):
             allocated_layer("Python", settings, (2,))
-        with allowing(in_folder(["doubling_of_mine"], folder)):
+        with PYTHON_LAYERS.allowing(in_folder(["doubling_of_mine"], folder)):
             assert allocated_layer("Python", settings, (2,))(torch.tensor([1.0, 3]))[0].tolist() == [2, 6]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl import Net, pycaffe
-from netdsl.layer.user_code import allowing
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.prediction.scoring import RowScore, Scorer
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import restore
@@ -161,7 +161,7 @@ layer { name: "own" type: "Python" bottom: "x" top: "y" python_param { module: "
 
 def squared(device: torch.device) -> list[list[float]]:
     """A top, the gradient of the bottom and that of a blob."""
-    with allowing({"squared_layer": ""}):
+    with PYTHON_LAYERS.allowing({"squared_layer": ""}):
         module = Net(from_text(SQUARED, pb.NetParameter)).to(device).module
         x = torch.from_numpy(BATCH["x"]).to(device).requires_grad_()
         top = module(x)["y"]

@@ -44,7 +44,7 @@ def test_one_name_is_one_class() -> None:
     register_layer(Thrice)
     register_layer(type("Thrice", (Thrice,), {"__module__": Thrice.__module__}))  # the same lines, run again
     other = type("Thrice", (Layer,), {"__module__": "office"})
-    both = r"two classes are the layer type 'Thrice': .*test_registry\.Thrice and office\.Thrice; give one"
+    both = r"two things are the layer type 'Thrice': .*test_registry\.Thrice and office\.Thrice; give one"
     with pytest.raises(RegistryError, match=both):
         register_layer(other)
     with pytest.raises(RegistryError, match=r"netdsl\.layers\.relu\.ReLU and office\.ReLU"):
@@ -53,7 +53,7 @@ def test_one_name_is_one_class() -> None:
 
 def test_a_registry_is_a_mapping() -> None:
     registry = Registry[int]("number")
-    registry.register("one", 1)
+    registry.register("one", 1, "office.ONE")
     assert dict(registry) == {"one": 1} and len(registry) == 1 and registry.get("two") is None
     assert registry.near("ONE ") == "one" and registry.near("million") is None
     with pytest.raises(KeyError):

@@ -16,6 +16,7 @@ from types import FrameType
 import click
 
 from caffe_proto.errors import CaffeError
+from zoo.cli import options
 from zoo.cli.output import ExitCode, complain
 
 # The module and the function of every command and its line in the help, so that the help imports none of them.
@@ -92,6 +93,7 @@ class _Commands(click.Group):
             return None
         module, _, function = _COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), function)
+        _take_plugins(command)
         if _COMPLETE in os.environ:
             from zoo.cli.completion import complete_values
 
@@ -115,11 +117,22 @@ class _Commands(click.Group):
             raise click.UsageError(f"{problem.message} {hint}", ctx) from None
 
 
+def _take_plugins(command: click.Command) -> None:
+    """Let a command, and those of a group, have the option --plugin; the help of `zoo` tells of it once for all."""
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _take_plugins(inner)
+    if not command.ignore_unknown_options and all("--plugin" not in option.opts for option in command.params):
+        command.params.append(options.plugin(hidden=True))
+
+
 _CODES = """The exit code is 0 if all went well, 1 if the answer is no (files differ, a check fails), and 2 if the call
 or a file is wrong."""
 
 
-@click.group(cls=_Commands, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, epilog=_CODES, params=[options.plugin()], context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="netdsl", prog_name="zoo")
 @click.pass_context
 def zoo(ctx: click.Context) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.net.graph import phase_of
 from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_lines, output_lines
 from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
+from zoo.cli import options
 from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.training_display import signal_actions
@@ -42,6 +45,7 @@ Flags, as -name value, --name value, -name=value or --name=value:
   -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
   -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
   -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
+  -plugin A,B            Plug-ins to import; not a flag of Caffe's.
   -dialect NAME          The fork of Caffe that nets are for; not a flag of Caffe's.
   -help                  Show this message.
 """
@@ -143,6 +147,7 @@ class Flags:
     sigint_effect: str = "stop"
     sighup_effect: str = "snapshot"
     allow_python: str = ""
+    plugin: str = ""
     dialect: str = ""
     logtostderr: bool = True  # the log goes there whatever they say
     alsologtostderr: bool = True
@@ -178,17 +183,16 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    with _allowing_modules(flags.allow_python):
+    with _allowing_modules(flags):
         _COMMANDS[commands[0]](flags)
 
 
-def _allowing_modules(modules: str) -> AbstractContextManager[None]:
-    """Let the Python layers of these modules run."""
-    if not modules:
-        return nullcontext()
-    from netdsl.layer.user_code import allowing, in_folder
-
-    return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
+@contextmanager
+def _allowing_modules(flags: Flags) -> Iterator[None]:
+    """Let the Python layers of modules run, and plug-ins be imported."""
+    python, plugins = (options.modules_of(filter(None, [modules])) for modules in (flags.allow_python, flags.plugin))
+    with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):
+        yield
 
 
 def _caffe_train(flags: Flags) -> None:

@@ -23,8 +23,8 @@ _LEAST_WIDTH = 20  # of a sentence, however narrow the terminal
 @options.as_json
 def command(as_json: bool) -> None:
     """Tell what is installed here, what works, and what to do: netdsl and what it needs, devices, Java with Spark, MPI,
-    memory, disks and limits, and each extra. Every package is imported, a small net is trained, and MPI starts two
-    ranks, all in processes of their own.
+    memory, disks and limits, each extra, and plug-ins. Every package is imported, a small net is trained, and MPI
+    starts two ranks, all in processes of their own.
 
     A part is good; missing, which is fine where it isn't needed; limited, if it works but slowly or not for much; or
     wrong, if it is there and doesn't work. The exit code is 1 if something is wrong.

@@ -12,6 +12,7 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
+from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.solver.events import Action, Listener, SnapshotSaved
 from zoo.backends import TRAINING
 from zoo.cli import options
@@ -56,7 +57,9 @@ if TYPE_CHECKING:
 @click.option(
     "--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {', '.join(options.STRATEGIES)}."
 )
-@click.option("--backend", type=click.Choice(list(TRAINING)), help="What starts them, as for `zoo train`.")
+@click.option(
+    "--backend", type=options.RegisteredName(TRAINING, LAUNCHERS), help="What starts them, as for `zoo train`."
+)
 @click.option("--master", metavar="URL", help="Spark's master.")
 @click.option("-o", "--output", metavar="FOLDER", help="The new model's folder; by default MODEL_tuned.")
 @click.option("--resume", metavar="FOLDER", help="Go on with the fine-tuning in this folder, whatever ended it.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, in_folder
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print
 lenient: Decorator = click.option(
     "--lenient", is_flag=True, help="Skip fields that no known Caffe has, with a warning for each."
 )
+_PLUGIN_HELP = """Import a plug-in, a module that is installed or in the current folder, for what it registers; may be
+given more than once, before or after the name of a command."""
 
 
 def _known_dialect(ctx: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
@@ -55,16 +58,22 @@ net_dialect: Decorator = click.option(
 
 
 def _allow_python(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
-    """Allow modules while a command runs."""
+    """Allow modules of Python layers while a command runs."""
+    ctx.with_resource(PYTHON_LAYERS.allowing(modules_of(values)))
+
+
+def _allow_plugins(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """Allow plug-ins while a command runs."""
+    ctx.with_resource(PLUGINS.allowing(modules_of(values)))
+
+
+def modules_of(values: Iterable[str]) -> dict[str, str]:
+    """The modules that an option names, which may be in the current folder."""
     names = [name.strip() for value in values for name in value.split(",")]
-    if not names:
-        return
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
             raise click.BadParameter(f"'{name}' is no name of a module, such as voc_layers")
-    from netdsl.layer.user_code import allowing, in_folder
-
-    ctx.with_resource(allowing(in_folder(names, Path.cwd())))
+    return in_folder(names, Path.cwd())
 
 
 def workers(help_text: str) -> Decorator:
@@ -74,6 +83,34 @@ def workers(help_text: str) -> Decorator:
 
 def _worker_count(ctx: click.Context, parameter: click.Parameter, value: str | None) -> WorkerCount | None:
     return None if value is None else WorkerCount.parse(value)
+
+
+def plugin(*, hidden: bool = False) -> click.Option:
+    """The option of the command group, and of every command."""
+    return click.Option(
+        ["--plugin"],
+        multiple=True,
+        metavar="MODULE",
+        is_eager=True,  # since it may bring values of others
+        expose_value=False,
+        callback=_allow_plugins,
+        hidden=hidden,
+        help=_PLUGIN_HELP,
+    )
+
+
+class RegisteredName(click.Choice[str]):
+    """One of netdsl's own names, which are listed, or a name that a plug-in registered."""
+
+    def __init__(self, names: Iterable[str], registry: Mapping[str, object]) -> None:
+        super().__init__(list(names))
+        self._registry = registry
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name; a usage error lists those of plug-ins too."""
+        if value in self.choices:
+            return value
+        return click.Choice([*self.choices, *self._registry]).convert(value, param, ctx)
 
 
 allow_python: Decorator = click.option(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, SparkBackend
+from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, PluginBackend, SparkBackend
 from zoo.cli import options
 from zoo.cli.devices import devices_of, remote_devices_of
 
@@ -75,7 +76,8 @@ def table_options(command: Command) -> Command:
 
 def backend_of(name: str | None, master: str | None) -> Backend:
     """The backend of a name; that of Spark has a master."""
-    kind = TRAINING[name or LocalBackend.name]
+    name = name or LocalBackend.name
+    kind = TRAINING.get(name, partial(PluginBackend, name))
     if kind is SparkBackend:
         return SparkBackend(master)
     if master is not None:

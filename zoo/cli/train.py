@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netdsl.distributed.launchers import LAUNCHERS
+from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
 from netdsl.solver.events import Action, Listener
 from zoo.backends import TRAINING, Backend
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 
 _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(options.STRATEGIES)
-_BACKENDS = click.Choice(list(TRAINING))
-_TRANSPORTS = click.Choice([transport.value for transport in Transport])
+_BACKENDS = options.RegisteredName(TRAINING, LAUNCHERS)
+_TRANSPORTS = options.RegisteredName((transport.value for transport in Transport), CONNECTIONS)
 
 
 @click.command("train", short_help="Train a net as a solver's settings say.")

@@ -19,6 +19,7 @@ from functools import partial
 from typing import IO
 
 from netdsl.errors import first_line
+from netdsl.plugins import Plugin, plugin_places, plugins
 from zoo.doctor.engines import ENGINES
 from zoo.doctor.machine import check_machine
 from zoo.doctor.packages import (
@@ -28,6 +29,7 @@ from zoo.doctor.packages import (
     extra_result,
     netdsl_result,
     package_state,
+    plugin_result,
     requirements,
     version_of,
 )
@@ -37,7 +39,7 @@ _PROBES_LIMIT = 60.0  # seconds for the probes of a process: libraries are slow 
 
 Request = tuple[str, ...]  # the name of a probe, and its arguments
 
-_GROUPS = ("core", "devices", "engines", "machine", "extras")  # in the order in which they are shown
+_GROUPS = ("core", "devices", "engines", "machine", "extras", "plug-ins")  # in the order in which they are shown
 # The probes that load torch, which are run in one process.
 _LOAD_TORCH = (
     ("torch",),
@@ -89,9 +91,10 @@ def _written_lines(file: IO[bytes]) -> list[str]:
 
 @dataclass(frozen=True)
 class Examination:
-    """What is to be examined: the packages that netdsl and its extras need."""
+    """What is to be examined: the packages that netdsl and its extras need, and plug-ins."""
 
     needed: Sequence[Requirement] = field(default_factory=lambda: tuple(requirements()))
+    plugins: Mapping[Request, Plugin] = field(default_factory=lambda: _plugin_requests())
 
     @property
     def requests(self) -> list[Request]:
@@ -99,7 +102,8 @@ class Examination:
         here = {each.package: each for each in self.needed if each.extra in ("", *EXTRAS) and version_of(each)}
         modules = [each.module for package, each in here.items() if package != "torch"]
         engines = [name for name, (_, packages) in ENGINES.items() if here.keys() >= set(packages)]
-        return [*((name,) for name in engines), *(("imports", module) for module in modules if module is not None)]
+        imports = [("imports", module) for module in modules if module is not None]
+        return [*((name,) for name in engines), *imports, *self.plugins]
 
     def run(self, done: Callable[[], object] = lambda: None) -> list[CheckResult]:
         """What there is to say about every part; `done` is called after each probe."""
@@ -108,6 +112,7 @@ class Examination:
         for name, (meaning, _) in ENGINES.items():
             if (name,) in outcomes:
                 results += _results_of(name, partial(meaning, outcomes[name,]))
+        results += [plugin_result(plugin, outcomes[request]) for request, plugin in self.plugins.items()]
         return sorted(results, key=lambda result: _GROUPS.index(result.group))
 
     def _package_results(self, outcomes: Mapping[Request, Outcome]) -> list[CheckResult]:
@@ -115,6 +120,12 @@ class Examination:
         extras = {extra: [state for state in states if state.requirement.extra == extra] for extra in EXTRAS}
         core = [core_result(state) for state in states if not state.requirement.extra]
         return core + [extra_result(extra, packages) for extra, packages in extras.items() if packages]
+
+
+def _plugin_requests() -> dict[Request, Plugin]:
+    """All plug-ins by the probes that import them, with the folders of those that aren't installed."""
+    places = plugin_places()
+    return {("plugin", plugin.module, plugin.package, places.get(plugin.module, "")): plugin for plugin in plugins()}
 
 
 def _all_outcomes(requests: Sequence[Request], done: Callable[[], object]) -> dict[Request, Outcome]:

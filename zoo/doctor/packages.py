@@ -11,6 +11,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from netdsl.errors import first_line
+from netdsl.plugins import Plugin
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
 EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # those for users
@@ -154,3 +155,13 @@ def netdsl_result() -> CheckResult:
         advice = "pip install --force-reinstall netdsl"
         fact = f"its metadata can't be read: {first_line(problem)}"
         return CheckResult("core", "netdsl", Verdict.WRONG, fact, advice)
+
+
+def plugin_result(plugin: Plugin, outcome: Outcome) -> CheckResult:
+    """What there is to say about a plug-in: who has it, and what it registers."""
+    origin = plugin.package or "allowed by name"
+    if outcome.problem:
+        reason = outcome.problem.removeprefix(f"{plugin}: ")
+        return CheckResult("plug-ins", plugin.module, Verdict.WRONG, f"{origin}; {reason}")
+    what = ", ".join(outcome.result) or "nothing by a decorator"
+    return CheckResult("plug-ins", plugin.module, Verdict.GOOD, f"{origin}; registers {what}")

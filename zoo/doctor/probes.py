@@ -97,8 +97,19 @@ def java() -> dict[str, Any]:
     return {"program": found.program, "origin": found.origin.value, "version": version_of(found)}
 
 
+def plugin(module: str, package: str, folder: str) -> list[str]:
+    """What a plug-in registers; `folder` is where it is found if it isn't installed."""
+    from netdsl.allowed_modules import PLUGINS
+    from netdsl.plugins import Plugin
+    from netdsl.registry import registered_by
+
+    with PLUGINS.allowing({} if package else {module: folder}):
+        Plugin(module, package).load()
+    return registered_by(module)
+
+
 PROBES: Mapping[str, Callable[..., Any]] = {
-    probe.__name__: probe for probe in (imports, torch, training, opset, mpi, java)
+    probe.__name__: probe for probe in (imports, torch, training, opset, mpi, java, plugin)
 }
 
 

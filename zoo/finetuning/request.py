@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.strategies.strategy import Strategy
 from zoo.worker_count import WorkerCount
 
 EPOCHS = 20
@@ -78,7 +78,7 @@ class FineTuneRequest:
     share: float = 0.1  # of the items, for tests
     recipe: Recipe = field(default_factory=Recipe)
     workers: WorkerCount | None = None
-    strategy: AnyStrategy | None = None
+    strategy: Strategy | None = None
     patience: int | None = PATIENCE
     command: str = ""
     dialect: str | None = None

@@ -12,7 +12,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
 from netdsl.distributed.strategies.mpca import MPCA
-from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.strategies.strategy import Strategy
 from zoo.simulating.digits import DigitsTask
 from zoo.simulating.trials import ProgressCallback, RepeatedTrial, Trial, TrialCache, measure_step, run_trials
 
@@ -73,7 +73,7 @@ class MethodComparison:
     seeds: int = 3
     task: DigitsTask = field(default_factory=lambda: DigitsTask(iterations=4000))
 
-    def strategy(self, method: Method, setting: Setting) -> AnyStrategy:
+    def strategy(self, method: Method, setting: Setting) -> Strategy:
         """The strategy of a method, with its authors' rule for the frequency of exchanges.
 
         The server of elastic averaging has time to send its model to all workers, and 30% more, before the first one
@@ -108,7 +108,7 @@ class MethodResult(RepeatedTrial):
 
     method: Method
     setting: Setting
-    strategy: AnyStrategy
+    strategy: Strategy
 
     @property
     def compute_share(self) -> float:

@@ -18,7 +18,6 @@ from netdsl.data.sources.source_name import (
     SourceName,
     SourceSpec,
     names_that_give,
-    register_source,
 )
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
@@ -37,13 +36,12 @@ __all__ = [
     "open_source",
     "parse_joined",
     "parse_source",
-    "register_source",
 ]
 
 _NEXT = re.compile(r"\+(?=[a-z]+:)")  # between the names of two sets
 
 for _name, _kind in BUILT_IN.items():
-    register_source(_name, _kind)
+    KINDS.register(_name, _kind, f"{_kind.module}.{_name}")
 
 
 def open_source(

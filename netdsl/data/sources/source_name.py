@@ -16,6 +16,7 @@ from netdsl.data.sources.source import DataSplit, Source
 from netdsl.data.sources.view import ColorView, chosen_items, read_items, view_of
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
+from netdsl.registry import Registry
 from netdsl.tables.table import BlobColumn
 
 if TYPE_CHECKING:
@@ -61,10 +62,18 @@ class SourceKind:
     read_text: Callable[[SourceSpec], str] | None = None
 
     @property
+    def _functions(self) -> tuple[Callable[[SourceSpec], object] | None, ...]:
+        return self.open, self.open_marked, self.open_captions, self.read_text
+
+    @property
     def contents(self) -> list[Content]:
         """All that data of this kind may give."""
-        functions = (self.open, self.open_marked, self.open_captions, self.read_text)
-        return [content for content, function in zip(Content, functions, strict=True) if function is not None]
+        return [content for content, function in zip(Content, self._functions, strict=True) if function is not None]
+
+    @property
+    def module(self) -> str:
+        """The module that the kind's functions are written in."""
+        return next((function.__module__ for function in self._functions if function is not None), "")
 
     def allows(self, option: str) -> bool:
         """Whether a name may have an option."""
@@ -72,14 +81,7 @@ class SourceKind:
         return self.options is None or option in self.options or option in common
 
 
-KINDS: dict[str, SourceKind] = {}  # in the order in which they are tried on a path
-
-
-def register_source(name: str, kind: SourceKind) -> None:
-    """Add a kind of data, whose names begin with `name:`. Its paths are tried after those of all others."""
-    if name in KINDS:
-        raise DataError(f"there is a kind of data '{name}' already, {KINDS[name].form}; take another name")
-    KINDS[name] = kind
+KINDS = Registry[SourceKind]("kind of data")  # in the order in which they are tried on a path
 
 
 @dataclass(frozen=True)

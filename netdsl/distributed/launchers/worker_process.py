@@ -8,7 +8,6 @@ import sys
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run_worker import run_worker
-from netdsl.layer.user_code import allowing
 
 
 def main() -> int:
@@ -16,7 +15,7 @@ def main() -> int:
     gc.freeze()  # what was imported stays; looking through all of torch again at the end takes longer than ending
     spec = WorkerSpec.of(sys.stdin.readline())
     try:
-        with allowing(spec.python):
+        with spec.allowing():
             run_worker(spec)
     except CaffeError as problem:
         sys.stderr.write(f"{problem}\n")  # this is the worker's log

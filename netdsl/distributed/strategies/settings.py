@@ -1,9 +1,10 @@
-"""Strategies as text: a name and settings, such as `averaging:tau=50,warmup=10`."""
+"""The strategies by name, and as text: a name and settings, such as `averaging:tau=50,warmup=10`."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,13 +14,18 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging, SynchronousElastic
 from netdsl.distributed.strategies.mpca import MPCA
 from netdsl.distributed.strategies.outer import OuterMomentum
+from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
+from netdsl.registry import Registry
 
-AnyStrategy = ModelAveraging | AllReduce | OuterMomentum | ElasticAveraging | SynchronousElastic | MPCA
-STRATEGIES: Mapping[str, type[Any]] = {kind.name: kind for kind in AnyStrategy.__args__}
+OWN = (ModelAveraging, AllReduce, OuterMomentum, ElasticAveraging, SynchronousElastic, MPCA)
+STRATEGIES = Registry[type[Any]]("strategy")  # structs of settings, each of which is a Strategy
+
+for _settings_class in OWN:
+    STRATEGIES.register(_settings_class.name, _settings_class)
 
 
-def parse(text: str) -> AnyStrategy:
+def parse(text: str) -> Strategy:
     """The strategy that a text names, with its settings."""
     name, _, rest = text.partition(":")
     if name not in STRATEGIES:
@@ -32,13 +38,22 @@ def parse(text: str) -> AnyStrategy:
         if not equals or setting not in names:
             raise DistributedError(f"strategy '{name}': '{pair}' is no setting{_suggestion(setting, names)}")
         settings[setting] = _setting_value(name, STRATEGIES[name], setting, value)
-    strategy: AnyStrategy = STRATEGIES[name](**settings)
+    strategy: Strategy = STRATEGIES[name](**settings)
     return strategy
 
 
-def text_of(strategy: AnyStrategy) -> str:
+def from_plain(settings: Any, file: Path) -> Strategy:
+    """The strategy that settings with its name describe, as a JSON file has them."""
+    name = str(settings.get("name")) if isinstance(settings, Mapping) else ""
+    if name not in STRATEGIES:
+        raise DistributedError(f"{file}: unknown strategy '{name}'; if a plug-in has it, give --plugin MODULE")
+    strategy: Strategy = msgspec.convert(settings, STRATEGIES[name])
+    return strategy
+
+
+def text_of(strategy: Strategy) -> str:
     """The text that `parse` reads as the same strategy."""
-    settings = msgspec.structs.asdict(strategy)
+    settings = msgspec.structs.asdict(strategy)  # type: ignore[arg-type] # a struct, as every strategy is
     return f"{strategy.name}:" + ",".join(f"{name}={_setting_text(value)}" for name, value in settings.items())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from torch import Tensor
 
@@ -26,6 +26,7 @@ _INTERVAL = 10  # rounds until tau is measured again
 _MOST = 10_000  # workers exchange at least so often, however slow the network is
 
 
+@runtime_checkable
 class Strategy(Protocol):
     """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
 

@@ -16,11 +16,12 @@ from torch._C._distributed_c10d import Store
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.protocol import StoreReply, StoreRequest, receive_from_server, send
+from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.shared_block import attach_memory, create_memory, path_of_memory
 from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.transports.torch_group import TIMEOUT, Library, TorchGroup
-from netdsl.distributed.transports.transport import Transport, is_memory_shareable
+from netdsl.distributed.transports.transport import OF_MPI, Transport, is_memory_shareable
 from netdsl.errors import DistributedError, PeerLostError
 
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker made
@@ -54,6 +55,8 @@ def connect(
                 interruption=control.interruption,
                 timeout=timeout,
             )
+    if transport not in OF_MPI:
+        return CONNECTIONS[transport.value](control, rank, size, device)
     raise DistributedError(f"the transport {transport.value} is between ranks of mpiexec; give --backend mpi")
 
 

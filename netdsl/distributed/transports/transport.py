@@ -7,6 +7,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netdsl.distributed.transports import CONNECTIONS
+
 if TYPE_CHECKING:
     import torch
 
@@ -20,6 +22,16 @@ class Transport(Enum):
     RELAY = "relay"  # over the network by way of the driver, which adds them up
     MPI = "mpi"  # between ranks of mpiexec
     MPI_BY_NODE = "mpi-by-node"  # likewise, and the ranks of each machine average before machines do
+
+    @classmethod
+    def _missing_(cls, value: object) -> Transport | None:
+        """The transport of a plug-in, which is a member like the others, but for that it isn't listed."""
+        if not isinstance(value, str) or value not in CONNECTIONS:
+            return None
+        member = object.__new__(cls)
+        member._name_ = member._value_ = value
+        cls._value2member_map_[value] = member
+        return member
 
 
 OF_MPI = (Transport.MPI, Transport.MPI_BY_NODE)

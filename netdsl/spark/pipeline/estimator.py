@@ -21,7 +21,8 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.distributed.strategies.settings import AnyStrategy, parse
+from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DataError, NetError, SolverError, WeightsError
 from netdsl.model import Model, open_model
@@ -145,7 +146,7 @@ class NetEstimator(
         """The solver's settings, as prototxt."""
         return self.getOrDefault(self.solver)
 
-    def setStrategy(self, value: AnyStrategy | str) -> Self:
+    def setStrategy(self, value: Strategy | str) -> Self:
         """Set the strategy: what workers exchange, and when."""
         return self._set(strategy=value)
 

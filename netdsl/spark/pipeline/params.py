@@ -15,7 +15,8 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text, text_of
 from caffe_proto.upgrade import upgrade_solver
 from netdsl.distributed.strategies import settings
-from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import OF_MPI, Transport
 from netdsl.dsl.constructors import assign
 from netdsl.dsl.params import NetParams
@@ -64,14 +65,14 @@ def _is_text(value: str | Path) -> bool:
     return "\n" in str(value)
 
 
-def strategy_of(value: AnyStrategy | str) -> str:
+def strategy_of(value: Strategy | str) -> str:
     """The text of a strategy, with its name and settings."""
     return settings.text_of(settings.parse(value) if isinstance(value, str) else value)
 
 
 def transport_of(value: Transport | str) -> str:
     """The name of a transport."""
-    possible = {transport.value: transport for transport in Transport if transport not in OF_MPI}
+    possible = [*(transport.value for transport in Transport if transport not in OF_MPI), *CONNECTIONS]
     name = value.value if isinstance(value, Transport) else value
     if name not in possible:
         raise TypeError(f"a transport is one of {', '.join(possible)}, not {name!r}")

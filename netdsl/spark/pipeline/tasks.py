@@ -21,9 +21,10 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
+from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.distributed.run_worker import compute_threads, worker_device
-from netdsl.layer.user_code import allow, allowed_folders
 from netdsl.model import open_model, open_weights
+from netdsl.plugins import plugin_places
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
@@ -50,7 +51,8 @@ class ShippedNet(NamedTuple):
 
     net: str
     weights: bytes
-    python: tuple[tuple[str, str], ...] = ()  # modules, with their folders on the driver's machine
+    python: tuple[tuple[str, str], ...] = ()  # modules of Python layers, with their folders on the driver's machine
+    plugins: tuple[tuple[str, str], ...] = ()  # likewise of plug-ins
 
     @classmethod
     def of(cls, net: str, weights: WeightsSource) -> Self:
@@ -67,7 +69,8 @@ class ShippedNet(NamedTuple):
 
     def with_allowed(self) -> Self:
         """The net as it is sent to tasks, with the Python modules that the user allows now."""
-        return self._replace(python=tuple(allowed_folders().items()))
+        python, plugins = PYTHON_LAYERS.places(), plugin_places()
+        return self._replace(python=tuple(python.items()), plugins=tuple(plugins.items()))
 
     def message(self) -> pb.NetParameter:
         """The net as a message."""
@@ -78,7 +81,8 @@ class ShippedNet(NamedTuple):
 
         From now on this process allows what the user allowed on the driver.
         """
-        allow(dict(self.python))
+        PYTHON_LAYERS.allow(dict(self.python))
+        PLUGINS.allow(dict(self.plugins))
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import NetError
-from netdsl.layer.user_code import allowing
 from netdsl.layers import python
 from netdsl.net.graph import Phase
 from tests.nets import net_module
@@ -71,7 +71,7 @@ def own_layers(tmp_path, monkeypatch):
     (tmp_path / "own_layers.py").write_text(CODE)
     (tmp_path / "old_layers.py").write_text("import caffe\n" + CODE.replace("(Layer)", "(caffe.Layer)"))
     monkeypatch.syspath_prepend(tmp_path)
-    with allowing(dict.fromkeys(("own_layers", "old_layers", "no_layers"), "")):
+    with PYTHON_LAYERS.allowing(dict.fromkeys(("own_layers", "old_layers", "no_layers"), "")):
         yield
     for name in ("own_layers", "old_layers"):
         sys.modules.pop(name, None)

@@ -10,9 +10,9 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import NetError, ShapeError, UnknownLayerError, user_code_problem
 from netdsl.layer import Layer
-from netdsl.layer.user_code import allowing
 from netdsl.net.build import Built, build, reshape, running, set_batch
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
@@ -187,7 +187,7 @@ class Faulty(Layer):
 def own_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "faulty_layers.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
-    with allowing({"faulty_layers": ""}):
+    with PYTHON_LAYERS.allowing({"faulty_layers": ""}):
         yield
     sys.modules.pop("faulty_layers", None)
 

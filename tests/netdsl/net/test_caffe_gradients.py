@@ -14,7 +14,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.layer.user_code import allowing
+from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.net.build import build
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, resolve
@@ -409,7 +409,7 @@ def test_a_layer_in_python_finds_what_lies_there(tmp_path: Path, monkeypatch: py
         + own
         + 'layer { name: "loss" type: "Reduction" bottom: "x" top: "loss" loss_weight: 1 }'
     )
-    with allowing({"squaring": ""}):
+    with PYTHON_LAYERS.allowing({"squaring": ""}):
         net = module(text, as_caffe=True)
         net.loss(net.run(net.edges_of(torch.full((1, 1), 2.0, dtype=torch.float64)))).backward()
     assert net.layers["x"].weight.grad.item() == 2 * (2 * 6**2)

@@ -155,7 +155,7 @@ class Own(caffe.Layer):
     def backward(self, top, down, bottom): pass
 """)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("netdsl.layer.user_code.allowed", {"unknowable"})
+    monkeypatch.setattr("netdsl.layer.user_code.PYTHON_LAYERS", {"unknowable"})
     python = 'python_param { module: "unknowable" layer: "Own" }'
     own = f'layer {{ name: "own" type: "Python" bottom: "conv" top: "own" {python} }}'
     found = costs(INPUT + CONVOLUTION + own)

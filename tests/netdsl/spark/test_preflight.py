@@ -30,7 +30,7 @@ def spec(tmp_path, monkeypatch, request):
     monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
     with ControlServer(HERE, 1) as server:
         address = ControlAddress(HERE, server.port, server.token)
-        yield WorkerSpec(str(tmp_path / "run"), str(Path.cwd()), 1, request.param, address, 1.0)
+        yield WorkerSpec(str(tmp_path / "run"), str(Path.cwd()), 1, request.param.value, address, 1.0)
 
 
 def problems_of(spec, versions=None, probe="probe"):
@@ -74,7 +74,7 @@ def test_a_driver_that_cant_be_reached(spec):
 def test_executors_that_dont_reach_each_other(spec, monkeypatch):
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nowhere0")
     problems = problems_of(spec)
-    if spec.transport is Transport.RELAY:
+    if spec.transport == Transport.RELAY.value:
         assert problems == []
     else:
         ((problem, only_apart),) = problems

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.registered import forgotten_plugins, installed_as_package
 from zoo.doctor.packages import Requirement
 from zoo.doctor.results import CheckResult, Verdict
 
@@ -52,6 +53,26 @@ def test_a_package_that_breaks_at_import_is_wrong_and_one_that_is_not_there_is_m
     assert checks["serve"]["advice"].startswith("pip install 'starlette>=")
     assert (checks["hub"]["verdict"], checks["hub"]["advice"]) == ("missing", "pip install 'netdsl[hub]'")
     assert (checks["click"]["verdict"], checks["memory"]["group"]) == ("good", "machine")
+
+
+def test_plugins_are_listed_with_what_they_register(zoo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/broken_one.py").write_text("1 / 0")
+    installed_as_package(tmp_path / "site", "broken_one")
+    Path("own_one.py").write_text(
+        "from netdsl.layer import Layer\nfrom netdsl.registry import register_layer\n"
+        "@register_layer\nclass Ownly(Layer): pass\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=":")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setattr("zoo.doctor.examination.requirements", list)
+    with forgotten_plugins(monkeypatch):
+        code, out, _ = zoo("doctor", "--json", "--plugin", "own_one")
+    checks = {check["part"]: check for check in json.loads(out)["checks"] if check["group"] == "plug-ins"}
+    assert code == 1 and checks["own_one"]["fact"] == "allowed by name; registers layer type Ownly"
+    assert checks["broken_one"]["fact"].startswith(
+        "netdsl-of-somebody 1.2; can't be imported: ZeroDivisionError: division by zero; mend it, or remove it"
+    )
 
 
 def test_what_is_wrong_stands_with_what_to_do_and_decides_the_exit_code(zoo, monkeypatch: pytest.MonkeyPatch) -> None:

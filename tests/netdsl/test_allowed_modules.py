@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.layer.user_code import allowed, allowed_folders, allowing, in_folder
+from netdsl.allowed_modules import PYTHON_LAYERS, in_folder
 
 
 @pytest.fixture(autouse=True)
@@ -24,11 +24,11 @@ def modules():
 def test_a_folder_is_searched_for_what_is_allowed_alone(tmp_path: Path) -> None:
     (tmp_path / "wanted_module.py").write_text("value = 3")
     (tmp_path / "other_module.py").write_text("value = 4")
-    with allowing(in_folder(["wanted_module"], tmp_path)):
+    with PYTHON_LAYERS.allowing(in_folder(["wanted_module"], tmp_path)):
         assert import_module("wanted_module").value == 3
         with pytest.raises(ModuleNotFoundError):
             import_module("other_module")
-    assert "wanted_module" not in allowed
+    assert "wanted_module" not in PYTHON_LAYERS
     del sys.modules["wanted_module"]
     with pytest.raises(ModuleNotFoundError):
         import_module("wanted_module")
@@ -37,13 +37,13 @@ def test_a_folder_is_searched_for_what_is_allowed_alone(tmp_path: Path) -> None:
 def test_a_part_of_a_package_is_found_in_it(tmp_path: Path) -> None:
     (tmp_path / "package_of_layers").mkdir()
     (tmp_path / "package_of_layers/voc.py").write_text("value = 5")
-    with allowing(in_folder(["package_of_layers.voc"], tmp_path)):
+    with PYTHON_LAYERS.allowing(in_folder(["package_of_layers.voc"], tmp_path)):
         assert import_module("package_of_layers.voc").value == 5
 
 
 def test_what_is_installed_comes_first(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise AssertionError")
-    with allowing(in_folder(["json"], tmp_path)):
+    with PYTHON_LAYERS.allowing(in_folder(["json"], tmp_path)):
         del sys.modules["json"]
         assert import_module("json").__file__ == json.__file__
 
@@ -53,8 +53,8 @@ def test_other_processes_are_told_where_modules_are(tmp_path: Path, monkeypatch:
     (tmp_path / "on_the_path/found_module.py").write_text("")
     (tmp_path / "named_module.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path / "on_the_path")
-    with allowing({**in_folder(["named_module"], tmp_path), "found_module": "", "missing_module": ""}):
-        assert allowed_folders() == {
+    with PYTHON_LAYERS.allowing({**in_folder(["named_module"], tmp_path), "found_module": "", "missing_module": ""}):
+        assert PYTHON_LAYERS.places() == {
             "found_module": str(tmp_path / "on_the_path"),
             "missing_module": "",
             "named_module": str(tmp_path),

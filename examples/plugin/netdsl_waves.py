@@ -1,0 +1,97 @@
+"""A plug-in for netdsl: the layer type SoftSign, the data source `waves:LENGTH`, and the strategy `partial`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+from torch import Tensor
+
+from netdsl.data.sources.open_source import SourceKind
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.strategies.strategy import ModelSize, StrategyTraffic, Transfer
+from netdsl.distributed.worker import Worker
+from netdsl.layer import HasOnnxForm, OnnxGraph
+from netdsl.registry import register_layer, register_source, register_strategy
+
+
+@register_layer
+class SoftSign(HasOnnxForm):
+    """x / (1 + |x|)."""
+
+    in_place = True  # its top may be its bottom
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / (1 + x.abs())
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("Softsign", x)
+
+
+class WaveSource:
+    """Sine waves of one or two periods, and which it is."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def fetch(self, index: int) -> int:
+        return index
+
+    def item(self, fetched: int) -> tuple[np.ndarray, ...]:
+        label = fetched % 2
+        random = np.random.default_rng(fetched)  # the same item whenever it is read
+        times = np.arange(16) / 16 * 2 * np.pi * (1 + label)
+        return (np.sin(times) + 0.1 * random.normal(size=16)).astype(np.float32), np.float32(label)
+
+    def close(self) -> None:
+        pass
+
+
+register_source("waves", SourceKind("waves:LENGTH", lambda spec: WaveSource(int(spec.path))))
+
+
+@register_strategy
+class PartialAveraging(msgspec.Struct, frozen=True, tag="partial", tag_field="name"):
+    """Every `tau` iterations each worker moves by `alpha` of the difference to the mean."""
+
+    name: ClassVar[str] = "partial"
+    synchronous: ClassVar[bool] = True  # a round ends for all at once, and comes out the same each time
+    divides_batch: ClassVar[bool] = False  # each worker has the net's whole batch
+
+    tau: int = 5
+    alpha: float = 0.5
+
+    def begin(self, worker: Worker) -> PartialAveragingRun:
+        return PartialAveragingRun(self, worker)
+
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
+        return StrategyTraffic(self.tau, [copy], round=[mean])  # once, and at the end of each round
+
+
+class PartialAveragingRun:
+    """One worker's part."""
+
+    def __init__(self, settings: PartialAveraging, worker: Worker) -> None:
+        self._settings, self._worker = settings, worker
+        worker.finish(worker.communicator.broadcast(worker.weights))  # all begin with the first one's blobs
+        self._mean = worker.weights.clone()
+
+    def round(self) -> None:
+        self._worker.train(self._settings.tau)
+        self._mean.copy_(self._worker.mean_weights())
+        self._worker.weights.lerp_(self._mean, self._settings.alpha)
+
+    def model(self) -> Tensor:
+        return self._mean  # what is tested and saved must be the same for all
+
+    def state(self) -> Mapping[str, Tensor]:
+        return {"mean": self._mean}  # what the journal keeps beside the solver's state
+
+    def finish(self) -> None:
+        pass  # nothing is under way between rounds

@@ -1,0 +1,104 @@
+"""Plug-ins: modules that register what they add when they are imported, by the decorators of `netdsl.registry`.
+
+They are those of installed packages, by the entry-point group `netdsl.plugins`, and those that a user allows by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from threading import RLock
+
+from netdsl.allowed_modules import PLUGINS, in_folder
+from netdsl.errors import RegistryError, first_line
+
+GROUP = "netdsl.plugins"
+VARIABLE = "NETDSL_PLUGINS"  # allows modules, as --plugin does, for programs that have no command line
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A module to import; `package` is the installed one that has it, with its version; empty if a user allowed it."""
+
+    module: str
+    package: str = ""
+
+    def load(self) -> None:
+        """Import the module; a RegistryError that names it, and its package, if that fails."""
+        try:
+            import_module(self.module)
+        except Exception as problem:  # whatever is wrong with code that isn't netdsl's
+            raise RegistryError(f"{self}: {self._reason(problem)}") from problem
+
+    def __str__(self) -> str:
+        return f"plug-in '{self.module}'" + (f" of the package {self.package}" if self.package else "")
+
+    def _reason(self, problem: Exception) -> str:
+        if isinstance(problem, ModuleNotFoundError) and f"{self.module}.".startswith(f"{problem.name}."):
+            return "there is no such module, neither installed nor in the current folder"
+        what = (
+            str(problem) if isinstance(problem, RegistryError) else f"{type(problem).__name__}: {first_line(problem)}"
+        )
+        advice = f"; mend it, or remove it with pip uninstall {self.package.split()[0]}" if self.package else ""
+        return f"can't be imported: {what}{advice}"
+
+
+_lock = RLock()
+_loaded = set[str]()  # names of modules
+_installed: list[Plugin] | None = None
+_loading = False  # a plug-in may look names up itself while it is imported
+_complete: tuple[str, ...] = ("never",)  # what was allowed when all plug-ins were loaded
+
+
+def load_plugins() -> None:
+    """Import all plug-ins that aren't yet."""
+    global _loading, _complete
+    if _complete == _allowed():  # names are looked up often
+        return
+    with _lock:
+        if _loading:
+            return
+        _loading = True
+        try:
+            for plugin in plugins():
+                if plugin.module not in _loaded:
+                    plugin.load()
+                    _loaded.add(plugin.module)
+            _complete = _allowed()
+        finally:
+            _loading = False
+
+
+def _allowed() -> tuple[str, ...]:
+    return (os.environ.get(VARIABLE, ""), *PLUGINS)
+
+
+def plugins() -> list[Plugin]:
+    """All plug-ins: first those of installed packages, in the order of their names, then those that a user allows."""
+    global _installed
+    if _installed is None:
+        _installed = [_plugin_of(entry) for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)]
+    installed = {plugin.module for plugin in _installed}
+    return [*_installed, *(Plugin(module) for module in allowed_plugins() if module not in installed)]
+
+
+def allowed_plugins() -> Iterable[str]:
+    """The modules that a user allows by --plugin or the environment."""
+    names = filter(None, (name.strip() for name in os.environ.get(VARIABLE, "").split(",")))
+    PLUGINS.allow(in_folder((name for name in names if name not in PLUGINS), Path.cwd()))
+    return PLUGINS
+
+
+def plugin_places() -> dict[str, str]:
+    """Allowed plug-ins with the folders in which this process finds them, for other processes of the same user."""
+    allowed_plugins()
+    return PLUGINS.places()
+
+
+def _plugin_of(entry: EntryPoint) -> Plugin:
+    package = entry.dist
+    return Plugin(entry.module, "" if package is None else f"{package.name} {package.version}")

@@ -1,0 +1,137 @@
+"""The whole package in `examples/plugin`, installed and allowed by name, through commands and workers of all kinds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from netdsl.plugins import GROUP
+from tests.registered import installed_as_package
+from zoo.cli import grouped
+
+PACKAGE = Path(__file__).parents[3] / "examples/plugin"
+ALLOWED = "--plugin", "netdsl_waves"
+TRAIN = "train", "--solver", "solver.prototxt", "--data", "waves:200", "--max-iter", "20", "--run", "run"
+TWO = "--workers", "2", "--strategy", "partial:tau=10,alpha=0.3"
+
+WAYS = """
+from pathlib import Path
+from netdsl.distributed.launchers.local import LocalLauncher
+from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.transport import Transport
+from netdsl.registry import register_launcher, register_transport
+
+@register_launcher
+class AtHome(LocalLauncher):
+    name = "at-home"
+
+@register_transport("twin")
+def connect_twin(control, rank, size, device):
+    Path("twins").write_text(str(size))
+    return connect(Transport.GLOO, control, rank, size, device)
+"""
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """`zoo` in a process of its own, since a plug-in stays where it was imported."""
+    for name in ("waves.prototxt", "solver.prototxt"):
+        shutil.copy(PACKAGE / name, tmp_path)
+
+    def run(*words: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-P", "-c", "from zoo.cli import main; main()", *words]
+        inherited = {name: value for name, value in os.environ.items() if name != "NETDSL_PLUGINS"}
+        done = subprocess.run(program, cwd=tmp_path, env=inherited | environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert not code or done.stderr.startswith(("zoo: ", "Usage: "))
+        return done
+
+    return run
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path) -> None:
+    """The module is in the current folder, where it has to be allowed."""
+    shutil.copy(PACKAGE / "netdsl_waves.py", tmp_path)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is where Python finds packages."""
+    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
+    ((_, module),) = project["entry-points"][GROUP].items()
+    installed_as_package(tmp_path / "site", module, f"{project['name']} {project['version']}")
+    shutil.copy(PACKAGE / f"{module}.py", tmp_path / "site")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
+
+
+def export_and_check(command: Command, folder: Path) -> None:
+    """The trained net is exported for others, which is proved, and checked."""
+    net = ("waves.prototxt",)
+    weights = "--weights", "run/model.caffemodel"
+    assert "as onnx: outputs differ by" in command("export", *net, *weights, "--to", "onnx", "-o", "waves.onnx").stdout
+    command("export", *net, *weights, "--to", "caffe", "-o", "caffe")
+    assert 'type: "SoftSign"' in (folder / "caffe/deploy.prototxt").read_text()
+    assert command("check", "--run", *net).stdout == "waves.prototxt: good for TEST and TRAIN, runs\n"
+
+
+def test_every_command_takes_plugins(zoo) -> None:
+    for name in (name for names in grouped().values() for name in names):
+        words = ("-plugin", "a b", "train", "-solver", "nowhere") if name == "caffe" else ("--plugin", "a b")
+        code, _, err = zoo(name, *words)
+        assert code == 2 and "'a b' is no name of a module, such as voc_layers" in err, name
+    assert "'a b' is no name of a module" in zoo("data", "show", "digits", "--plugin", "a b").err
+
+
+def test_an_installed_package_is_part_of_every_command(command: Command, installed: None, tmp_path: Path) -> None:
+    assert "accuracy 1" in command(*TRAIN, *TWO).stdout
+    assert '"plugins"' not in (tmp_path / "run/run.json").read_text()
+    export_and_check(command, tmp_path)
+
+
+def test_a_module_of_the_current_folder_is_allowed_by_name(command: Command, in_folder: None) -> None:
+    assert "waves:200: there is no such file" in command(*TRAIN, *TWO, code=2).stderr
+    assert "accuracy 1" in command(*ALLOWED, *TRAIN, *TWO).stdout
+    assert command("check", "waves.prototxt", *ALLOWED).stdout == "waves.prototxt: good for TEST and TRAIN\n"
+    resume = "train", "--resume", "run", "--workers", "3"
+    assert "zoo train --resume run --plugin netdsl_waves" in command(*resume, code=2).stderr
+    command(*resume, NETDSL_PLUGINS="netdsl_waves")
+
+
+def test_a_launcher_and_a_transport_are_chosen_by_name(command: Command, in_folder: None, tmp_path: Path) -> None:
+    (tmp_path / "own_ways.py").write_text(WAYS)
+    allowed = *ALLOWED, "--plugin", "own_ways"
+    wrong = command(*TRAIN, "--backend", "at-hime", *allowed, code=2).stderr
+    assert "'at-hime' is not one of 'local', 'spark', 'mpi', 'external', 'at-home'" in wrong
+    command(*TRAIN, *TWO, *allowed, "--backend", "at-home", "--transport", "twin")
+    assert '"transport": "twin"' in (tmp_path / "run/run.json").read_text()
+    assert (tmp_path / "twins").read_text() == "2" and (tmp_path / "run/model.caffemodel").exists()
+
+
+def test_ranks_of_mpi_import_what_their_starter_may(command: Command, in_folder: None, tmp_path: Path) -> None:
+    command(*TRAIN, *TWO, *ALLOWED)
+    pytest.importorskip("mpi4py")
+    command(*TRAIN[:-1], "mpi", *TWO, *ALLOWED, "--backend", "mpi")
+    assert np.array_equal(*(np.fromfile(tmp_path / name / "model.caffemodel", np.uint8) for name in ("run", "mpi")))
+
+
+@pytest.mark.spark
+def test_tasks_of_spark_import_what_the_driver_may(command: Command, in_folder: None, tmp_path: Path) -> None:
+    assert "accuracy 1" in command(*TRAIN, *TWO, *ALLOWED, "--backend", "spark").stdout
+    table, made = tmp_path / "rows.parquet", tmp_path / "predicted"
+    pq.write_table(pa.table({"wave": list(np.ones((4, 16), np.float32))}), table)
+    weights = "--weights", "run/model.caffemodel"
+    command("predict", "waves.prototxt", *weights, str(table), "-o", str(made), "--backend", "spark", *ALLOWED)
+    assert pq.read_table(made).num_rows == 4
