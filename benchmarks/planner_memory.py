@@ -23,9 +23,9 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, LinearLayer, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.data.writing.databases import lmdb_writer
 from netdsl.data.writing.example import Example
+from netdsl.model.model import Model
 from netdsl.net.build import set_batch
 from netdsl.net.graph import Phase
-from netdsl.open_net import Model
 from netdsl.planner.memory import MemoryUse, training_memory
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Solver

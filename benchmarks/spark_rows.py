@@ -26,10 +26,10 @@ from pyspark.sql.functions import count, element_at, lit, rand, sequence, sum, t
 from pyspark.sql.types import ArrayType, FloatType
 
 from netdsl import ActivationLayer, LinearLayer, Net, NetParams, RDDLayer, ReLU, Softmax
+from netdsl.data.tables.table import BlobColumn
 from netdsl.spark import NetModel
 from netdsl.spark.session import SETTINGS, open_session
 from netdsl.spark.tables.store import store_rows
-from netdsl.tables.table import BlobColumn
 
 SHAPE, BATCH = (1, 28, 28), 64
 NET = NetParams(

@@ -27,7 +27,7 @@ from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Intake, Loading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.sources.tables import ArrowSource
-from netdsl.tables.table import Table
+from netdsl.data.tables.table import Table
 
 BATCH, FILES, PART, SHAPE = 64, 8, 10000, (1, 28, 28)
 

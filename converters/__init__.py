@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from converters.caffe import export_caffe
-    from netdsl.deploy.deploy_net import deploy, deploy_model
-    from netdsl.model import open_model, open_weights
-    from netdsl.open_net import Model
-    from netdsl.weights.writing import write_weights
+    from netdsl.model.deploy.deploy_net import deploy, deploy_model
+    from netdsl.model.model import Model
+    from netdsl.model.opening import open_model, open_weights
+    from netdsl.model.weights.writing import write_weights
 
 # Imported when they are used: a module of this package may be imported for something that needs no torch.
 _MODULES = {
-    "Model": "netdsl.open_net",
-    "deploy": "netdsl.deploy.deploy_net",
-    "deploy_model": "netdsl.deploy.deploy_net",
+    "Model": "netdsl.model.model",
+    "deploy": "netdsl.model.deploy.deploy_net",
+    "deploy_model": "netdsl.model.deploy.deploy_net",
     "export_caffe": "converters.caffe",
-    "open_model": "netdsl.model",
-    "open_weights": "netdsl.model",
-    "write_weights": "netdsl.weights.writing",
+    "open_model": "netdsl.model.opening",
+    "open_weights": "netdsl.model.opening",
+    "write_weights": "netdsl.model.weights.writing",
 }
 
 __all__ = ["Model", "deploy", "deploy_model", "export_caffe", "open_model", "open_weights", "write_weights"]

@@ -15,10 +15,11 @@ from converters.running import TOLERANCE, Agreement, filled, made_up_inputs, out
 from converters.staging import staged_files
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.errors import ConversionError
-from netdsl.model import Model, open_model
-from netdsl.weights.files import array_of, learned_layers
-from netdsl.weights.match import Weights
-from netdsl.weights.writing import caffe_file_of
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
+from netdsl.model.weights.files import array_of, learned_layers
+from netdsl.model.weights.match import Weights
+from netdsl.model.weights.writing import caffe_file_of
 
 __all__ = ["CaffeFiles", "export_caffe", "write_net"]
 

@@ -25,8 +25,8 @@ from netdsl.layer import BringsData
 from netdsl.layer.capabilities import capabilities
 from netdsl.layer.data import DataOrigin, HasDatabaseForm
 from netdsl.layers import LAYERS, type_of
+from netdsl.model.model import Model
 from netdsl.net.graph import Phase, is_included, resolve_all, state_of
-from netdsl.open_net import Model
 
 _MOST_NAMES = 3  # of layers in one sentence
 _OF_TESTS = ("test_iter", "test_interval", "test_state", "test_initialization", "test_compute_loss")

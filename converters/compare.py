@@ -12,10 +12,11 @@ from caffe_proto.errors import FileError, in_file
 from converters.onnx.files import load_onnx
 from converters.onnx.session import OnnxSession, open_onnx_session
 from converters.running import Arrays, blob_values, difference, filled, input_shapes, made_up_inputs, output_names
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
-from netdsl.model import holds_weights, open_model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.formats import holds_weights
+from netdsl.model.opening import open_model
 from netdsl.net.build import Built
 
 Comparable = Built | OnnxSession  # a session gives all values of a model's nodes

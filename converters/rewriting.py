@@ -16,12 +16,12 @@ from converters.running import built_only, difference, edge_values, filled, made
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
 from netdsl.layer.deploying import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
-from netdsl.model import Model
+from netdsl.model.model import Model
+from netdsl.model.weights.files import array_of, learned_layers
+from netdsl.model.weights.match import AnyArray
+from netdsl.model.weights.tensor_files import Precision
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
-from netdsl.weights.files import array_of, learned_layers
-from netdsl.weights.match import AnyArray
-from netdsl.weights.tensor_files import Precision
 
 Preprocess = Callable[[AnyArray], AnyArray]
 

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.layer import BringsData, Layer, Shape
-from netdsl.model import Model
+from netdsl.model.model import Model
+from netdsl.model.weights.files import allocate_with_weights, array_of
+from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import Phase, resolve
-from netdsl.net.net import Net
-from netdsl.weights.files import allocate_with_weights, array_of
-from netdsl.weights.match import AnyArray
+from netdsl.net.sample_inputs import sample_inputs
+from netdsl.training.net import Net
 
 TOLERANCE = 1e-5  # of the spread of a blob's values; single-precision sums in another order differ by less
 

@@ -13,14 +13,14 @@ from torch.export import Dim, ExportedProgram
 from converters.lengths import changing_lengths, length_sources
 from converters.running import TOLERANCE, Agreement, Arrays, NetToRun, built_only, filled, input_shapes
 from converters.staging import staged_file
-from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError, first_line
+from netdsl.model.weights.files import array_of
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Phase
 from netdsl.net.memory_format import filters_as_in_caffe
 from netdsl.net.module import NetModule
-from netdsl.net.net import Net
-from netdsl.weights.files import array_of
+from netdsl.net.sample_inputs import sample_inputs
+from netdsl.training.net import Net
 
 
 def export_torch(

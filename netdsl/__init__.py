@@ -20,17 +20,17 @@ if TYPE_CHECKING:
         Stochastic,
     )
     from netdsl.dsl.layer_types import *  # noqa: F403
+    from netdsl.model.collection import WeightCollection
+    from netdsl.model.weights.match import LoadReport
     from netdsl.net.graph import Phase
-    from netdsl.net.net import Net
-    from netdsl.weights.collection import WeightCollection
-    from netdsl.weights.match import LoadReport
+    from netdsl.training.net import Net
 
 # Imported when they are used: whoever only wants the command line's help needn't wait for torch.
 _MODULES = {
-    "LoadReport": "weights.match",
-    "Net": "net.net",
+    "LoadReport": "model.weights.match",
+    "Net": "training.net",
     "Phase": "net.graph",
-    "WeightCollection": "weights.collection",
+    "WeightCollection": "model.collection",
     "open_reader": "data.reader",
 }
 

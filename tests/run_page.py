@@ -16,7 +16,7 @@ from types import ModuleType
 
 import torch  # noqa: F401 - loaded for all steps
 
-import netdsl.net.net  # noqa: F401
+import netdsl.training.net  # noqa: F401
 import zoo.cli
 
 

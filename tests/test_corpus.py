@@ -14,14 +14,14 @@ from torch.nn import Parameter
 
 from caffe_proto import CaffeError, from_text, prototxt, read, upgrade_file
 from netdsl.checking.lint import check_net
-from netdsl.checking.sample_inputs import sample_inputs
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
-from netdsl.model import open_model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.opening import open_model
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from netdsl.net.sample_inputs import sample_inputs
 
 FOLDER = os.environ.get("NETDSL_CORPUS")
 

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from torch import nn
 
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss, WeightCollection, pycaffe
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.dsl import DummyData
 from netdsl.errors import WeightsError
-from netdsl.model import open_model
-from netdsl.weights.writing import write_weights
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.opening import open_model
+from netdsl.model.weights.writing import write_weights
 from zoo.cli import zoo
 
 for package in ("onnx", "onnxruntime", "safetensors", "h5py"):

@@ -293,7 +293,7 @@ def _open(run: Run) -> None:
 def _save(run: Run, folder: Path) -> None:
     """Begin a run, whose weights are stored as files that all workers read."""
     from netdsl.distributed.run import exists
-    from netdsl.model import store_for_workers
+    from netdsl.model.opening import store_for_workers
     from netdsl.solver.settings import find_file, split_names, train_net
 
     if not exists(folder):  # otherwise saving is refused

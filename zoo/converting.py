@@ -9,11 +9,11 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import write
 from converters.caffe import write_net
 from converters.rewriting import Proof
-from netdsl.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES, holds_weights
-from netdsl.model import open_model, open_weights
-from netdsl.weights.tensor_files import Precision
-from netdsl.weights.torch_names import TensorMatch
-from netdsl.weights.writing import write_weights
+from netdsl.model.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES, holds_weights
+from netdsl.model.opening import open_model, open_weights
+from netdsl.model.weights.tensor_files import Precision
+from netdsl.model.weights.torch_names import TensorMatch
+from netdsl.model.weights.writing import write_weights
 from zoo.exporting import Export, ExportTarget, export
 
 _TARGETS = {".onnx": ExportTarget.ONNX, ".pt2": ExportTarget.TORCH}

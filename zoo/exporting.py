@@ -18,13 +18,13 @@ from converters.rewriting import Proof, Rewrites, rewrite
 from converters.running import TOLERANCE, Agreement
 from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
-from netdsl.formats import named_model
 from netdsl.layer import Shape
-from netdsl.model import Model, open_model
-from netdsl.open_net import open_net
-from netdsl.weights.torch_names import TensorMatch
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.formats import named_model
+from netdsl.model.model import Model, open_net
+from netdsl.model.opening import open_model
+from netdsl.model.weights.torch_names import TensorMatch
 from zoo.names import classes_of_model
 
 

@@ -10,7 +10,7 @@ import torch
 from caffe_proto.errors import in_file
 from netdsl.data.sources.alphabet import Alphabet
 from netdsl.errors import NetError
-from netdsl.model import open_model
+from netdsl.model.opening import open_model
 from netdsl.prediction.generation import TextGenerator
 from zoo.names import classes_of_model
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
-from netdsl.formats import holds_weights
+from netdsl.model.formats import holds_weights
 from zoo.cards import CARD, Card, read_card
 
 DEPLOY = "deploy.prototxt"

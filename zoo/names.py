@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, read, read_solver
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
-from netdsl.formats import named_model
+from netdsl.model.formats import named_model
 from zoo import catalogue
 from zoo.cards import Card
 from zoo.catalogue import CatalogueModel

@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caffe_proto.errors import in_file
-from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
+from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
+from netdsl.data.tables.arrow import write_parquet
+from netdsl.data.tables.table import check_columns
 from netdsl.errors import DataError, NetError
-from netdsl.model import Model, match_names, open_model
+from netdsl.model.model import Model
+from netdsl.model.opening import match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
+from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
-from netdsl.tables.arrow import write_parquet
-from netdsl.tables.files import TableFiles, TableFormat, table_of
-from netdsl.tables.table import check_columns
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.names import classes_of_model
 

@@ -11,7 +11,6 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
-from netdsl.checking.sample_inputs import input_kinds
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, SetImages
 from netdsl.data.sources.annotations.proposals import Boxes, write_proposals
 from netdsl.data.sources.open_source import open_annotated_set
@@ -23,8 +22,9 @@ from netdsl.errors import DataError, NetError
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.tops import MakesRegions
 from netdsl.layers import type_of
-from netdsl.model import match_names, open_model
+from netdsl.model.opening import match_names, open_model
 from netdsl.net.graph import resolve
+from netdsl.net.sample_inputs import input_kinds
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, WeightsLoaded
 from netdsl.solver.solver import ignore_event

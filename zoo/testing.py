@@ -15,9 +15,12 @@ from caffe_proto.errors import in_file
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content, SourceName
+from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.sources.tables import class_names_of_table
+from netdsl.data.tables.table import Table, check_columns
 from netdsl.errors import DataError, NetError, WeightsError
-from netdsl.model import Model, copy_model, match_names, open_model
+from netdsl.model.model import Model
+from netdsl.model.opening import copy_model, match_names, open_model
 from netdsl.net.build import Built
 from netdsl.net.graph import filter_layers
 from netdsl.net.module import NetModule
@@ -30,8 +33,6 @@ from netdsl.solver.opened_nets import data_events, net_created, opened_data
 from netdsl.solver.settings import split_names
 from netdsl.solver.solver import ignore_event
 from netdsl.solver.trainable_net import Compute, ModuleNet
-from netdsl.tables.files import TableFiles, TableFormat, table_of
-from netdsl.tables.table import Table, check_columns
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.captioned_testing import captioned_images, score_captions

@@ -10,19 +10,19 @@ from typing import Literal
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.tables.table import Table
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
 from netdsl.layer import BringsData, Layer
 from netdsl.layers import LAYERS
+from netdsl.model.model import open_net
 from netdsl.net.graph import Phase, is_included
-from netdsl.open_net import open_net
 from netdsl.solver import state
 from netdsl.solver.events import Action, Event, Listener, Notice, no_action
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import find_file, train_net
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
-from netdsl.tables.table import Table
 from zoo.data_layers import are_marked_images, data_layers, set_source, source_for
 
 NO_TESTS = "none"  # as test data: the run doesn't test

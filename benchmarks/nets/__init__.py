@@ -12,7 +12,7 @@ from benchmarks.nets.lenet import LeNet
 from benchmarks.nets.mobilenet import MobileNet
 from benchmarks.nets.resnet import ResNet50
 from netdsl import NetParams
-from netdsl.deploy.deploy_net import deploy
+from netdsl.model.deploy.deploy_net import deploy
 from zoo import catalogue
 
 

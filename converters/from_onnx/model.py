@@ -18,8 +18,8 @@ from converters.onnx.library import onnx, onnx_module
 from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError, first_line
 from netdsl.layer import Shape
-from netdsl.model import Model
-from netdsl.weights.match import AnyArray
+from netdsl.model.model import Model
+from netdsl.model.weights.match import AnyArray
 
 _SMALL = 1000  # values, of inputs that say how long something is
 _LOOPS = ("Loop", "Scan", "SequenceMap")

@@ -15,7 +15,7 @@ from converters.incoming.net_writer import LayerConstructor, NetBlob, NetWriter,
 from converters.incoming.windows import ConvolutionSettings, Numbers, PixelAlignment, PoolingWindows
 from netdsl import dsl
 from netdsl.errors import ConversionError
-from netdsl.weights.match import AnyArray
+from netdsl.model.weights.match import AnyArray
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from converters.from_torch.operators import COUNTERPARTS, Call
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter
 from converters.running import TOLERANCE, difference, filled
 from netdsl.errors import ConversionError
-from netdsl.model import Model
+from netdsl.model.model import Model
+from netdsl.model.weights.files import array_of
 from netdsl.net.module import NetModule
-from netdsl.weights.files import array_of
 
 
 def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str = "", verify: bool = True) -> Model:

@@ -16,7 +16,7 @@ from converters.incoming.windows import global_pool
 from netdsl import dsl
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
-from netdsl.weights.match import AnyArray
+from netdsl.model.weights.match import AnyArray
 
 _LARGEST = float(np.finfo(np.float32).max)
 

@@ -16,8 +16,8 @@ from netdsl import dsl
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
-from netdsl.model import Model
-from netdsl.weights.match import AnyArray
+from netdsl.model.model import Model
+from netdsl.model.weights.match import AnyArray
 
 LayerConstructor = Callable[..., pb.LayerParameter]
 

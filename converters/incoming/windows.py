@@ -14,7 +14,7 @@ from caffe_proto.errors import CaffeError
 from converters.incoming.net_writer import LayerConstructor, NetBlob, NetWriter, axis_setting
 from netdsl import dsl
 from netdsl.errors import ConversionError
-from netdsl.weights.match import AnyArray
+from netdsl.model.weights.match import AnyArray
 
 Numbers = tuple[int, ...]
 

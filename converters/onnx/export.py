@@ -21,10 +21,10 @@ from converters.running import TOLERANCE, NetToRun, filled
 from converters.staging import staged_file
 from netdsl.errors import ConversionError
 from netdsl.layer import BringsData, HasOnnxForm
+from netdsl.model.weights.files import array_of
+from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
-from netdsl.weights.files import array_of
-from netdsl.weights.match import AnyArray
 
 PRODUCER = "netdsl"
 

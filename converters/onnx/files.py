@@ -16,7 +16,7 @@ from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.wire import LENGTH, Buffer, tag, varint
 from converters.onnx.library import onnx, onnx_module
 from converters.staging import staged_file
-from netdsl.weights.match import AnyArray
+from netdsl.model.weights.match import AnyArray
 
 MOST_VALUES = 1 << 28  # of a blob or a constant; 1 GB in single precision
 

@@ -12,9 +12,9 @@ from converters.lengths import LengthSource
 from converters.onnx.library import onnx
 from netdsl.layer import Layer, Shape
 from netdsl.layer.onnx_form import UNKNOWN
+from netdsl.model.weights.files import array_of
+from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
-from netdsl.weights.files import array_of
-from netdsl.weights.match import AnyArray
 
 
 class UniqueNames:

@@ -16,7 +16,7 @@ from caffe_proto.errors import CaffeError
 from converters.onnx.files import SplitModel, too_large, write_model
 from converters.onnx.library import inference_session, onnx
 from netdsl.errors import ConversionError
-from netdsl.weights.match import AnyArray
+from netdsl.model.weights.match import AnyArray
 
 _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 

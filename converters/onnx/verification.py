@@ -24,11 +24,11 @@ from converters.running import (
     input_shapes,
     uninformative,
 )
-from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError
 from netdsl.layer import HasOnnxForm, Shape
+from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
-from netdsl.weights.match import AnyArray
+from netdsl.net.sample_inputs import sample_inputs
 
 SelectionAxes = dict[str, int | None]
 

@@ -16,7 +16,6 @@ from torch import nn
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.image_sizes import halved_images
-from netdsl.checking.sample_inputs import Array, input_kinds, is_image, sample_inputs
 from netdsl.data.batches.reading import Loading
 from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError, first_line, memory_shortage, user_code_problem
@@ -24,11 +23,12 @@ from netdsl.layer import BringsData, Loss, Shape
 from netdsl.layer.data import DataOrigin, HasSampleFiles, MakesData, limit_batch
 from netdsl.layer.samples import BlobKind
 from netdsl.layers import type_of
+from netdsl.model.model import Model, open_net
 from netdsl.net.build import Built, at_layer, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Graph, Phase, connect, resolve_all
 from netdsl.net.module import NetModule
-from netdsl.open_net import Model, open_net
+from netdsl.net.sample_inputs import Array, input_kinds, is_image, sample_inputs
 from netdsl.solver.trainable_net import Compute, ModuleOnBatches
 
 _MEAN = (3, 1, 1)  # the shape of the mean for layers that scale it to their bottoms

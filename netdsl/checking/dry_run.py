@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from netdsl.checking.image_sizes import halved_images
-from netdsl.checking.sample_inputs import input_kinds, is_image, sample_input
 from netdsl.errors import NetError, ShapeError, first_line, user_code_problem
 from netdsl.layer import BringsData
 from netdsl.layer.blobs import LayerBlobs
@@ -19,6 +18,7 @@ from netdsl.layer.user_code import RunsUserCode
 from netdsl.net.build import Built, reshape, running
 from netdsl.net.memory import check_weights
 from netdsl.net.module import NetModule
+from netdsl.net.sample_inputs import input_kinds, is_image, sample_input
 
 _TILE = 65521  # different random values, which are then repeated
 _SPREAD = 0.01  # of made-up weights, with which values neither vanish nor grow without limit

@@ -17,11 +17,11 @@ from netdsl.checking.dry_run import dry_run
 from netdsl.errors import NetError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import Shape
 from netdsl.model.data_shapes import DataShape, Items, Known, assumed_items, dimensions
+from netdsl.model.model import Model, open_net
 from netdsl.net.build import Built, check_fillers, doubts_of, unknown_types
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Graph, Phase, resolve_all, with_input_layer
 from netdsl.net.placeholder_layer import unavailable_types
-from netdsl.open_net import Model, open_net
 
 
 @dataclass

@@ -14,10 +14,10 @@ from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.order import SEEDS, Order
 from netdsl.data.sources.source import Indices, Item, Source, WholeSource
 from netdsl.data.sources.view import array_names_of
+from netdsl.data.tables.columns import in_net_types
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.ranks import Ranks, ranks_in, started_by_mpiexec
-from netdsl.tables.columns import in_net_types
 
 Arrays = dict[str, Array]
 

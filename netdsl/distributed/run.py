@@ -15,6 +15,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import remove_leftovers, write_pieces
+from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import from_plain
@@ -25,7 +26,6 @@ from netdsl.net.graph import Phase
 from netdsl.plugins import allowed_plugins, plugins
 from netdsl.solver.settings import inline_nets
 from netdsl.solver.trainable_net import Compute
-from netdsl.tables.table import Table
 
 NEWEST = "auto"  # as a snapshot: the newest whole one, if there is one
 _RUN, _SOLVER = "run.json", "solver.prototxt"

@@ -26,6 +26,7 @@ from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import DistributedError, PeerLostError, user_code_problem
+from netdsl.model.weights.files import save_net
 from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
 from netdsl.solver.events import Action, Listener, Notice
@@ -33,7 +34,6 @@ from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import ignore_event
 from netdsl.solver.used_weights import weights_for_use
-from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"
 _SHOWN = 3  # layers that a notice names

@@ -20,11 +20,11 @@ from netdsl.layer.data import UNKNOWN, DataOrigin, state_batch, state_shapes, st
 from netdsl.layer.samples import TYPICAL_ITEMS
 from netdsl.layer.user_code import RunsUserCode, is_allowed
 from netdsl.layers import type_of
+from netdsl.model.weights.files import learned_layers, shared_blobs
+from netdsl.model.weights.match import Mismatch, Weights, pair_blobs
 from netdsl.net.build import Built, infer
 from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer
 from netdsl.net.sequences import beginning_edges
-from netdsl.weights.files import learned_layers, shared_blobs
-from netdsl.weights.match import Mismatch, Weights, pair_blobs
 
 Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
 

@@ -18,12 +18,12 @@ from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
+from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import DataOrigin, state_shapes
 from netdsl.layers import type_of
 from netdsl.net.graph import Graph, Node, Phase
-from netdsl.tables.table import Table
 
 USER_FEED = "(given)"  # stands among the names of layers for the batches of the program or of a table
 

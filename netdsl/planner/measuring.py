@@ -18,7 +18,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.sample_inputs import sample_input
 from netdsl.dsl import (
     LRN,
     Average,
@@ -39,6 +38,7 @@ from netdsl.dsl import (
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.net.module import NetModule
+from netdsl.net.sample_inputs import sample_input
 from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType
 from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation
 from netdsl.planner.step_time import measured_name, sizes_of, update_operation

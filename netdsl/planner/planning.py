@@ -16,10 +16,10 @@ from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.distributed.strategies.strategy import ModelSize, Strategy
 from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.model.data_shapes import Items
+from netdsl.model.model import Model
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
-from netdsl.open_net import Model
 from netdsl.planner.convergence import read_grid
 from netdsl.planner.device import DeviceCluster
 from netdsl.planner.exchange import StrategyTime, predict

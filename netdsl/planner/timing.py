@@ -11,21 +11,21 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.sample_inputs import sample_input
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.deploying import WritesFile
 from netdsl.layer.running import OverwritesBottom
 from netdsl.layers import type_of
-from netdsl.model import copy_model
 from netdsl.model.data_shapes import DataShape
+from netdsl.model.model import Model
+from netdsl.model.opening import copy_model
 from netdsl.net.build import Built, running, set_batch
 from netdsl.net.graph import Phase
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.memory import check_blobs
 from netdsl.net.memory_format import channels_last_pays, laid_out, wish_of
 from netdsl.net.module import NetModule
-from netdsl.open_net import Model
+from netdsl.net.sample_inputs import sample_input
 from netdsl.planner.layer_costs import layer_costs
 
 

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netdsl.data.tables.arrow import arrow
+from netdsl.data.tables.columns import Mask, RowRange
+from netdsl.data.tables.table import arrays_of
 from netdsl.data.types import Array, Random
-from netdsl.deploy.subgraph import PredictionSubgraph
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, check_outputs, finite_rows, without_missing
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.prediction.predictor import Predictor
-from netdsl.tables.arrow import arrow
-from netdsl.tables.columns import Mask, RowRange
-from netdsl.tables.table import arrays_of
+from netdsl.prediction.subgraph import PredictionSubgraph
 
 _NO_ROWS = np.ones(0, bool)
 

@@ -10,10 +10,10 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.alphabet import Alphabet
 from netdsl.data.types import Array
-from netdsl.deploy.deploy_net import deploy
 from netdsl.errors import NetError
+from netdsl.model.deploy.deploy_net import deploy
+from netdsl.model.weights.match import Weights
 from netdsl.prediction.sequence_net import SequenceNet, choose
-from netdsl.weights.match import Weights
 
 
 class TextGenerator:

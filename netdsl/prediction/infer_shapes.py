@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.tables.columns import RowRange
+from netdsl.data.tables.table import arrays_of
 from netdsl.model.data_shapes import with_items
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import input_tensor
-from netdsl.tables.columns import RowRange
-from netdsl.tables.table import arrays_of
 
 
 def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) -> pb.NetParameter:

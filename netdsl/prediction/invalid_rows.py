@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from netdsl.data.tables.arrow import arrow
+from netdsl.data.tables.columns import Mask, RowRange
+from netdsl.data.tables.table import Arrays, BlobColumn, missing_rows
 from netdsl.data.types import Array
-from netdsl.tables.arrow import arrow
-from netdsl.tables.columns import Mask, RowRange
-from netdsl.tables.table import Arrays, BlobColumn, missing_rows
 
 _ADVICE = "correct it, or skip or keep such rows, by handleInvalid on Spark and --invalid on the command line"
 

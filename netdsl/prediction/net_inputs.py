@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netdsl.data.batches.table_binding import blob_columns
+from netdsl.data.tables.columns import as_items
+from netdsl.data.tables.table import Arrays, BlobColumn
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.errors import DataError
-from netdsl.tables.columns import as_items
-from netdsl.tables.table import Arrays, BlobColumn
 
 if TYPE_CHECKING:  # writing rows doesn't need torch, whose import takes seconds
     from netdsl.net.build import Built

@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.tables.columns import RowRange
+from netdsl.data.tables.table import Arrays
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random
-from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, ShapeError, WeightsError
 from netdsl.layer import Shape
+from netdsl.model.weights.files import fill_weights
+from netdsl.model.weights.match import Weights
 from netdsl.net.build import running
 from netdsl.net.module import NetModule
 from netdsl.prediction.net_inputs import NetInput
-from netdsl.tables.columns import RowRange
-from netdsl.tables.table import Arrays
-from netdsl.weights.files import fill_weights
-from netdsl.weights.match import Weights
+from netdsl.prediction.subgraph import prediction_subgraph
 
 _NO_COLUMNS: Mapping[str, str] = {}
 _BATCH = RowRange("the batch")

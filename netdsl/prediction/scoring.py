@@ -13,18 +13,18 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.tables.arrow import arrow
+from netdsl.data.tables.columns import RowRange
+from netdsl.data.tables.table import arrays_of
 from netdsl.errors import DataError
+from netdsl.model.weights.files import fill_weights
+from netdsl.model.weights.match import Weights
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.invalid_rows import check_inputs
 from netdsl.prediction.net_inputs import NetInput, inputs_of
 from netdsl.prediction.predictor import input_tensor
-from netdsl.tables.arrow import arrow
-from netdsl.tables.columns import RowRange
-from netdsl.tables.table import arrays_of
-from netdsl.weights.files import fill_weights
-from netdsl.weights.match import Weights
 
 Values = tuple[float, ...]
 

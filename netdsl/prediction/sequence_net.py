@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.sample_inputs import input_kinds
 from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer.samples import BlobKind
+from netdsl.model.weights.match import Weights
 from netdsl.net.graph import resolve
+from netdsl.net.sample_inputs import input_kinds
 from netdsl.net.sequences import beginning_edges
 from netdsl.prediction.predictor import Predictor
-from netdsl.weights.match import Weights
 
 
 class SequenceNet:

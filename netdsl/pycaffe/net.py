@@ -23,16 +23,17 @@ from netdsl.errors import NetError, ShapeError, WeightsWarning
 from netdsl.layer import BringsData, Layer, Shape
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import insert_splits
-from netdsl.model import (
+from netdsl.model.model import open_net
+from netdsl.model.opening import (
     WeightsFile,
     copy_model,
     load_weights,
     open_caffe_files,
     open_model,
-    open_net,
     open_weights,
     take_dialect,
 )
+from netdsl.model.weights.files import save_net
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers, phase_of, state_of
@@ -42,7 +43,6 @@ from netdsl.pycaffe.blob import ActivationMemory, Array, Blob
 from netdsl.pycaffe.net_layers import LayerRunner, NetLayer, gradient_needs, number_blobs
 from netdsl.pycaffe.python_layer import own_modules
 from netdsl.solver.flat import share_blobs
-from netdsl.weights.files import save_net
 
 Calls = Callable[..., dict[str, Array]]
 Collected = dict[str, list[Array]]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.model import load_weights
+from netdsl.model.opening import load_weights
 from netdsl.pycaffe import process
 from netdsl.pycaffe.net import Net
 from netdsl.pycaffe.process import write_log_line

@@ -9,6 +9,7 @@ from datetime import datetime
 from threading import get_native_id
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.model.weights.match import LoadReport
 from netdsl.solver.events import (
     BlobMagnitude,
     DebugInfo,
@@ -23,7 +24,6 @@ from netdsl.solver.events import (
     TrainingStarted,
     WeightsLoaded,
 )
-from netdsl.weights.match import LoadReport
 
 Write = Callable[[str, str, str], None]  # severity, the line of Caffe's source that writes it there, and text
 

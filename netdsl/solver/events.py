@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from caffe_proto.errors import FileError
-from netdsl.weights.match import LoadReport
+from netdsl.model.weights.match import LoadReport
 
 
 class Action(Enum):

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.model import load_weights
+from netdsl.data.tables.table import Table
+from netdsl.model.opening import load_weights
+from netdsl.model.weights.match import LoadReport
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.compute_precision import repeatable
 from netdsl.net.graph import Phase
@@ -18,8 +20,6 @@ from netdsl.solver.opened_nets import data_events, net_created, output_names
 from netdsl.solver.settings import find_file, inline_nets, net_sources, seed, split_names, test_nets, train_net
 from netdsl.solver.solver import Solver, ignore_event
 from netdsl.solver.trainable_net import Compute, ModuleNet
-from netdsl.tables.table import Table
-from netdsl.weights.match import LoadReport
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from caffe_proto.errors import few
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.source import count_of
-from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import DataError
 from netdsl.layer import Layer
 from netdsl.layer.samples import BlobKind
+from netdsl.model.deploy.predictions import PredictingGraph
 from netdsl.net.build import AUTOMATIC, Built
 from netdsl.net.graph import Node, Phase
 from netdsl.net.sequences import sequence_inputs

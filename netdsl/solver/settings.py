@@ -14,7 +14,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from netdsl.errors import SolverError
-from netdsl.open_net import open_net
+from netdsl.model.model import open_net
 from netdsl.solver.evaluation import DETECTION, precision_rule
 
 Policy = Callable[[pb.SolverParameter, int, int], float]  # of the settings, the iteration and the step

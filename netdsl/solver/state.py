@@ -18,7 +18,8 @@ from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.storage import remove_leftovers
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import SolverError
-from netdsl.model import load_weights
+from netdsl.model.opening import load_weights
+from netdsl.model.weights.files import save_net
 from netdsl.solver.events import Listener, Notice, SnapshotSaved
 from netdsl.solver.snapshot_files import (
     KeptStates,
@@ -34,7 +35,6 @@ from netdsl.solver.snapshot_files import (
 from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
 from netdsl.solver.used_weights import NormalizedOutput, weights_for_use
-from netdsl.weights.files import save_net
 
 
 class KeptSolver(Protocol):

@@ -13,13 +13,13 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_batches import Values
+from netdsl.data.tables.table import Table
 from netdsl.errors import NetError, SolverError
 from netdsl.net.build import Built, build, running
 from netdsl.net.compute_precision import ComputePrecision, halves_of, products_of
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
-from netdsl.tables.table import Table
 
 _FIRST_SCALE, _LARGEST_SCALE, _SMALLEST_SCALE = 2.0**16, 2.0**24, 2.0**-16
 _PATIENCE = 2000  # good steps until the scale is doubled

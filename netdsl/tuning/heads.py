@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.deploy_layers import settings_field
 from netdsl.layer import Layer, Loss
 from netdsl.layers import type_of
+from netdsl.model.deploy.deploy_layers import settings_field
 from netdsl.net.graph import Graph, Node, resolve_all
 
 OUTPUTS = "num_output"  # in the settings of every type whose outputs are a matter of choice

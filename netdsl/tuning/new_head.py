@@ -9,14 +9,14 @@ from itertools import chain, count
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
-from netdsl.deploy.predictions import PredictingGraph
 from netdsl.dsl import Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.core import add_specs
 from netdsl.layers import LAYERS
+from netdsl.model.deploy.predictions import PredictingGraph
+from netdsl.model.model import Model
 from netdsl.net.graph import resolve_all
-from netdsl.open_net import Model
 from netdsl.tuning.heads import OUTPUTS, head_names, outputs_field
 
 ACCURACY = "accuracy"  # the top that tells how good the net is

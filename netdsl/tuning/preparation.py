@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.image_settings import copy_of, settings_in_tests
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import stated_shapes
 from netdsl.layers import LAYERS
-from netdsl.model import Model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
 
 
 def transforms_of(

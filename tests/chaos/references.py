@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from caffe_proto.files import read_net
+from netdsl.model.weights.match import arrays_of
 from netdsl.solver.events import as_numbers
-from netdsl.weights.match import arrays_of
 from tests.chaos.settings import TWO, LauncherName, TrainingSetting
 from tests.chaos.user_command import UserCommands
 from zoo.testing import TestRequest, test

@@ -18,9 +18,9 @@ from netdsl.distributed.machines import Link
 from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.distributed.transports.transport import Transport
+from netdsl.model.weights.files import save_net
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import World
-from netdsl.weights.files import save_net
 from tests.chaos.attack import attack
 from tests.chaos.cases import ChaosCase, DisturbedCommand, draw_case
 from tests.chaos.damage import Damage, DamageKind

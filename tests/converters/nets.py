@@ -7,7 +7,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl import Net
-from netdsl.model import Model
+from netdsl.model.model import Model
 
 
 def net_of(text: str, *, phase: str = "TEST", dialect: str | None = None) -> Net:

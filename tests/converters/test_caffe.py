@@ -15,12 +15,13 @@ from caffe_proto.files import CaffeFile, write
 from caffe_proto.locations import unlocated
 from converters.caffe import export_caffe
 from converters.running import filled
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError, WeightsError
-from netdsl.model import Model, open_model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
   data_param { source: "x" batch_size: 6 } }

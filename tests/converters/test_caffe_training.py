@@ -25,9 +25,8 @@ from netdsl.data.writing.mean_image import mean_image, write_mean
 from netdsl.errors import ConversionError
 from netdsl.layer import BringsData
 from netdsl.layers import LAYERS
-from netdsl.model import Model
+from netdsl.model.model import Model, open_net
 from netdsl.net.graph import Phase, resolve
-from netdsl.open_net import open_net
 from zoo.catalogue.writing import write_model
 
 TESTED = "net: 'old.prototxt' base_lr: 0.1 test_iter: 3 test_interval: 5 type: 'Adam' snapshot_prefix: 'x'"

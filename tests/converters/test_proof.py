@@ -18,18 +18,19 @@ from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import compare, open_onnx_values
 from converters.onnx.export import export_onnx
 from converters.running import TOLERANCE, blob_values, built_only, difference, filled, made_up_inputs
-from netdsl.checking.sample_inputs import sample_input
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.blobs import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
-from netdsl.model import Model, open_model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
+from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
+from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
-from netdsl.net.net import Net
-from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net
-from netdsl.weights.match import AnyArray
+from netdsl.net.sample_inputs import sample_input
+from netdsl.training.net import Net
 
 FOLDER = os.environ.get("NETDSL_CORPUS")
 BVLC = "nets/BVLC+caffe"

@@ -19,11 +19,11 @@ from converters.rewriting import (
     round_weights,
 )
 from converters.running import output_values
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError
-from netdsl.model import Model
-from netdsl.net.net import Net
-from netdsl.weights.tensor_files import Precision
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
+from netdsl.model.weights.tensor_files import Precision
+from netdsl.training.net import Net
 from tests.converters.nets import layer_names, net_of
 
 EXACT = 2e-6  # single precision, after weights were computed in double precision and rounded once

@@ -29,7 +29,7 @@ from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
 from netdsl.layers import type_of
 from netdsl.layers._detect_net_transformation import Augmentation
-from netdsl.open_net import open_net
+from netdsl.model.model import open_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.state import restore
 from tests.differences.shown import shows

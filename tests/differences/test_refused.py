@@ -16,7 +16,7 @@ from netdsl.checking.lint import Finding, check_net
 from netdsl.errors import NetError, ShapeError
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import resolve
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 from tests.differences.shown import shows
 
 

@@ -14,13 +14,13 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
 from netdsl.layers._roi_data import RoIImage, RoISettings, target_statistics
 from netdsl.layers.rpn_proposal_target import RpnProposalTarget
+from netdsl.model.collection import WeightCollection
+from netdsl.model.weights.files import learned_layers
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import restore
 from netdsl.solver.trainable_net import ModuleNet
-from netdsl.weights.collection import WeightCollection
-from netdsl.weights.files import learned_layers
 from tests.differences.shown import shows
 from tests.small_faster_rcnn import small_faster_rcnn
 from tests.voc_folder import VocImage, VocObject, write_voc

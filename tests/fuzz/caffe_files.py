@@ -19,8 +19,8 @@ from caffe_proto.errors import CaffeError, DialectError
 from caffe_proto.files import CaffeFile, prototxt
 from caffe_proto.text.prototxt import body_of, from_text, kind_of, message_of, reformat
 from caffe_proto.upgrade.file import upgrade_file
-from netdsl.model import open_model, open_weights
-from netdsl.weights.tensor_files import write_tensors
+from netdsl.model.opening import open_model, open_weights
+from netdsl.model.weights.tensor_files import write_tensors
 
 _DATA = Path(__file__).parents[1] / "data" / "caffe"
 _KINDS = {".caffemodel": pb.NetParameter, ".solverstate": pb.SolverState, ".binaryproto": pb.BlobProto}

@@ -33,9 +33,13 @@ from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
 from netdsl.data.sources.poses import PoseDatumSource
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
+from netdsl.data.sources.table_files import TableFiles, TableFormat
 from netdsl.data.sources.video import VideoList, VideoSegmentSource
 from netdsl.data.sources.vocabulary import words_of
 from netdsl.data.sources.windows import WindowSource
+from netdsl.data.tables.arrow import with_class_names
+from netdsl.data.tables.columns import RowRange
+from netdsl.data.tables.table import BlobColumn, arrays_of
 from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.heatmap_transform import HeatmapTransform
 from netdsl.data.transforms.mean import Mean
@@ -50,10 +54,6 @@ from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.pose_database import pose_samples
 from netdsl.data.writing.sample_files import lane_samples, write_images, write_list, write_stacks, write_video
 from netdsl.errors import DataError
-from netdsl.tables.arrow import with_class_names
-from netdsl.tables.columns import RowRange
-from netdsl.tables.files import TableFiles, TableFormat
-from netdsl.tables.table import BlobColumn, arrays_of
 
 _MOST = 10_000  # items that are read of a source; only damage makes more of these files
 _NYUD = ("color", "depth", "hha", "label")

@@ -9,6 +9,7 @@ from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import BadItems, Loading
+from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Journal, Retention, WorkerPart
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import parse
@@ -19,7 +20,6 @@ from netdsl.solver import state
 from netdsl.solver.snapshot_files import RandomStates, newest
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute
-from netdsl.tables.table import Table
 from tests.netdsl.solver.conftest import Regression
 
 _NET = """

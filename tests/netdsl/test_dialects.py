@@ -17,12 +17,12 @@ from caffe_proto.dialects import marks_of
 from caffe_proto.errors import DialectError
 from caffe_proto.files import CaffeFile, read_net, write
 from netdsl import Constructor, Net, NetParams, RDDLayer
-from netdsl.deploy.deploy_net import deploy
 from netdsl.distributed.run import Run
 from netdsl.dsl.source import to_python
 from netdsl.errors import DialectWarning
-from netdsl.model import open_model
-from netdsl.open_net import open_net
+from netdsl.model.deploy.deploy_net import deploy
+from netdsl.model.model import open_net
+from netdsl.model.opening import open_model
 from netdsl.solver import settings as nets
 
 # With a fourth blob of 3, PSPNet's divides by the root of it, and happynear's multiplies with it.

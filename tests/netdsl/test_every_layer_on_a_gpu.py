@@ -10,7 +10,6 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.layer import BringsData
 from netdsl.layer.deploying import WritesFile
 from netdsl.layer.user_code import RunsUserCode
@@ -18,6 +17,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from netdsl.net.sample_inputs import sample_inputs
 from tests.converters.onnx.test_layers import CASES as FORK_CASES
 from tests.netdsl.test_every_layer import CASES as RECORDED_CASES
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu

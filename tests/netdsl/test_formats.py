@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from caffe_proto.errors import FileError
-from netdsl import formats
-from netdsl.formats import FileModel, named_model, reader_of, register_format, register_models
-from netdsl.open_net import open_net
+from netdsl.model import formats
+from netdsl.model.formats import FileModel, named_model, reader_of, register_format, register_models
+from netdsl.model.model import open_net
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +25,10 @@ def test_names_and_onnx_need_no_other_import_than_netdsl(tmp_path: Path) -> None
     named = """
 import netdsl
 assert netdsl.Net("shapes").message.name == "Shapes"
-from netdsl.model import built_of, open_model
+from netdsl.model import open_model
 assert open_model("resnet-50", deployed=True).net.layer[0].type == "Input"
 from converters.onnx import export_onnx
-export_onnx(built_of(open_model("shapes", deployed=True)), "net.onnx")
+export_onnx(open_model("shapes", deployed=True), "net.onnx")
 """
     from_onnx = 'import netdsl; assert "conv1" in netdsl.Net("net.onnx").get_weights()'
     for program in (named, from_onnx):
@@ -37,7 +37,9 @@ export_onnx(built_of(open_model("shapes", deployed=True)), "net.onnx")
 
 def test_who_has_a_file_imports_nothing_that_knows_names(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text('layer { name: "x" type: "Input" top: "x" }')
-    program = "import sys; from netdsl.open_net import open_net; open_net('net.prototxt'); print('zoo' in sys.modules)"
+    program = (
+        "import sys; from netdsl.model.model import open_net; open_net('net.prototxt'); print('zoo' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

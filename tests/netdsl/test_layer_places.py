@@ -13,7 +13,7 @@ from caffe_proto import from_text, read_net, write
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile
 from netdsl import Net
-from netdsl.model import open_model
+from netdsl.model.opening import open_model
 from netdsl.net.graph import GraphError, Phase
 from netdsl.solver.settings import train_net
 from netdsl.solver.trainable_net import ModuleNet

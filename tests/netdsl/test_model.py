@@ -14,10 +14,10 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import read_net
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, WeightCollection
 from netdsl.errors import ShapeWarning, WeightsError
-from netdsl.formats import register_format
-from netdsl.model import open_model, open_net, open_weights
-from netdsl.open_net import Model
-from netdsl.weights.writing import write_weights
+from netdsl.model.formats import register_format
+from netdsl.model.model import Model, open_net
+from netdsl.model.opening import open_model, open_weights
+from netdsl.model.weights.writing import write_weights
 
 PARAMS = NetParams(
     "two",

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer
+from netdsl.data.tables.table import Table
 from netdsl.dsl import Accuracy, Reduction, Sigmoid, SoftmaxWithLoss, TanH
 from netdsl.errors import DataError, GradientWarning, NetError
-from netdsl.tables.table import Table
 
 XAVIER = {"type": "xavier"}
 

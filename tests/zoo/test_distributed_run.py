@@ -18,9 +18,9 @@ from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import End
 from netdsl.errors import DistributedError, NetError
+from netdsl.model.weights.match import arrays_of
 from netdsl.solver import events as tell
 from netdsl.solver.events import Action
-from netdsl.weights.match import arrays_of
 from zoo import distributed_run
 from zoo.backends import HERE
 from zoo.names import solver_of

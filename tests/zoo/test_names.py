@@ -10,7 +10,7 @@ import pytest
 from caffe_proto.errors import FileError
 from netdsl import Net, pycaffe
 from netdsl.errors import NetError
-from netdsl.model import open_model
+from netdsl.model.opening import open_model
 from zoo.catalogue.writing import write_model
 from zoo.names import card_of
 

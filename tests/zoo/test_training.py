@@ -15,12 +15,12 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 from netdsl.data.batches.reading import BadItems, Loading
+from netdsl.data.tables.table import Table
 from netdsl.errors import DataError, SolverError
 from netdsl.net.graph import Phase, resolve
 from netdsl.solver.events import Action, DataOpened
 from netdsl.solver.settings import read_settings
 from netdsl.solver.trainable_net import Compute
-from netdsl.tables.table import Table
 from tests.voc_folder import VocImage, VocObject, write_voc
 from zoo.training import NO_TESTS, Run, holds_out, train, with_sources
 

@@ -14,30 +14,31 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
-from netdsl.checking.sample_inputs import input_kinds, is_image
 from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.source import Source
 from netdsl.data.sources.vocabulary import Vocabulary
+from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import GRAY, decode
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.writing.map_items import map_items
-from netdsl.deploy.captioner import CaptionerParts, split_captioner
-from netdsl.deploy.deploy_net import deploy_model
-from netdsl.deploy.joined_captioner import join_captioner
 from netdsl.errors import DataError, NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
-from netdsl.model import Model, add_weights, match_names, open_model, open_net
+from netdsl.model.deploy.captioner import CaptionerParts, split_captioner
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.deploy.joined_captioner import join_captioner
+from netdsl.model.model import Model, open_net
+from netdsl.model.opening import add_weights, match_names, open_model
+from netdsl.model.weights.match import Weights
 from netdsl.net.build import build, reshape
 from netdsl.net.graph import resolve, resolve_all
+from netdsl.net.sample_inputs import input_kinds, is_image
 from netdsl.prediction.captions import CaptionGenerator
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
-from netdsl.tables.table import BlobColumn
-from netdsl.weights.match import Weights
 from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Numbers, Placement
 from zoo.answers.images import (
     LayerPreparation,

@@ -19,12 +19,12 @@ from netdsl.data.sources.images import is_image_file
 from netdsl.data.sources.open_source import find_source, has_kind_prefix
 from netdsl.data.sources.source import NamedItems, Source
 from netdsl.data.sources.source_name import Content
+from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color, decode, in_color
 from netdsl.data.transforms.image_settings import crop_of, describe, resize_of
 from netdsl.data.transforms.resizing import ShortSide
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
-from netdsl.tables.table import BlobColumn
 from zoo.answers.answer import ImageSize, Numbers, Placement
 from zoo.cards import Channels
 

@@ -14,14 +14,14 @@ from typing import ClassVar
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.captioner import CaptionerParts
-from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import DataError, NetError
 from netdsl.layer import Layer, Shape
 from netdsl.layer.tops import MakesDetections, MakesIndices, MakesRegions
+from netdsl.model.deploy.captioner import CaptionerParts
 from netdsl.net.build import Built, build
 from netdsl.net.graph import resolve
 from netdsl.prediction.captions import CaptionGenerator
+from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
 from zoo.answers.answer import (
     Answer,
     AnswerSettings,

@@ -19,7 +19,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import located
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.errors import NetError
-from netdsl.formats import holds_weights
+from netdsl.model.formats import holds_weights
 from zoo.cards import Card, read_card
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ class CatalogueEntry:
 
     def deploy(self) -> pb.NetParameter:
         """The net as it is used, for one item."""
-        from netdsl.deploy.deploy_net import deploy  # needs torch
+        from netdsl.model.deploy.deploy_net import deploy  # needs torch
 
         used = self.used or self.train_val
         return deploy(used.message, shapes=self.inputs, batch=self.batch, outputs=self.outputs)

@@ -257,7 +257,7 @@ def _caffe_test(flags: Flags) -> None:
 def _caffe_time(flags: Flags) -> None:
     model = _needed_file(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
-    from netdsl.open_net import open_net
+    from netdsl.model.model import open_net
     from netdsl.planner.timing import time_net
 
     opened = replace(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netdsl.formats import TENSOR_SUFFIXES
+from netdsl.model.formats import TENSOR_SUFFIXES
 from zoo.cli import options, shapes
 from zoo.cli.output import print_json, progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
     from converters.rewriting import Proof
-    from netdsl.weights.torch_names import TensorMatch
+    from netdsl.model.weights.torch_names import TensorMatch
     from zoo.exporting import ExportedFiles
 
 _PRECISIONS = [name for name in options.PRECISIONS if name != "float32"]
@@ -90,7 +90,7 @@ def export_command(
     _check_options(target, verify, tolerance, opset, train_val=train_val or solver is not None, data_lmdb=data_lmdb)
     with progress_bar(doing="exporting"):
         from converters.rewriting import Rewrites
-        from netdsl.weights.tensor_files import Precision
+        from netdsl.model.weights.tensor_files import Precision
         from zoo.exporting import Export, ExportTarget, export
 
         rounded_to = Precision[precision.upper()] if precision else None
@@ -178,7 +178,7 @@ def convert_command(
     if precision is not None and Path(output).suffix not in TENSOR_SUFFIXES:
         raise click.UsageError(f"--precision is for {', '.join(TENSOR_SUFFIXES)}; other files have float32")
     with progress_bar(doing="converting"):
-        from netdsl.weights.tensor_files import Precision
+        from netdsl.model.weights.tensor_files import Precision
         from zoo.converting import convert
 
         stored_type = Precision[precision.upper()] if precision else None

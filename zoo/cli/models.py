@@ -132,7 +132,7 @@ def import_command(
     if classes is not None:
         raise click.UsageError("--classes is for the files of a model; leave out --as-dsl.")
     from netdsl.dsl.source import to_python
-    from netdsl.open_net import open_net
+    from netdsl.model.model import open_net
 
     net = open_net(model, dialect=dialect, lenient=lenient).net
     try:

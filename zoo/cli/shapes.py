@@ -79,8 +79,8 @@ class Shapes:
 def infer(content: CaffeFile[Message], assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
     """The shapes of a net that was read from a file, which errors name."""
     # These import torch, which takes seconds and isn't needed by `zoo show` without shapes.
+    from netdsl.model.model import Model, todays_form
     from netdsl.net.placeholder_layer import unavailable_types
-    from netdsl.open_net import Model, todays_form
 
     if not isinstance(content.message, pb.NetParameter):
         kind = content.message.DESCRIPTOR.name

@@ -70,7 +70,7 @@ def command(
     because some layers are computed together with the next one.
     """
     with progress_bar(2 * (iterations + 1), "measuring") as advance:
-        from netdsl.model import open_model
+        from netdsl.model.opening import open_model
         from netdsl.planner.timing import time_net
         from netdsl.solver.settings import split_names
 

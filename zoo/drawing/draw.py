@@ -8,8 +8,8 @@ from pathlib import Path
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import write_pieces
+from netdsl.model.model import open_net
 from netdsl.net.graph import Phase
-from netdsl.open_net import open_net
 from zoo.drawing.layout import Direction
 from zoo.drawing.net_boxes import NetBoxes, boxes_of
 from zoo.drawing.picture import Picture, picture_of

@@ -17,8 +17,8 @@ from netdsl.layer import BringsData, Layer, Loss, NotDeployed, Shape
 from netdsl.layer.data import MakesData
 from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import type_of
+from netdsl.model.model import Model
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
-from netdsl.open_net import Model
 
 _WINDOW = "kernel_size"  # the setting of every type that looks at one window of its bottom after the other
 

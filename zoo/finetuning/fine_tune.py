@@ -21,7 +21,8 @@ from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError, NetError, WeightsError
-from netdsl.model import open_model
+from netdsl.model.opening import open_model
+from netdsl.model.weights.writing import write_weights
 from netdsl.solver.events import (
     Action,
     Event,
@@ -35,7 +36,6 @@ from netdsl.solver.events import (
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
 from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
-from netdsl.weights.writing import write_weights
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.cards import Channels

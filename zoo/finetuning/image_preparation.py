@@ -14,9 +14,9 @@ from netdsl.data.transforms.decode import COLORS
 from netdsl.data.transforms.image_settings import copy_of
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.writing.mean_image import write_mean
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
-from netdsl.model import Model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
 from netdsl.tuning.preparation import own_transform, transforms_of
 from zoo.card_input import transform_of, unlike_layer
 from zoo.cards import Channels

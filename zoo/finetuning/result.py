@@ -12,8 +12,9 @@ from caffe_proto.storage import file_hash, write_pieces
 from converters.caffe import WEIGHTS, export_caffe
 from converters.onnx import Metadata, export_onnx
 from netdsl.data.sources.class_names import LABELS
-from netdsl.deploy.deploy_net import deploy_model
-from netdsl.model import Model, open_model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
 from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData

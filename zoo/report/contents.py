@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.run_log import Activity
-from netdsl.open_net import Model
+from netdsl.model.model import Model
 from netdsl.planner.timing import LayerTime, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of

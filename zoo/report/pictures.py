@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.layer import Shape
-from netdsl.model import open_weights
+from netdsl.model.model import Model
+from netdsl.model.opening import open_weights
 from netdsl.net.build import Built
-from netdsl.open_net import Model
 
 Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue ones
 

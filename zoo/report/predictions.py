@@ -18,20 +18,20 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.data.sources.class_names import class_names_of_model, classes_of
-from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.distributed.run import Run
 from netdsl.errors import NetError
-from netdsl.model import load_weights, open_weights
+from netdsl.model.opening import load_weights, open_weights
+from netdsl.model.weights.files import fill_weights
 from netdsl.net.build import build, running
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Graph, Phase, connect, filter_layers
 from netdsl.net.module import NetModule
+from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.scores.segmentation import count_confusions
 from netdsl.solver.evaluation import average_batches, gather_scores
 from netdsl.solver.opened_nets import ClassPrediction, class_predictions, opened_data
 from netdsl.solver.settings import test_nets, train_net
 from netdsl.solver.trainable_net import Compute, ModuleNet
-from netdsl.weights.files import fill_weights
 from zoo.report.pictures import Pixels, is_image, pixels_of
 from zoo.score_tables import ScoreTable, score_tables
 

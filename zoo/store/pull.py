@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from caffe_proto.errors import CaffeError
 from netdsl.errors import NetError
-from netdsl.formats import holds_weights
+from netdsl.model.formats import holds_weights
 from zoo.cards import CARD, Card, card_text, parse_card
 from zoo.model_folder import WEIGHTS, ModelFolder
 from zoo.store.errors import DownloadError, StoreError, UnreachableError

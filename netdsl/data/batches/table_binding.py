@@ -11,12 +11,12 @@ from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import Indices, Item, Source, WholeSource
 from netdsl.data.sources.source_name import Content, SourceName
+from netdsl.data.tables.columns import Shape, fit_shape
+from netdsl.data.tables.table import BlobColumn, Table
 from netdsl.data.transforms.decode import Color
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.columns import Shape, fit_shape
-from netdsl.tables.table import BlobColumn, Table
 
 
 def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:

@@ -16,9 +16,9 @@ from netdsl.data.sources.arrays import as_slice, as_top
 from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.hdf5 import open_hdf5
 from netdsl.data.sources.source import Indices, Item
+from netdsl.data.tables.columns import in_net_types
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.columns import in_net_types
 
 CLASSIC = b"CDF"  # how a file begins, before the version of its format
 _WIDE = 5  # the version whose numbers have eight bytes

@@ -19,9 +19,9 @@ from netdsl.data.sources.source_name import (
     SourceSpec,
     names_that_give,
 )
+from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
-from netdsl.tables.table import BlobColumn
 
 __all__ = [
     "KINDS",

@@ -14,10 +14,10 @@ from netdsl.data.sources.annotations.annotated_image import AnnotatedSet, SomeOf
 from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.source import DataSplit, Source
 from netdsl.data.sources.view import ColorView, chosen_items, read_items, view_of
+from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 from netdsl.registry import Registry
-from netdsl.tables.table import BlobColumn
 
 if TYPE_CHECKING:
     from netdsl.data.sources.annotations.coco import CaptionedImage

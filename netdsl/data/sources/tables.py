@@ -17,12 +17,12 @@ from netdsl.data.sources.arrays import as_top, gather_rows
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.source import Indices, Item
+from netdsl.data.tables.arrow import arrow, arrow_errors, check_rows, class_names_of, open_parquet
+from netdsl.data.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types, reader_of
+from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow, arrow_errors, check_rows, class_names_of, open_parquet
-from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types, reader_of
-from netdsl.tables.table import BlobColumn
 
 _KEPT = 1 << 28  # bytes of groups that are kept, so that items out of order don't read one each time
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from netdsl.data.tables.arrow import arrow, column_of, with_class_names
 from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow, column_of, with_class_names
 
 _BYTES = 1 << 24  # in a group of rows: small enough for rows to be read out of order
 _LABEL = "label"  # the column of an item's second array

@@ -25,7 +25,8 @@ from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DataError, NetError, SolverError, WeightsError
-from netdsl.model import Model, open_model
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.spark.pipeline.fit import Fit
 from netdsl.spark.pipeline.model import NetModel

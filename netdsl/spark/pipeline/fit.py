@@ -19,17 +19,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.tables.table import Table
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
-from netdsl.model import store_for_workers
 from netdsl.model.data_shapes import with_items
+from netdsl.model.model import todays_form
+from netdsl.model.opening import store_for_workers
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
-from netdsl.open_net import todays_form
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.events import Notice
@@ -38,7 +39,6 @@ from netdsl.spark.cluster import Cluster
 from netdsl.spark.launcher import SparkLauncher
 from netdsl.spark.pipeline.model import NetModel
 from netdsl.spark.tables.store import StoredTable, store_rows
-from netdsl.tables.table import Table
 
 Data = DataFrame | RDD[Any]
 _DISPLAYS = 50  # of the loss in a run, if the settings don't say when

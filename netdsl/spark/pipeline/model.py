@@ -19,18 +19,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StringType, StructField, StructType
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
+from netdsl.data.tables.table import check_columns
 from netdsl.distributed.run_log import Moment
 from netdsl.errors import DataError
 from netdsl.net.graph import resolve_all
-from netdsl.net.net import Net
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.prediction.invalid_rows import InvalidRows
+from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_of
 from netdsl.spark.pipeline.persistence import download, save_params, set_params, upload
 from netdsl.spark.pipeline.tasks import PredictionTask, ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
-from netdsl.tables.table import check_columns
+from netdsl.training.net import Net
 
 _TYPES: Mapping[ColumnForm, DataType] = {
     ColumnForm.ARRAY: ArrayType(FloatType()),

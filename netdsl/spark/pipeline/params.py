@@ -21,7 +21,7 @@ from netdsl.distributed.transports.transport import OF_MPI, Transport
 from netdsl.dsl.constructors import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import DataError, NetError
-from netdsl.open_net import open_net
+from netdsl.model.model import open_net
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
 from netdsl.solver.settings import inline_nets, read_settings

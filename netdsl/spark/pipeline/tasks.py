@@ -22,8 +22,11 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
+from netdsl.data.tables.arrow import arrow
 from netdsl.distributed.run_worker import compute_threads, worker_device
-from netdsl.model import open_model, open_weights
+from netdsl.model.opening import open_model, open_weights
+from netdsl.model.weights.match import Weights
+from netdsl.model.weights.writing import caffe_file_of
 from netdsl.plugins import plugin_places
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor
@@ -31,9 +34,6 @@ from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scori
 from netdsl.spark.cluster import assigned_gpus
 from netdsl.spark.pipeline.params import net_of
 from netdsl.spark.tables.parquet import query_errors
-from netdsl.tables.arrow import arrow
-from netdsl.weights.match import Weights
-from netdsl.weights.writing import caffe_file_of
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.functions import col
 
+from netdsl.data.tables.arrow import arrow, is_tensor
 from netdsl.errors import DataError
 from netdsl.spark.cluster import first_line
-from netdsl.tables.arrow import arrow, is_tensor
 
 _OUR_ERROR = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILINE)  # at the end of a task's traceback
 

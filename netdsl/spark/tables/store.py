@@ -21,13 +21,13 @@ from pyspark.sql.functions import col
 
 from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import atomic_path
+from netdsl.data.tables.arrow import arrow, column_of
+from netdsl.data.tables.columns import ColumnValues, Mask, RowRange, as_items, reader_of
+from netdsl.data.tables.table import Arrays, BlobColumn, arrays_of, check_columns
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, finite_rows, without_missing
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
-from netdsl.tables.arrow import arrow, column_of
-from netdsl.tables.columns import ColumnValues, Mask, RowRange, as_items, reader_of
-from netdsl.tables.table import Arrays, BlobColumn, arrays_of, check_columns
 
 FIELDS = "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string"  # for Spark
 

@@ -9,7 +9,7 @@ import torch
 
 from converters.from_onnx import from_onnx
 from converters.running import filled
-from netdsl.model import Model
+from netdsl.model.model import Model
 from netdsl.net.module import NetModule
 
 

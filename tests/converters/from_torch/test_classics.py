@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from caffe_proto.files import CaffeFile, write
 from converters.from_torch import from_torch
 from converters.running import filled
-from netdsl.model import Model
+from netdsl.model.model import Model
+from netdsl.model.weights.writing import write_weights
 from netdsl.net.module import NetModule
-from netdsl.weights.writing import write_weights
 
 
 def alex_net() -> nn.Module:

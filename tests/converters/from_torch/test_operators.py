@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from converters.from_torch import from_torch
 from converters.running import filled
-from netdsl.model import Model
+from netdsl.model.model import Model
 from netdsl.net.module import NetModule
 from tests.converters.nets import layer_types
 

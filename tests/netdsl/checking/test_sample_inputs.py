@@ -6,9 +6,9 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.checking.sample_inputs import sample_input, sample_inputs
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
+from netdsl.net.sample_inputs import sample_input, sample_inputs
 
 SHAPES = {
     "data": (1, 3, 20, 30),

@@ -6,8 +6,8 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.deploy.captioner import split_captioner
-from netdsl.deploy.deploy_net import deploy
+from netdsl.model.deploy.captioner import split_captioner
+from netdsl.model.deploy.deploy_net import deploy
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 

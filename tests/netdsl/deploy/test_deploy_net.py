@@ -7,11 +7,11 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, text_of
-from netdsl.deploy.deploy_net import deploy, deploy_model
 from netdsl.errors import NetError
+from netdsl.model.deploy.deploy_net import deploy, deploy_model
+from netdsl.model.model import Model
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
-from netdsl.open_net import Model
 
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
   transform_param { crop_size: 9 mirror: true } data_param { source: "x" batch_size: 64 } }

@@ -9,10 +9,10 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.deploy.captioner import split_captioner
-from netdsl.deploy.joined_captioner import join_captioner
 from netdsl.errors import NetError
-from netdsl.open_net import Model, open_net
+from netdsl.model.deploy.captioner import split_captioner
+from netdsl.model.deploy.joined_captioner import join_captioner
+from netdsl.model.model import Model, open_net
 
 # As LRCN's authors have it: many sentences side by side, and features of another net.
 WORDS = """

@@ -18,9 +18,9 @@ from netdsl import (
     Softmax,
     SoftmaxWithLoss,
 )
-from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import GraphError
 from netdsl.net.graph import Phase
+from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
 
 DATA, LABEL = RDDLayer("data", shape=[6, 4]), RDDLayer("label", shape=[6, 1])
 SCORES = LinearLayer("scores", ["data"], num_outputs=3)

@@ -12,6 +12,7 @@ from google.protobuf import text_format
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Journal, Membership
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.machines import Link
@@ -25,7 +26,6 @@ from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedComm
 from netdsl.simulator.world import Pace, World
 from netdsl.solver.events import Action, Event
 from netdsl.solver.trainable_net import Compute
-from netdsl.tables.table import Table
 
 SOLVER = """
 base_lr: 0.05 lr_policy: "multistep" gamma: 0.5 stepvalue: [4, 9] momentum: 0.9 max_iter: 12 random_seed: 3

@@ -21,8 +21,8 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
+from netdsl.model.weights.match import arrays_of
 from netdsl.mpi.installation import SETTINGS, mpiexec
-from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE
 

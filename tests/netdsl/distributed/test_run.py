@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, write
 from caffe_proto.text.prototxt import text_of
 from netdsl.data.batches.reading import BadItems, Loading
+from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Retention
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
@@ -18,7 +19,6 @@ from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.solver.trainable_net import Compute
-from netdsl.tables.table import Table
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "averaging:tau=auto,weighted=false", "elastic:alpha=0.25"])

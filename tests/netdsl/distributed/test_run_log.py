@@ -23,9 +23,9 @@ from netdsl.distributed.run_log import (
     to_plain,
 )
 from netdsl.errors import DistributedError
+from netdsl.model.weights.match import LoadReport
 from netdsl.solver import events
 from netdsl.solver.events import IterationFinished, Output
-from netdsl.weights.match import LoadReport
 from tests.netdsl.distributed.conftest import Simulate
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]

@@ -7,8 +7,8 @@ import torch
 from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.tables.table import Table
 from netdsl.net.graph import Phase
-from netdsl.tables.table import Table
 from tests.netdsl.distributed.conftest import Simulate
 
 TABLES = {Phase.TRAIN: Table("digits:train"), Phase.TEST: Table("digits:test")}

@@ -18,7 +18,7 @@ from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.layers._detect_net_transformation import Augmentation, Turn
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 from tests.nets import layer_of
 
 GRID = "stride: 8 image_size_x: 64 image_size_y: 40"

@@ -10,7 +10,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import LabelWarning, NetError
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 
 LAYERS = {
     "SoftmaxWithLoss": "",

@@ -16,7 +16,7 @@ from netdsl.errors import DataError, NetError
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 from tests.nets import built_net
 
 pytest.importorskip("cv2")

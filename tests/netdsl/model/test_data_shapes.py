@@ -12,10 +12,11 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl import Net
 from netdsl.errors import NetError, ShapeWarning
-from netdsl.model import Model, open_model
 from netdsl.model.data_shapes import DataShape, Known, guess_sentence, plain_data
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
+from netdsl.model.weights.match import Weights
 from netdsl.net.graph import Phase
-from netdsl.weights.match import Weights
 
 DATA = """layer { name: 'data' type: 'Data' top: 'data' top: 'label' %s
   data_param { source: '%s' batch_size: 4 } }"""

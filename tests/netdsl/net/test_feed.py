@@ -14,13 +14,13 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.batches.reading import Loading, Reading
+from netdsl.data.tables.table import Table
 from netdsl.errors import DataError, NetError
 from netdsl.layers._data import DataLayer
 from netdsl.net.build import build
 from netdsl.net.feed import USER_FEED, Feeds
 from netdsl.net.graph import Graph, Phase, resolve
 from netdsl.net.module import NetModule
-from netdsl.tables.table import Table
 from tests.registered import registered
 
 

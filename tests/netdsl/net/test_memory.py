@@ -8,11 +8,11 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError, memory_shortage
+from netdsl.model.model import Model
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, resolve
-from netdsl.net.net import Net
-from netdsl.open_net import Model
 from netdsl.planner.timing import time_net
+from netdsl.training.net import Net
 
 WEIGHTS = """
 layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1000000 } } }

@@ -16,9 +16,9 @@ from caffe_proto.errors import FileError
 from netdsl.dsl import LinearLayer, NetParams, RDDLayer
 from netdsl.errors import DataError, NetError, ShapeError, ShapeWarning, WeightsError, WeightsWarning
 from netdsl.layer import Layer
+from netdsl.model.collection import WeightCollection
 from netdsl.net.graph import Phase
-from netdsl.net.net import Net
-from netdsl.weights.collection import WeightCollection
+from netdsl.training.net import Net
 from tests.registered import registered
 
 TEXT = """name: "small"

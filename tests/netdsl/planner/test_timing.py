@@ -10,8 +10,8 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
 from netdsl.model.data_shapes import DataShape, Known
+from netdsl.model.model import Model
 from netdsl.net.graph import Phase
-from netdsl.open_net import Model
 from netdsl.planner.timing import LayerTime, NetTime, time_net
 
 INPUT = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 3 dim: 4 dim: 9 dim: 7 } } }'

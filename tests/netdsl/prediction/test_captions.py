@@ -14,13 +14,13 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.errors import NetError
+from netdsl.model.model import todays_form
+from netdsl.model.weights.files import fill_weights
+from netdsl.model.weights.match import Weights
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 from netdsl.net.module import NetModule
-from netdsl.open_net import todays_form
 from netdsl.prediction.captions import CaptionGenerator, CaptionSettings
-from netdsl.weights.files import fill_weights
-from netdsl.weights.match import Weights
 
 WORDS, LENGTH = ("<EOS>", "a", "b", "c"), 4
 FEATURES = np.array([0.3, -0.8, 1.1], np.float32)

@@ -13,10 +13,10 @@ from netdsl.data.sources.alphabet import Alphabet
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.writing.streams import write_text_streams
 from netdsl.errors import DataError, NetError
+from netdsl.model.weights.files import array_of, learned_layers
+from netdsl.model.weights.match import Weights
 from netdsl.prediction.generation import TextGenerator
 from netdsl.solver.open_solver import open_solver
-from netdsl.weights.files import array_of, learned_layers
-from netdsl.weights.match import Weights
 
 NET = """
 layer {{ name: "text" type: "HDF5Data" top: "data" top: "cont" top: "target"

@@ -12,7 +12,7 @@ import pytest
 
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.errors import DataError
-from netdsl.model import open_weights
+from netdsl.model.opening import open_weights
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.predictor import Predictor

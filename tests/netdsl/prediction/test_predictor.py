@@ -9,9 +9,9 @@ import pytest
 from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, Power, RDDLayer, SoftmaxWithLoss
 from netdsl.data.writing.image_files import ImageFormat, encode
 from netdsl.errors import DataError, ShapeError, WeightsError
-from netdsl.model import open_weights
+from netdsl.model.opening import open_weights
+from netdsl.model.weights.match import Weights
 from netdsl.prediction.predictor import Predictor
-from netdsl.weights.match import Weights
 
 IMAGES = np.random.default_rng(1).integers(0, 256, (6, 3, 5, 7), np.uint8)
 CROP = {"crop_size": 4, "scale": 0.5, "mean_value": [1, 2, 3]}

@@ -13,8 +13,8 @@ import pytest
 from caffe_proto.files import read_net
 from netdsl import pycaffe
 from netdsl.errors import NetError
+from netdsl.model.weights.match import arrays_of
 from netdsl.pycaffe.process import check_gpu
-from netdsl.weights.match import arrays_of
 
 NET = """
 layer { name: "data" type: "Data" top: "data" top: "label"

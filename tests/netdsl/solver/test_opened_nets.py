@@ -12,11 +12,11 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
+from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 from netdsl.net.graph import Phase
 from netdsl.solver.events import DataOpened, Event, Notice
 from netdsl.solver.open_solver import open_solver
-from netdsl.tables.table import Table
 from zoo.cli.training_display import data_line
 
 DATA = """

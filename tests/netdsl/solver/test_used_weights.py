@@ -11,14 +11,14 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
+from netdsl.model.collection import WeightCollection
+from netdsl.model.weights.files import learned_layers
 from netdsl.solver import state
 from netdsl.solver.events import Event, Notice
 from netdsl.solver.settings import seed
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import ModuleNet
-from netdsl.weights.collection import WeightCollection
-from netdsl.weights.files import learned_layers
 from tests.small_faster_rcnn import CLASSES, small_faster_rcnn
 
 INPUTS = """layer { name: 'inputs' type: 'Input' top: 'data' top: 'im_info' top: 'gt_boxes' input_param {

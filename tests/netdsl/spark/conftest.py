@@ -18,8 +18,8 @@ from netdsl.distributed.run_log import RoundRecord, Told
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
+from netdsl.model.weights.match import arrays_of
 from netdsl.spark.session import SETTINGS, open_session
-from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed import conftest as distributed
 from tests.patience import PATIENCE
 

@@ -19,13 +19,13 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Intake, Loading
 from netdsl.data.batches.table_binding import blob_columns, reading_of
+from netdsl.data.tables.arrow import arrow, column_of
+from netdsl.data.tables.columns import ColumnValues, RowRange, Shape
+from netdsl.data.tables.table import BlobColumn, Table, arrays_of, missing_rows
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import input_tensor
-from netdsl.tables.arrow import arrow, column_of
-from netdsl.tables.columns import ColumnValues, RowRange, Shape
-from netdsl.tables.table import BlobColumn, Table, arrays_of, missing_rows
 from tests.small_data import png_of
 
 

@@ -7,8 +7,8 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
+from netdsl.model.model import Model
 from netdsl.net.graph import Phase
-from netdsl.open_net import Model
 from netdsl.tuning.heads import head_names
 from netdsl.tuning.new_head import DataLayers, freeze, heads_of, with_data, with_heads
 
@@ -44,7 +44,7 @@ TRANSFORM = "resize_param { resize_mode: WARP height: 12 width: 12 }"
 
 
 def net_of(text: str) -> pb.NetParameter:
-    from netdsl.open_net import todays_form
+    from netdsl.model.model import todays_form
 
     return todays_form(from_text(text, pb.NetParameter))
 

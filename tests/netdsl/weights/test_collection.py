@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blob
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.errors import WeightsError
-from netdsl.weights.collection import WeightCollection
+from netdsl.model.collection import WeightCollection
 
 LAYOUT = {"ip": ((4, 3), (4,)), "scalar": ((),), "none": ((0, 2),)}
 

@@ -18,8 +18,8 @@ import pytest
 import torch
 
 from caffe_proto.errors import CaffeError
-from netdsl.model import open_weights
-from netdsl.open_net import open_net
+from netdsl.model.model import open_net
+from netdsl.model.opening import open_weights
 
 GIGABYTES = 1 << 29  # values of four bytes
 

@@ -12,12 +12,12 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.errors import WeightsError
-from netdsl.model import load_weights
+from netdsl.model.opening import load_weights
+from netdsl.model.weights.files import allocate_with_weights, copy_weights, learned_layers, save_net, shared_blobs
+from netdsl.model.weights.match import arrays_of
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
-from netdsl.weights.files import allocate_with_weights, copy_weights, learned_layers, save_net, shared_blobs
-from netdsl.weights.match import arrays_of
 
 # Two layers of one name, one without a name, shared parameters of equal and of other shapes, and a loss without a top.
 TEXT = """name: "whole"

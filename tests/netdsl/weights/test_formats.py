@@ -14,11 +14,12 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net
 from caffe_proto.errors import FileError
 from netdsl.errors import WeightsError
-from netdsl.model import Model, layout_of, open_weights
-from netdsl.net.net import Net
-from netdsl.weights.tensor_files import Precision
-from netdsl.weights.torch_names import MatchedBy, TensorMatch
-from netdsl.weights.writing import caffe_file_of, write_weights
+from netdsl.model.model import Model
+from netdsl.model.opening import layout_of, open_weights
+from netdsl.model.weights.tensor_files import Precision
+from netdsl.model.weights.torch_names import MatchedBy, TensorMatch
+from netdsl.model.weights.writing import caffe_file_of, write_weights
+from netdsl.training.net import Net
 
 NET = from_text(
     """name: "n"

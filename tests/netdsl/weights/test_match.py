@@ -8,7 +8,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile
 from netdsl.errors import WeightsError
-from netdsl.weights.match import LoadReport, Mismatch, arrays_of, fits, pair_blobs, unique_names
+from netdsl.model.weights.match import LoadReport, Mismatch, arrays_of, fits, pair_blobs, unique_names
 
 
 def blank(*shapes: tuple[int, ...]) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.text.prototxt import from_text, text_of
 from netdsl.data.sources.open_source import open_source
+from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color, decode, in_color
 from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.writing.convert import Conversion, convert
@@ -21,7 +22,6 @@ from netdsl.data.writing.image_files import ImageFormat
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.pycaffe import TEST, Classifier, io
 from netdsl.pycaffe import Net as CaffeNet
-from netdsl.tables.table import BlobColumn
 from tests.zoo.models import classifier, photo
 from zoo.answers.answer import AnswerSettings, Classes, Placement
 from zoo.answers.answerer import Answerer, AnswererRequest

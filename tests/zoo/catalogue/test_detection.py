@@ -10,8 +10,8 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Net
+from netdsl.model.model import Model, todays_form
 from netdsl.net.graph import Phase, resolve
-from netdsl.open_net import Model, todays_form
 from zoo import catalogue
 
 PASCAL_CLASSES = 21

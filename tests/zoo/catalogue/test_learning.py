@@ -13,12 +13,12 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Net
-from netdsl.checking.sample_inputs import Array, sample_inputs
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.model.model import Model
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
-from netdsl.open_net import Model
+from netdsl.net.sample_inputs import Array, sample_inputs
 from zoo import catalogue
 from zoo.catalogue.writing import write_model
 from zoo.exporting import Export, ExportTarget, export

@@ -13,7 +13,7 @@ from torch import nn
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 from tests.zoo.cli.conftest import needs_onnx
 
 NET = """name: "small"

@@ -10,7 +10,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 from tests.zoo.cli.conftest import needs_onnx
 
 NET = """name: "small"

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.strategies.settings import STRATEGIES
-from netdsl.weights.tensor_files import Precision
+from netdsl.model.weights.tensor_files import Precision
 from tests.patience import PATIENCE
 from zoo import cli as command_line
 from zoo.cli import options

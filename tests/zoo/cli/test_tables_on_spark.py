@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl import Net
-from netdsl.tables.arrow import with_class_names
+from netdsl.data.tables.arrow import with_class_names
 
 pytestmark = pytest.mark.spark
 

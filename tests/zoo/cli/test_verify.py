@@ -9,7 +9,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.net.net import Net
+from netdsl.training.net import Net
 from tests.zoo.cli.conftest import needs_onnx
 
 NET = """name: "small"

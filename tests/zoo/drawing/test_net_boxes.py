@@ -6,8 +6,8 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
+from netdsl.model.model import Model, open_net
 from netdsl.net.graph import Phase
-from netdsl.open_net import Model, open_net
 from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes, boxes_of
 
 

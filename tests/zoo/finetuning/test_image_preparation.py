@@ -12,9 +12,10 @@ from converters.running import difference, output_values
 from netdsl import LinearLayer, Net, NetParams, RDDLayer
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.writing.mean_image import write_mean
-from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
-from netdsl.model import Model, open_model
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
+from netdsl.model.opening import open_model
 from tests.zoo.models import convolutional, write_folder
 from zoo.card_input import transform_of
 from zoo.cards import Card, Channels, ImageInput

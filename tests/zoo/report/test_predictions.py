@@ -11,7 +11,7 @@ import torch
 from netdsl.data.sources.open_source import open_source
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
-from netdsl.model import open_weights
+from netdsl.model.opening import open_weights
 from tests.zoo.report.recorded import net, write_run
 from zoo.report.pictures import first_filters
 from zoo.report.predictions import ClassScores, ConfusedPair, Confusion, predict_test_data, stated_net

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from netdsl import Net
-from netdsl.model import open_model
+from netdsl.model.opening import open_model
 from tests.zoo.store.conftest import NET, SHA1, SHA256, WEIGHTS, Told, card
 from tests.zoo.store.file_server import FileServer
 from zoo.catalogue.writing import write_model

@@ -13,9 +13,9 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import BadItems, Intake, Loading
 from netdsl.data.batches.table_binding import reading_of
+from netdsl.data.tables.table import Table
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
-from netdsl.tables.table import Table
 from tests.small_data import png_of
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 2, 3, 4), np.uint8)

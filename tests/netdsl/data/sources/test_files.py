@@ -12,10 +12,10 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.open_source import open_source
+from netdsl.data.sources.table_files import TableFiles, TableFormat
 from netdsl.data.sources.windows import read_windows
 from netdsl.errors import DataError
 from netdsl.pycaffe.io import load_image
-from netdsl.tables.files import TableFiles, TableFormat
 
 
 def first_item(name: str) -> None:

@@ -30,13 +30,13 @@ from netdsl.data.sources.open_source import (
 )
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import KINDS, Content, SourceKind
+from netdsl.data.tables import arrow
+from netdsl.data.tables.table import BlobColumn
 from netdsl.data.transforms.decode import Color
 from netdsl.data.writing import contact_sheet
 from netdsl.data.writing.sample_files import write_video
 from netdsl.errors import DataError, RegistryError
 from netdsl.registry import register_source
-from netdsl.tables import arrow
-from netdsl.tables.table import BlobColumn
 from tests.small_data import png, write_lmdb
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816

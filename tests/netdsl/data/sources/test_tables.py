@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from netdsl.data.sources.table_files import TableFiles, TableFormat
 from netdsl.data.sources.tables import ArrowSource, ParquetSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
-from netdsl.tables.files import TableFiles, TableFormat
 from tests.small_data import png_of
 
 PIXELS = np.arange(7 * 3 * 4 * 5, dtype=np.uint16).astype(np.uint8).reshape(7, 3, 4, 5)

@@ -26,9 +26,9 @@ from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
+from netdsl.model.weights.match import arrays_of
 from netdsl.mpi.launcher import MpiexecLauncher
 from netdsl.solver.events import Action
-from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE
 

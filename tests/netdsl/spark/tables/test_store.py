@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.open_source import open_source
+from netdsl.data.tables.table import Arrays, BlobColumn
 from netdsl.errors import DataError
-from netdsl.tables.table import Arrays, BlobColumn
 
 pytestmark = pytest.mark.spark
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from netdsl.data.sources.open_source import open_source
+from netdsl.data.tables.table import Arrays, BlobColumn
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.tables.table import Arrays, BlobColumn
 
 BLOBS = [BlobColumn("data", "pixels", (1, 2, 3)), BlobColumn("label", "digit", (1,))]
 STORED = [BlobColumn(blob.name, blob.name, blob.shape) for blob in BLOBS]

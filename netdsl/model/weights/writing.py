@@ -7,9 +7,9 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, write
-from netdsl.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES
-from netdsl.weights.match import Weights, unique_names
-from netdsl.weights.tensor_files import Precision, write_tensors
+from netdsl.model.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES
+from netdsl.model.weights.match import Weights, unique_names
+from netdsl.model.weights.tensor_files import Precision, write_tensors
 
 _ABOUT = {"format": "caffe", "names": "LAYER.INDEX"}
 

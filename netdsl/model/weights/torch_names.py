@@ -10,7 +10,7 @@ import numpy as np
 
 from caffe_proto.errors import few
 from netdsl.errors import WeightsError
-from netdsl.weights.match import AnyArray, Shape, fits
+from netdsl.model.weights.match import AnyArray, Shape, fits
 
 Layout = Mapping[str, Mapping[str, Shape]]  # a net's layers, their blobs by name, and the shapes of these
 

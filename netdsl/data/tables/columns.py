@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.data.tables.arrow import arrow, fields_of, is_bytes, is_dictionary, is_list, is_number, is_tensor
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow, fields_of, is_bytes, is_dictionary, is_list, is_number, is_tensor
 
 Shape = tuple[int, ...]
 Mask = NDArray[np.bool_]

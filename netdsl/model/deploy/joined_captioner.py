@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.deploy_net import deploy
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.model.deploy.deploy_net import deploy
+from netdsl.model.model import Model
 from netdsl.net.build import Built, build
 from netdsl.net.graph import resolve
 from netdsl.net.sequences import sequence_inputs
-from netdsl.open_net import Model
 
 
 def join_captioner(words: Model, image: Model, blob: str | None) -> Model:

@@ -19,10 +19,10 @@ from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError, ShapeWarning
-from netdsl.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
+from netdsl.model.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
+from netdsl.model.weights.match import AnyArray, Weights, arrays_of
+from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Phase, resolve_all, with_input_layer
-from netdsl.weights.match import AnyArray, Weights, arrays_of
-from netdsl.weights.torch_names import TensorMatch
 
 if TYPE_CHECKING:
     from netdsl.model.data_shapes import DataShape, Settled

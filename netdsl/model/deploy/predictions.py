@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.deploy_layers import prediction_layer, replacement_layer
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import LAYERS, type_of
+from netdsl.model.deploy.deploy_layers import prediction_layer, replacement_layer
 from netdsl.net.graph import Graph, Node
 
 Kind = type[Layer] | None

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from netdsl.data.tables.columns import ColumnValues, Mask, RowRange, Shape
 from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.columns import ColumnValues, Mask, RowRange, Shape
 
 Arrays = dict[str, Array]  # rows of values by the names of blobs
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from caffe_proto.errors import FileError
 
-if TYPE_CHECKING:  # whoever only registers a format needn't wait for numpy and protobuf
+if TYPE_CHECKING:
     from caffe_proto import caffe_pb2 as pb
-    from netdsl.open_net import Model
+    from netdsl.model.model import Model
+
 
 TENSOR_SUFFIXES = (".safetensors", ".npz", ".pt", ".pth")  # of files with named tensors, and without a net
 WEIGHTS_SUFFIXES = (".caffemodel", ".h5", *TENSOR_SUFFIXES)  # of files of which one usually wants the weights alone

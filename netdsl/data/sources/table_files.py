@@ -11,8 +11,8 @@ from netdsl.data.sources.files import file_errors, regular_file
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content
 from netdsl.data.sources.tables import files_of
+from netdsl.data.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
 
 
 class TableFormat(Enum):

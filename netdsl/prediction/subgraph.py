@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.deploy_layers import deploy_layer
-from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import GraphError
+from netdsl.model.deploy.deploy_layers import deploy_layer
+from netdsl.model.deploy.predictions import PredictingGraph
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
 from netdsl.prediction.net_inputs import NetInput, inputs_of

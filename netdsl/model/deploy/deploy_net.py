@@ -9,17 +9,17 @@ from itertools import chain
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import error_label
-from netdsl.deploy.deploy_layers import deploy_layer
-from netdsl.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE, UNKNOWN
 from netdsl.model.data_shapes import DataShape, Items, Known, known_shapes, shape_advice, typical_shape, with_items
+from netdsl.model.deploy.deploy_layers import deploy_layer
+from netdsl.model.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
+from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
+from netdsl.model.weights.files import learned_layers, shared_blobs
+from netdsl.model.weights.match import pair_blobs
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
 from netdsl.net.sequences import beginning_edges
-from netdsl.open_net import Model, NetSource, open_net, warn_of_guesses
-from netdsl.weights.files import learned_layers, shared_blobs
-from netdsl.weights.match import pair_blobs
 
 _PREDICTION = "prob"  # the name in Caffe's own deploy nets
 _NO_SHAPES: Mapping[str, Shape] = {}

@@ -13,9 +13,9 @@ from caffe_proto.blobs import release_pages
 from caffe_proto.files import CaffeFile, Form, form_of, write
 from netdsl.errors import WeightsError
 from netdsl.layer import Layer
+from netdsl.model.weights.match import AnyArray, LoadReport, Weights, pair_blobs, unique_names
 from netdsl.net.build import AUTOMATIC, Built
 from netdsl.net.memory import allocate_layers, check_weights
-from netdsl.weights.match import AnyArray, LoadReport, Weights, pair_blobs, unique_names
 
 
 def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> LoadReport:

@@ -20,9 +20,9 @@ from torch import Tensor
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import FileError, MissingExtraError, import_extra
 from caffe_proto.storage import atomic_path, check_regular
-from netdsl.formats import TENSOR_SUFFIXES
-from netdsl.weights.file_checks import check_archive, check_tensors
-from netdsl.weights.match import AnyArray
+from netdsl.model.formats import TENSOR_SUFFIXES
+from netdsl.model.weights.file_checks import check_archive, check_tensors
+from netdsl.model.weights.match import AnyArray
 
 Tensors = dict[str, Tensor]
 

@@ -16,20 +16,23 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.user_batches import Values, check_not_empty
+from netdsl.data.tables.table import Table
 from netdsl.dsl.constructors import assign
 from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
-from netdsl.model import (
-    NetSource,
+from netdsl.model.collection import WeightCollection
+from netdsl.model.model import NetSource, open_net
+from netdsl.model.opening import (
     WeightsFile,
     check_names,
     copy_model,
     load_weights,
     open_caffe_files,
     open_model,
-    open_net,
     take_dialect,
 )
+from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
+from netdsl.model.weights.match import LoadReport, Weights
 from netdsl.net.build import running
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, phase_of, state_of
@@ -39,10 +42,6 @@ from netdsl.solver.events import as_numbers
 from netdsl.solver.flat import share_blobs
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
-from netdsl.tables.table import Table
-from netdsl.weights.collection import WeightCollection
-from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net
-from netdsl.weights.match import LoadReport, Weights
 
 _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 

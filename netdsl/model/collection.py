@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from netdsl.errors import WeightsError
 from netdsl.html_table import html_table
-from netdsl.model import NetSource, open_net, open_weights
-from netdsl.weights.match import LoadReport, Shape, Weights, pair_blobs
-from netdsl.weights.writing import write_weights
+from netdsl.model.model import NetSource, open_net
+from netdsl.model.opening import open_weights
+from netdsl.model.weights.match import LoadReport, Shape, Weights, pair_blobs
+from netdsl.model.weights.writing import write_weights
 
 Array = NDArray[np.float32]
 Layout = dict[str, tuple[Shape, ...]]  # the shapes of every layer's blobs
