@@ -56,6 +56,19 @@ def test_the_documented_layer_types_are_the_layer_types() -> None:
     assert (ROOT / "docs/layer_types.md").read_text() == generate.layer_types(), "stale: run `make docs`"
 
 
+def test_a_test_named_after_a_module_stands_where_the_module_does() -> None:
+    misplaced = []
+    for package in ("caffe_proto", "netdsl", "converters", "zoo"):
+        modules = {path.relative_to(ROOT).with_suffix("") for path in (ROOT / package).rglob("*.py")}
+        modules |= {path.parent for path in modules if path.name == "__init__"}
+        for test in (ROOT / "tests" / package).rglob("test_*.py"):
+            place = test.relative_to(ROOT / "tests").parent
+            named = [module for module in modules if module.name.removeprefix("_") == test.stem.removeprefix("test_")]
+            if not (ROOT / place).is_dir() or (named and place not in {module.parent for module in named}):
+                misplaced.append(f"{test.relative_to(ROOT)}: {', '.join(map(str, named)) or 'no such package'}")
+    assert misplaced == []
+
+
 def test_only_layers_know_layer_types() -> None:
     """Others ask a layer what it can do; only what writes nets, as the DSL does, may know a type by its name."""
     paths = [path for package in ("netdsl", "converters", "zoo") for path in (ROOT / package).rglob("*.py")]
