@@ -76,10 +76,11 @@ class Model:
     def settled(self, phase: Phase, *, stub_unknown: bool = False) -> Settled:
         """The layers of a phase with what is known of its data, without a warning."""
         from netdsl.model.data_shapes import settle
+        from netdsl.net.placeholder_layer import unavailable_types
 
         key = phase, stub_unknown
         if key not in self._settled:
-            self._settled[key] = settle(
+            settled = self._settled[key] = settle(
                 self.net,
                 phase,
                 self.weights,
@@ -89,6 +90,8 @@ class Model:
                 stub_unknown=stub_unknown,
                 beside=self._items_beside,
             )
+            if not unavailable_types([settled.built.graph]):  # placeholders make no difference
+                self._settled[phase, not stub_unknown] = settled
         return self._settled[key]
 
     def _items_beside(self) -> Mapping[str, tuple[int, ...]]:
