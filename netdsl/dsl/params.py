@@ -14,8 +14,6 @@ from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.constructors import CAFFE_NAMES, assign
 from netdsl.dsl.layer_types import Convolution, InnerProduct, Input, Pooling
 from netdsl.errors import NetError
-from netdsl.model.data_shapes import settle
-from netdsl.net.build import check_fillers
 from netdsl.net.graph import resolve_all, with_input_layer
 
 if TYPE_CHECKING:
@@ -79,6 +77,9 @@ def net_message(
 
 def check_net(net: pb.NetParameter) -> None:
     """Raise a NetError if layer types, connections, shapes or fillers are wrong in a phase of the net."""
+    from netdsl.model.data_shapes import settle  # needs torch, for which nobody should wait who only describes a net
+    from netdsl.net.build import check_fillers
+
     marked = pb.NetParameter()
     marked.CopyFrom(net)
     mark_by_fields(marked)

@@ -44,7 +44,14 @@ class BringsData(Layer):
 
     def known_shapes(self) -> list[Shape | None]:
         """What the settings say of the shapes of its tops: UNKNOWN where a length is missing, None for no shape."""
-        return [shape or None for shape in self.top_shapes([])]
+        shapes = self.top_shapes([])
+        if any(min(shape, default=0) < 0 for shape in shapes):
+            raise NetError("no length can be negative")
+        return [shape or None for shape in shapes]
+
+    def stated_batch(self) -> int | None:
+        """How many items of a top without any known shape are in a batch, if the settings say it."""
+        return None
 
     def typical_size(self) -> tuple[int, int] | None:
         """The height and width that images of its data set usually have, if it is for one."""

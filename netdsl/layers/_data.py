@@ -70,6 +70,9 @@ class DataLayer(BringsData):
         """How many items its settings ask for."""
         raise NotImplementedError
 
+    def stated_batch(self) -> int:
+        return self.batch_size()
+
     def item_shapes(self) -> Sequence[Shape | None]:
         """What the settings say of one item's tops, by default an image and a number: None for no shape at all."""
         return [self.image(), ()]

@@ -53,10 +53,11 @@ class Known(Enum):
 
 @dataclass(frozen=True)
 class DataShape:
-    """The shape of one item of a blob, and how it is known."""
+    """The shape of one item of a blob, and how it is known. Weights may fit a guess, and other shapes as well."""
 
     item: Shape
     known: Known
+    fits_weights: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,11 @@ def dimensions(shape: Shape) -> str:
 
 def guess_sentence(data: Mapping[str, DataShape]) -> str:
     """What is guessed, in one line; empty if nothing is."""
-    guesses = {name: shape.item for name, shape in data.items() if shape.known is Known.GUESSED}
-    taken = ", ".join(f"'{name}' is taken as {dimensions(item)}" for name, item in guesses.items())
+    guesses = {name: shape for name, shape in data.items() if shape.known is Known.GUESSED}
+    taken = ", ".join(
+        f"'{name}' is taken as {dimensions(shape.item)}{', which is one that the weights fit' * shape.fits_weights}"
+        for name, shape in guesses.items()
+    )
     return f"nothing says the shape of the data: {taken}; to say it, use {shape_advice(guesses)}" if guesses else ""
 
 
@@ -138,7 +142,12 @@ class _Top:
     name: str
     shape: Shape | None
     known: Known | None
-    batch: int
+    stated_batch: int | None
+
+    @property
+    def batch(self) -> int:
+        """How many items are in a batch."""
+        return self.stated_batch or 1
 
     def takes(self, item: Shape) -> Shape | None:
         """The shape of a batch of items, if what is known agrees with that, with the lengths that are known."""
@@ -157,6 +166,7 @@ class _DataLayer:
     message: pb.LayerParameter
     layer: BringsData | None
     tops: list[_Top]
+    states_shapes: bool  # whether its message states the shapes of its tops, as an Input layer's does
 
     @classmethod
     def of(cls, message: pb.LayerParameter) -> _DataLayer | None:
@@ -165,7 +175,8 @@ class _DataLayer:
         if shapes is None:
             return None
         layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
-        return cls(message, layer, _tops(message, shapes))
+        batch = None if layer is None else layer.stated_batch()
+        return cls(message, layer, _tops(message, shapes, batch), bool(stated_shapes(message)))
 
     @property
     def is_open(self) -> bool:
@@ -235,11 +246,16 @@ def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
     return made
 
 
-def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None]) -> list[_Top]:
-    """The tops of a layer, by what its settings say of their shapes."""
-    first = next((shape for shape in shapes if shape), (1,))
+def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int | None) -> list[_Top]:
+    """The tops of a layer, by what its settings say of their shapes and of the batch."""
+    batch = next((shape[0] for shape in shapes if shape), batch)
     return [
-        _Top(name, shape, Known.STATED if shape is not None and UNKNOWN not in shape else None, (shape or first)[0])
+        _Top(
+            name,
+            shape,
+            Known.STATED if shape is not None and UNKNOWN not in shape else None,
+            shape[0] if shape else batch,
+        )
         for name, shape in zip(message.top, shapes, strict=False)
     ]
 
@@ -273,6 +289,7 @@ class _Settling:
         stages: Sequence[str],
         stub_unknown: bool,
         reads_data: bool,
+        batch: int | None = None,
     ) -> None:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
@@ -280,6 +297,8 @@ class _Settling:
         self._unstated = _copy_net(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         others = [found for layer in whole.layer if (found := _DataLayer.of(layer)) is not None]
+        for top in self._all_tops():
+            top.stated_batch = top.stated_batch or batch
         for layer in self._layers:
             layer.say(said)
             if reads_data:
@@ -352,12 +371,12 @@ class _Settling:
             return
         labels = self._label_names(graph)
         fixed = {**self._items_of_steps(graph), **_items_of_kinds(graph)}
-        images = [top for top in missing if top.name not in labels | fixed.keys()]
+        numbers = {top.name: () for top in missing if top.name in labels - fixed.keys() and top.takes(()) is not None}
+        images = [top for top in missing if top.name not in numbers.keys() | fixed.keys()]
         for items, known in self._image_items(images, beside):
-            whole = {**items, **fixed}
-            numbers = {top.name: () for top in missing if top.name not in whole and top.takes(()) is not None}
-            yield {**whole, **numbers}, known
-            yield from (({**whole, **numbers, **found}, known) for found in self._labels_as_predicted(graph, whole))
+            whole = {**items, **fixed, **numbers}
+            yield whole, known
+            yield from (({**whole, **found}, known) for found in self._labels_as_predicted(graph, {**items, **fixed}))
 
     def _image_items(self, images: Sequence[_Top], beside: Callable[[], Items]) -> Iterator[tuple[Items, Known]]:
         """Items for tops that aren't labels: of a net beside this one, typical ones, and those that weights want."""
@@ -446,8 +465,9 @@ class _Settling:
         only_labels = {
             node.layer.top[0] for node in firsts if (node.tops[0], True) in read and (node.tops[0], False) not in read
         }
-        return {top.name for layer in self._layers for top in layer.tops[1:]} | {
-            layer.tops[0].name for layer in self._layers if layer.tops and layer.tops[0].name in only_labels
+        layers = [layer for layer in self._layers if not layer.states_shapes]
+        return {top.name for layer in layers for top in layer.tops[1:]} | {
+            layer.tops[0].name for layer in layers if layer.tops and layer.tops[0].name in only_labels
         }
 
     def _items_of_steps(self, graph: Graph) -> dict[str, Shape]:
@@ -512,7 +532,7 @@ class _Settling:
             if top.name in items:
                 of_weights = fits and bool(self._weights) and top.known is None and known is Known.GUESSED
                 pinned = of_weights and not any(map(self._fits, _neighbours(items, top)))
-                data[top.name] = DataShape(items[top.name], Known.WEIGHTS if pinned else known)
+                data[top.name] = DataShape(items[top.name], Known.WEIGHTS if pinned else known, of_weights)
             elif top.known is not None:
                 data[top.name] = DataShape((top.shape or ())[1:], top.known)
             else:  # it follows from another top of its layer
@@ -524,7 +544,7 @@ class _Settling:
         net = _copy_net(self._unstated)
         _state_batches(net, batch)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known is Known.SAID and top.shape}
-        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, False)
+        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, False, batch)
 
 
 def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:

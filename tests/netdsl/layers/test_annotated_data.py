@@ -26,7 +26,7 @@ def shapes(settings: str, tops: int = 2) -> list[tuple[int, ...]]:
     message.top.extend(f"top{index}" for index in range(tops))
     layer = LAYERS["AnnotatedData"](message, [])
     assert isinstance(layer, BringsData)
-    return layer.top_shapes([])
+    return layer.known_shapes()
 
 
 BATCH = "data_param { batch_size: 8 }"
@@ -36,9 +36,9 @@ RESIZE = "resize_param { height: 300 width: 416 }"
 @pytest.mark.parametrize(
     ("transform", "size"),
     [
-        ("", (3, 224, 224)),
-        (f"{RESIZE} resize_param {{ height: 20 width: 30 }}", (3, 300, 416)),
-        (f"{RESIZE} crop_size: 224", (3, 224, 224)),
+        ("", (-1, -1, -1)),
+        (f"{RESIZE} resize_param {{ height: 20 width: 30 }}", (-1, 300, 416)),
+        (f"{RESIZE} crop_size: 224", (-1, 224, 224)),
         (f"{RESIZE} crop_h: 100 crop_w: 90 force_gray: true", (1, 100, 90)),
     ],
 )
@@ -48,7 +48,7 @@ def test_images(transform, size):
 
 def test_boxes_and_places():
     transform = f"transform_param {{ {RESIZE} }}"
-    assert shapes(f"{BATCH} {transform}") == [(8, 3, 300, 416), (1, 1, 8, 8)]
+    assert shapes(f"{BATCH} {transform}") == [(8, -1, 300, 416), (1, 1, 8, 8)]
     assert shapes(f"{BATCH} {transform} annotated_data_param {{ yolo_data_type: 1 }}")[1] == (8, 1, 300, 5)
     assert shapes(f"{BATCH} {transform}", 3)[2] == (8, 1, 37, 52)
     resized = "annotated_data_param { seg_resize_width: 10 seg_resize_height: 20 }"

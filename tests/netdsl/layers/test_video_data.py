@@ -13,11 +13,11 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.sources.video import CameraSource
 from netdsl.data.writing.sample_files import write_stacks, write_video
 from netdsl.errors import DataError, NetError
+from netdsl.model import Model
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
 from netdsl.training.net import Net
-from tests.nets import built_net
 
 pytest.importorskip("cv2")
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_is_told(settings: str, why: str) -> None:
 
 def test_shapes_need_no_camera_and_no_file() -> None:
     text = "layer { name: 'v' type: 'VideoData' top: 'x' data_param { batch_size: 2 } }"
-    assert built_net(text).shapes == [(2, 3, 224, 224)]
+    assert Model(from_text(text, pb.NetParameter)).layers(Phase.TEST).shapes == [(2, 3, 224, 224)]
 
 
 def test_a_net_that_is_only_made_switches_no_camera_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import torch
 from netdsl.data.sources.open_source import open_source
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
+from netdsl.model import Model
 from netdsl.model.opening import open_weights
 from tests.zoo.report.recorded import net, write_run
 from zoo.report.pictures import first_filters
@@ -83,7 +84,7 @@ def test_a_net_that_does_not_classify(folder: Path) -> None:
 
 def test_filters_are_those_of_the_first_layer_that_learns(folder: Path) -> None:
     message, problem = stated_net(Run.load(folder))
-    found = first_filters(message, folder / MODEL)
+    found = first_filters(Model(message), folder / MODEL)
     assert problem == "" and found is not None
     assert (found.layer, found.total, found.shape) == ("conv1", 5, (1, 3, 3))
     weights = open_weights(folder / MODEL).weights["conv1"][0]
