@@ -489,7 +489,11 @@ class _Settling:
             return
         try:
             self._state(items)
-            missing = {layer.message.name for layer in self._layers if layer.tops[0].name in labels and layer.is_open}
+            missing = {
+                layer.message.name
+                for layer in self._layers
+                if layer.is_open and labels.issuperset(top.name for top in layer.tops)
+            }
             built = self._infer(_without(connect(self._net), {node.layer.name for node in readers} | missing))
         except NetError:
             return
@@ -543,7 +547,8 @@ class _Settling:
         """The same phase with another batch in all data layers."""
         net = _copy_net(self._unstated)
         _state_batches(net, batch)
-        said = {top.name: top.shape[1:] for top in self._all_tops() if top.known is Known.SAID and top.shape}
+        certain = (Known.SAID, Known.READ)
+        said = {top.name: top.shape[1:] for top in self._all_tops() if top.known in certain and top.shape}
         return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, False, batch)
 
 
