@@ -246,6 +246,20 @@ def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
     return made
 
 
+def with_typical_shapes(net: pb.NetParameter) -> pb.NetParameter:
+    """A net whose layers that read files state typical shapes where nothing is known, for who looks at what it takes.
+
+    What it is then given says the shapes.
+    """
+    made = _copy_net(net)
+    for layer in filter(None, map(_DataLayer.of, made.layer)):
+        if layer.is_open and layer.layer is not None and layer.layer.data_origin is DataOrigin.FILES:
+            unknown = [(top.batch, *([UNKNOWN] * 3 if top is layer.tops[0] else [])) for top in layer.tops]
+            shapes = [top.shape or other for top, other in zip(layer.tops, unknown, strict=True)]
+            state_shapes(layer.message, [typical_shape(layer.message, shape) for shape in shapes])
+    return made
+
+
 def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int | None) -> list[_Top]:
     """The tops of a layer, by what its settings say of their shapes and of the batch."""
     batch = next((shape[0] for shape in shapes if shape), batch)

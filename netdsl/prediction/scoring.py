@@ -17,6 +17,7 @@ from netdsl.data.tables.arrow import arrow
 from netdsl.data.tables.columns import RowRange
 from netdsl.data.tables.table import arrays_of
 from netdsl.errors import DataError
+from netdsl.model.data_shapes import with_typical_shapes
 from netdsl.model.weights.files import fill_weights
 from netdsl.model.weights.match import Weights
 from netdsl.net.build import Built, build, running
@@ -63,7 +64,7 @@ def _sum(one: Values, other: Values) -> Values:
 
 def build_for_scoring(net: pb.NetParameter) -> Built:
     """The built net, in the state that its message has."""
-    return build(connect(filter_layers(net, net.state)))
+    return build(connect(with_typical_shapes(filter_layers(net, net.state))))
 
 
 def scoring_inputs(built: Built, columns: Mapping[str, str]) -> list[NetInput]:

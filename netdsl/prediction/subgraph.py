@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import GraphError
+from netdsl.model.data_shapes import with_typical_shapes
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import PredictingGraph
 from netdsl.net.build import Built, build
@@ -51,7 +52,7 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str]) -> Predict
     Losses become their predictions, as in deploy nets. The prediction of a net without losses is what it measures, or
     else its only output.
     """
-    graphs = resolve_all(net)
+    graphs = resolve_all(with_typical_shapes(net))
     if not graphs:
         raise GraphError(f"net '{net.name}' has no layers")
     graph = _for_testing(graphs[0])

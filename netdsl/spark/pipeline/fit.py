@@ -25,7 +25,7 @@ from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
-from netdsl.model.data_shapes import with_items
+from netdsl.model.data_shapes import with_items, with_typical_shapes
 from netdsl.model.model import todays_form
 from netdsl.model.opening import store_for_workers
 from netdsl.net.build import build
@@ -170,7 +170,7 @@ class Fit:
                 raise DataError(
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
-        inputs = inputs_of(build(connect(filter_layers(net, net.state))), self.bindings)
+        inputs = inputs_of(build(connect(with_typical_shapes(filter_layers(net, net.state)))), self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
         return inputs
