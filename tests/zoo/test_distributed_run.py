@@ -45,7 +45,7 @@ def digits(folder: Path, iterations: int) -> Run:
     The rate falls to nothing, so that what is tested at the end isn't where noise has led to last: an image of the 360
     more or less is a quarter of a percent.
     """
-    settings, folder = solver_of("lenet")
+    settings, _ = solver_of("lenet")
     param = with_data(settings, folder, "digits", None)
     param.max_iter, param.test_interval, param.display = iterations, iterations, 0
     param.test_initialization = False

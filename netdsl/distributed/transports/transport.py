@@ -28,6 +28,9 @@ class Transport(Enum):
         """The transport of a plug-in, which is a member like the others, but for that it isn't listed."""
         if not isinstance(value, str) or value not in CONNECTIONS:
             return None
+        known = cls._value2member_map_.get(value)  # msgspec asks again for what it doesn't know itself
+        if isinstance(known, cls):
+            return known
         member = object.__new__(cls)
         member._name_ = member._value_ = value
         cls._value2member_map_[value] = member
