@@ -112,7 +112,7 @@ def _open(path: str | Path, settings: CheckSettings) -> tuple[Model, list[str]]:
         warnings.simplefilter("always")
         model = open_net(path, dialect=settings.dialect, lenient=True)
     skipped = [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
-    return replace(model, items=settings.assume, stages=tuple(settings.stages)), skipped
+    return replace(model, items=settings.assume, stages=settings.stages), skipped
 
 
 def _check_layers(model: Model, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph]) -> None:

@@ -18,12 +18,12 @@ from netdsl.errors import NetError, UnknownLayerError
 from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import UNKNOWN, DataOrigin, state_batch, state_shapes, stated_shapes
 from netdsl.layer.samples import TYPICAL_ITEMS
-from netdsl.layer.user_code import RunsUserCode, is_allowed
 from netdsl.layers import type_of
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import Mismatch, Weights, pair_blobs
 from netdsl.net.build import Built, infer
 from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer
+from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
 Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
@@ -171,17 +171,38 @@ class _DataLayer:
     @classmethod
     def of(cls, message: pb.LayerParameter) -> _DataLayer | None:
         """The layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
-        shapes, kind = known_shapes(message), type_of(message)
-        if shapes is None:
+        if message.bottom:
             return None
-        layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
-        batch = None if layer is None else layer.stated_batch()
+        kind = type_of(message)
+        try:
+            layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
+            if layer is not None:
+                shapes, batch = layer.known_shapes(), layer.stated_batch()
+            elif is_unavailable(message):  # of which only those are known that its message states
+                stated = stated_shapes(message)
+                shapes, batch = [*(shape or None for shape in stated), *[None] * (len(message.top) - len(stated))], None
+            else:
+                return None
+        except NetError:
+            return None
         return cls(message, layer, _tops(message, shapes, batch), bool(stated_shapes(message)))
 
     @property
     def is_open(self) -> bool:
         """Whether something is missing."""
         return any(top.known is None for top in self.tops)
+
+    def typical_item(self, top: _Top, item: Shape) -> Shape:
+        """An item with the lengths that a top's settings say, and with the size that is typical of the layer."""
+        size = None if self.layer is None else self.layer.typical_size()
+        shape = top.takes((item[0], *(size or item[1:])))
+        return item if shape is None else shape[1:]
+
+    def typical_shape(self, top: _Top) -> Shape:
+        """The shape of a batch, with a typical image's lengths where settings say none; empty for no shape."""
+        if top.shape is None or UNKNOWN not in top.shape:
+            return top.shape or ()
+        return (top.batch, *self.typical_item(top, _TYPICAL[0]))
 
     def say(self, items: Items) -> None:
         """Take what the user says of some tops, and what follows from that for the others, such as maps of an image."""
@@ -208,32 +229,20 @@ class _DataLayer:
                         top.shape, top.known = shape, Known.READ
 
 
-def known_shapes(message: pb.LayerParameter) -> list[Shape | None] | None:
+def known_shapes(message: pb.LayerParameter) -> list[Shape | None]:
     """What a layer says of the shapes that it brings, with UNKNOWN lengths and None for no shape.
 
-    None for a layer that brings no data, computes them itself, or has wrong settings. Of private code and of unknown
+    A layer that brings no data, computes them itself, or has wrong settings says none. Of private code and of unknown
     types only those are known that its message states.
     """
-    kind = type_of(message)
-    if message.bottom:
-        return None
-    if kind is None or (issubclass(kind, RunsUserCode) and not is_allowed(message)):
-        stated = stated_shapes(message)
-        return [*(shape or None for shape in stated), *[None] * (len(message.top) - len(stated))]
-    if not issubclass(kind, BringsData):
-        return None
-    try:
-        return kind(_copy_layer(message), []).known_shapes()
-    except NetError:
-        return None
+    layer = _DataLayer.of(message)
+    return [] if layer is None else [top.shape for top in layer.tops]
 
 
-def typical_shape(message: pb.LayerParameter, shape: Shape) -> Shape:
-    """A shape whose unknown lengths are typical of an image."""
-    kind = type_of(message)
-    layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
-    size = None if layer is None else layer.typical_size()
-    return _Top("", shape, None, shape[0]).takes((_TYPICAL[0][0], *(size or _TYPICAL[0][1:]))) or shape
+def typical_shapes(message: pb.LayerParameter) -> list[Shape]:
+    """The known shapes, with lengths that are typical of an image where they are unknown; empty for no shape."""
+    layer = _DataLayer.of(message)
+    return [] if layer is None else [layer.typical_shape(top) for top in layer.tops]
 
 
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
@@ -254,9 +263,9 @@ def with_typical_shapes(net: pb.NetParameter) -> pb.NetParameter:
     made = _copy_net(net)
     for layer in filter(None, map(_DataLayer.of, made.layer)):
         if layer.is_open and layer.layer is not None and layer.layer.data_origin is DataOrigin.FILES:
-            unknown = [(top.batch, *([UNKNOWN] * 3 if top is layer.tops[0] else [])) for top in layer.tops]
-            shapes = [top.shape or other for top, other in zip(layer.tops, unknown, strict=True)]
-            state_shapes(layer.message, [typical_shape(layer.message, shape) for shape in shapes])
+            items = [layer.typical_item(layer.tops[0], _TYPICAL[0]), *[()] * len(layer.tops[1:])]
+            pairs = zip(layer.tops, items, strict=True)
+            state_shapes(layer.message, [layer.typical_shape(top) or (top.batch, *item) for top, item in pairs])
     return made
 
 
@@ -310,7 +319,6 @@ class _Settling:
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
         self._unstated = _copy_net(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
-        others = [found for layer in whole.layer if (found := _DataLayer.of(layer)) is not None]
         for top in self._all_tops():
             top.stated_batch = top.stated_batch or batch
         for layer in self._layers:
@@ -318,15 +326,15 @@ class _Settling:
             if reads_data:
                 layer.read()
         if reads_data and any(layer.is_open for layer in self._layers):
-            self._take_from_other_phases(others)
+            self._take_from_other_phases(whole)
 
     def _all_tops(self) -> Iterator[_Top]:
         return (top for layer in self._layers for top in layer.tops)
 
-    def _take_from_other_phases(self, others: Sequence[_DataLayer]) -> None:
+    def _take_from_other_phases(self, whole: pb.NetParameter) -> None:
         """Take the items of data that only another phase's layer can read."""
         missing = {top.name: top for top in self._all_tops() if top.known is None}
-        for layer in others:
+        for layer in filter(None, map(_DataLayer.of, whole.layer)):
             if missing.keys().isdisjoint(top.name for top in layer.tops):
                 continue
             layer.read()
@@ -409,20 +417,14 @@ class _Settling:
             yield from ((items, Known.GUESSED) for items in self._items_by_weights(images))
 
     def _typical_items(self, images: Sequence[_Top]) -> Iterator[Items]:
+        pairs = [(layer, top) for layer in self._layers for top in layer.tops if top in images]
         for item in _TYPICAL:
-            yield {top.name: self._typical_item(top, item) for top in images}
+            yield {top.name: layer.typical_item(top, item) for layer, top in pairs}
         yield {
             top.name: (channels, *(math.ceil(side / _STEP) * _STEP for side in sides))
-            for top in images
-            for channels, *sides in [self._typical_item(top, _TYPICAL[0])]
+            for layer, top in pairs
+            for channels, *sides in [layer.typical_item(top, _TYPICAL[0])]
         }
-
-    def _typical_item(self, top: _Top, item: Shape) -> Shape:
-        """An item with the lengths that a top's settings say, and with the size that is typical of its layer."""
-        layer = next(layer for layer in self._layers if top in layer.tops)
-        size = None if layer.layer is None else layer.layer.typical_size()
-        shape = top.takes((item[0], *(size or item[1:])))
-        return item if shape is None else shape[1:]
 
     def _items_by_weights(self, images: Sequence[_Top]) -> Iterator[Items]:
         """Items that the weights may want: vectors as long as a length of the first blob, and images of all sizes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,7 +45,7 @@ class Model:
     deployed_beside: Callable[[], Path | pb.NetParameter | None] = lambda: None  # the net for use beside this one
     items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that the user says, without the batch
     level: int = 0
-    stages: tuple[str, ...] = ()
+    stages: Sequence[str] = ()  # or the name of one
     _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 

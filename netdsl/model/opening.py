@@ -59,11 +59,7 @@ def open_model(
         opened = open_named(named, deployed=deployed, dialect=dialect)
     else:
         opened = open_net(net, dialect=dialect)
-    return add_weights(replace(opened, items=shapes or {}, level=level, stages=_texts(stages)), paths)
-
-
-def _texts(stages: Sequence[str]) -> tuple[str, ...]:
-    return (stages,) if isinstance(stages, str) else tuple(stages)
+    return add_weights(replace(opened, items=shapes or {}, level=level, stages=stages), paths)
 
 
 def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:

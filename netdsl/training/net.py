@@ -73,7 +73,7 @@ class Net:
         model = open_model(net, dialect=dialect) if weights is None else open_net(net, dialect=dialect)
         files = [] if weights is None or isinstance(weights, Mapping) else open_caffe_files(_paths(weights))
         take_dialect(model.net, files)
-        own = replace(model, items=shapes or {}, level=level, stages=tuple(stages))
+        own = replace(model, items=shapes or {}, level=level, stages=stages)
         told = dict(own.weights)  # what the shapes of data may be told by
         for file in files:
             told |= file.weights if isinstance(file, WeightsFile) else {}

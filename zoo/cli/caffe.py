@@ -260,9 +260,7 @@ def _caffe_time(flags: Flags) -> None:
     from netdsl.model.model import open_net
     from netdsl.planner.timing import time_net
 
-    opened = replace(
-        open_net(model, dialect=flags.dialect or None), weights={}, level=flags.level, stages=tuple(flags.stages)
-    )
+    opened = replace(open_net(model, dialect=flags.dialect or None), weights={}, level=flags.level, stages=flags.stages)
     device = _logged_devices(flags.gpu)[0]
     _log_times(time_net(opened, phase, device=device, iterations=flags.iterations))
 

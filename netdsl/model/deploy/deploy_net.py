@@ -12,7 +12,7 @@ from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE, UNKNOWN
-from netdsl.model.data_shapes import DataShape, Items, Known, known_shapes, shape_advice, typical_shape, with_items
+from netdsl.model.data_shapes import DataShape, Items, Known, known_shapes, shape_advice, typical_shapes, with_items
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
@@ -66,7 +66,7 @@ def deploy(
     outputs: Sequence[str] = (),
 ) -> pb.NetParameter:
     """The deploy net of a net, as a message without weights."""
-    model = replace(open_net(net), weights={}, stages=tuple(stages))
+    model = replace(open_net(net), weights={}, stages=stages)
     return deploy_model(model, shapes=shapes, batch=batch, outputs=outputs).net
 
 
@@ -84,9 +84,9 @@ def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape
     shapes: list[Shape] = [()] * len(graphs[0].blobs) if graphs else []
     guesses = dict[str, DataShape]()
     for node in graphs[0].nodes if graphs else ():
-        for edge, shape in zip(node.tops, known_shapes(node.layer) or (), strict=False):
-            shapes[edge] = typical_shape(node.layer, shape) if shape else ()
-            if shape and UNKNOWN in shape:
+        pairs = zip(known_shapes(node.layer), typical_shapes(node.layer), strict=True)
+        for edge, (known, shapes[edge]) in zip(node.tops, pairs, strict=False):
+            if known and UNKNOWN in known:
                 guesses[graphs[0].blobs[edge]] = DataShape(shapes[edge][1:], Known.GUESSED)
     return graphs, shapes, guesses
 

@@ -116,6 +116,12 @@ def test_a_shape_that_fits_nothing_is_the_nets_own_error() -> None:
         Model(from_text(model_of_groups.replace("stride: 2", "group: 4"), pb.NetParameter)).layers(Phase.TRAIN)
 
 
+def test_a_stage_may_be_the_name_of_one() -> None:
+    late = DATA % ("include { stage: 'late' } transform_param { crop_size: 9 force_gray: true }", "nowhere") + BODY
+    for stages in ("late", ["late"]):
+        assert Net(from_text(late, pb.NetParameter), stages=stages).module.built.shapes[0] == (4, 1, 9, 9)
+
+
 def test_json_has_every_shape_and_how_it_is_known() -> None:
     data = {"data": DataShape((1, 8, 8), Known.READ), "x": DataShape((3,), Known.GUESSED)}
     assert json.loads(json.dumps(plain_data(data))) == {
