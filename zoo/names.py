@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from google.protobuf.message import Message
 
@@ -18,6 +19,9 @@ from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
 from zoo.model_folder import ModelFolder, is_model_folder, open_folder
 from zoo.store.local_store import Store
+
+if TYPE_CHECKING:
+    from netdsl.solver.settings import SolverSettings
 
 ZooModel = ModelFolder | CatalogueModel
 
@@ -55,9 +59,11 @@ def settings_of(model: ZooModel) -> pb.SolverParameter | None:
     return read_solver(solver).message if isinstance(solver, Path) else solver
 
 
-def solver_of(name: str) -> tuple[pb.SolverParameter, Path]:
+def solver_of(name: str, dialect: str | None = None) -> tuple[SolverSettings, Path]:
     """The settings that a named model is trained with, and the folder where the names of files in them begin. Snapshots
     are named after the model, in the working directory."""
+    from netdsl.solver.settings import open_settings  # needs torch, which who only names a model needn't wait for
+
     model = find_model(Path(name))
     if model is None:
         raise NetError(f"{name}: is no name or folder of a model; --solver takes a file of your own")
@@ -68,10 +74,10 @@ def solver_of(name: str) -> tuple[pb.SolverParameter, Path]:
     param.CopyFrom(settings)
     param.snapshot_prefix = model.path.resolve().name
     if isinstance(model, ModelFolder):
-        return param, model.path
+        return open_settings(param, model.path, dialect), model.path
     param.ClearField("net")
     param.net_param.CopyFrom(model.net)
-    return param, Path()
+    return open_settings(param, dialect=dialect), Path()
 
 
 def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) -> CaffeFile[Message]:

@@ -161,7 +161,7 @@ def _check_weights(request: TestRequest, model: Model, built: Built, listen: Lis
 def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:
     """Test on batches of the data, which begin again at their end."""
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
-    with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
+    with closing(ModuleNet.open(model, Compute(device), table)) as running:
         listen(net_created(running.built, ""))
         _check_weights(request, model, running.built, listen)
         copy_model(model, running.built)

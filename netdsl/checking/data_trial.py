@@ -29,7 +29,7 @@ from netdsl.net.feed import Feeds
 from netdsl.net.graph import Graph, Phase, connect, resolve_all
 from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import Array, input_kinds, is_image, sample_inputs
-from netdsl.solver.trainable_net import Compute, ModuleOnBatches
+from netdsl.solver.trainable_net import Compute, ModuleNet
 
 _MEAN = (3, 1, 1)  # the shape of the mean for layers that scale it to their bottoms
 _LOADING = Loading(workers=1, prefetch=1)
@@ -160,7 +160,7 @@ def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, tri
         trial.reads = True
         built = build(graph)
         trial.shapes = {graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
-        net = ModuleOnBatches(_with_statistics(NetModule(built).allocate()), feeds.next, Compute())
+        net = ModuleNet(_with_statistics(NetModule(built).allocate()), feeds.next, Compute())
         trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()
         trial.backward = not settings.forward_only
     if not math.isfinite(trial.loss):

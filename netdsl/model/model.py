@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import dialect_named, mark, mark_by_fields
 from caffe_proto.errors import CaffeError, FileError, in_file
 from caffe_proto.files import CaffeFile, Form, read_net
@@ -119,6 +120,13 @@ class Model:
             for name, arrays in weights.items()
         )
         return self if same else replace(self, weights={**self.weights, **weights}, file=None)
+
+
+def in_state(model: Model, state: pb.NetState) -> Model:
+    """The model in another state, which says the phase too."""
+    net = copy_of(model.net)
+    net.state.CopyFrom(state)
+    return replace(model, net=net, level=state.level)
 
 
 def warn_of_guesses(net: str, data: Mapping[str, DataShape]) -> None:

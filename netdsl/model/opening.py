@@ -64,7 +64,7 @@ def open_model(
 
 def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     """The model with the weights of files over its own; a file that has none of its net's layers is an error."""
-    files = _open_all(paths, model)
+    files = open_files(paths, model)
     if not files:
         return model
     take_dialect(model.net, files)
@@ -173,7 +173,7 @@ def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool =
     return replace(reports[0], unused=tuple(name for name in reports[0].unused if name in unused))
 
 
-def _open_all(paths: Iterable[str | Path], model: Model) -> list[WeightsFile]:
+def open_files(paths: Iterable[str | Path], model: Model) -> list[WeightsFile]:
     """The weights of files, each of which has one of the layers of the model's net at least."""
     files = [open_weights(path, model) for path in paths]
     for file in files:
@@ -218,12 +218,11 @@ def match_names(model: Model, built: Built) -> LoadReport:
     )
 
 
-def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder: Path) -> tuple[str, ...]:
-    """Files of Caffe's with the weights of files of any format, in a folder that all workers of a run see.
+def store_for_workers(files: Iterable[WeightsFile], folder: Path) -> tuple[str, ...]:
+    """Write weights as files of Caffe's, in a folder that all workers of a run see.
 
     So workers need nothing but Caffe's formats, and the run can be repeated when the files have changed.
     """
-    files = _open_all(paths, Model(net))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -23,7 +23,7 @@ from netdsl.net.module import NetModule
 from netdsl.planner.layer_costs import VALUE_BYTES
 from netdsl.planner.operations import ConvolutionPass, TensorOperation, operations_of, tensors_in, without_values
 from netdsl.solver.solver import Solver
-from netdsl.solver.trainable_net import Compute, LossScale, ModuleOnBatches
+from netdsl.solver.trainable_net import Compute, LossScale, ModuleNet
 
 _UNIT = 512  # bytes, of which the sizes of all blocks are multiples
 _SMALL = 1 << 20  # bytes up to which a block is cut out of a small segment
@@ -106,7 +106,7 @@ def _follow_step(built: Built, param: pb.SolverParameter, precision: ComputePrec
         watch.mark(MemoryKind.DATA, batch.values())
         return batch
 
-    trained = ModuleOnBatches(NetModule(built), next_batch, Compute())
+    trained = ModuleNet(NetModule(built), next_batch, Compute())
     trained.loss_scale = LossScale("meta") if precision is ComputePrecision.FP16 else None
     solver = Solver(_without_output(param), trained)
     watch.mark_all(MemoryKind.HISTORY)

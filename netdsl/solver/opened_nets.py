@@ -60,7 +60,7 @@ def opened_data(net: ModuleNet) -> list[DataOpened]:
     tests, vocabulary = graph.phase is Phase.TEST, all(sequence_inputs(graph))
     return [
         DataOpened(reading.name, count_of(reading.source), classes_of(reading.source), tests, vocabulary)
-        for reading in net.feeds.readings()
+        for reading in (net.feeds.readings() if net.feeds else ())
     ]
 
 

@@ -21,7 +21,7 @@ from netdsl.dsl.constructors import assign
 from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.model.collection import WeightCollection
-from netdsl.model.model import NetSource, open_net
+from netdsl.model.model import Model, NetSource, in_state, open_net
 from netdsl.model.opening import (
     WeightsFile,
     check_names,
@@ -230,11 +230,9 @@ class Net:
         """The net for a phase, with the data that were set, or those that its data layers read."""
         self._check_open()
         if phase not in self._running:
-            message = pb.NetParameter()
-            message.CopyFrom(self._net)
-            message.state.CopyFrom(state_of(message, phase, self._level, self._stages))
+            model = in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
             compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
-            self._running[phase] = ModuleNet(message, compute, self._values.get(phase))
+            self._running[phase] = ModuleNet.open(model, compute, self._values.get(phase))
         return self._running[phase]
 
     def train(self, steps: int, **settings: Any) -> float:

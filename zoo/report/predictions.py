@@ -30,7 +30,6 @@ from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.scores.segmentation import count_confusions
 from netdsl.solver.evaluation import average_batches, gather_scores
 from netdsl.solver.opened_nets import ClassPrediction, class_predictions, opened_data
-from netdsl.solver.settings import test_nets, train_net
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from zoo.report.pictures import Pixels, is_image, pixels_of
 from zoo.score_tables import ScoreTable, score_tables
@@ -54,17 +53,12 @@ def _open_data(run: Run, net: pb.NetParameter, phase: Phase) -> Iterator[tuple[p
 
 def stated_net(run: Run) -> tuple[pb.NetParameter, str]:
     """The net that is trained, as its data make it, and why they can't be opened, if so."""
-    net = train_net(run.solver, run.folder)
+    net = run.solver.trained.net
     try:
         with _open_data(run, net, Phase.TRAIN) as (opened, _):
             return opened, ""
     except CaffeError as problem:
         return _net_of_graph(connect(filter_layers(net, net.state))), str(problem)
-
-
-def _first_test_net(run: Run) -> pb.NetParameter | None:
-    """The first net that the run tests; None if it tests none."""
-    return next(iter(test_nets(run.solver, run.folder)), None)
 
 
 def _net_of_graph(graph: Graph) -> pb.NetParameter:
@@ -109,10 +103,9 @@ class TestPredictions:
 
 def predict_test_data(run: Run, weights: Path, items: int) -> TestPredictions | None:
     """What a model predicts for the first items of the data that its run tests on; None if it doesn't classify."""
-    net = _first_test_net(run)
-    if net is None:
+    if not run.solver.tested:
         return None
-    with _open_data(run, net, Phase.TEST) as (opened, feeds):
+    with _open_data(run, run.solver.tested[0].net, Phase.TEST) as (opened, feeds):
         built = build(connect(filter_layers(opened, opened.state)))
         prediction = next(class_predictions(built, measured=True), None)
         if prediction is None:
@@ -282,18 +275,17 @@ def _share(part: int, whole: int) -> float | None:
 
 def score_test_data(run: Run, weights: Path, items: int) -> tuple[ScoreTable, ...]:
     """The scores over the batches of a test, or over so many items if these are fewer; none if nothing is scored."""
-    net = _first_test_net(run)
-    if net is None:
+    if not run.solver.tested:
         return ()
     compute = Compute(_device_here(run), loading=run.compute.loading)
     with (
-        closing(ModuleNet(net, compute, values=run.tables.get(Phase.TEST))) as module_net,
+        closing(ModuleNet.open(run.solver.tested[0], compute, run.tables.get(Phase.TEST))) as module_net,
         gather_scores(module_net.built) as scores,
     ):
         if not (scores.detections or scores.segmentations):
             return ()
         load_weights(weights, module_net.built)
-        batches = min(run.solver.test_iter[0], math.ceil(items / max(1, module_net.batch_size)))
+        batches = min(run.solver.param.test_iter[0], math.ceil(items / max(1, module_net.batch_size)))
         end = time.monotonic() + _LONGEST_SCORING
         average_batches(module_net, batches, lambda: time.monotonic() > end)
         classes = next((opened.classes for opened in opened_data(module_net) if opened.classes), ())

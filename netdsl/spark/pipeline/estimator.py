@@ -28,6 +28,7 @@ from netdsl.errors import DataError, NetError, SolverError, WeightsError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
 from netdsl.prediction.invalid_rows import InvalidRows
+from netdsl.solver.settings import SolverSettings, open_settings
 from netdsl.spark.pipeline.fit import Fit
 from netdsl.spark.pipeline.model import NetModel
 from netdsl.spark.pipeline.params import (
@@ -230,7 +231,7 @@ class NetEstimator(
         settings, weights = self._solver_with_net(), tuple(value_of(self.weights) or ())
         if self.isDefined(self.model):
             tuned = tuned_model(self.getModel(), weights, rows, self.getBindings())
-            settings.net_param.CopyFrom(tuned.net)
+            settings = settings.with_net(tuned)
             weights = tuple(map(str, tuned.files))
         run = Run(
             settings,
@@ -250,8 +251,8 @@ class NetEstimator(
             invalid=InvalidRows(self.getHandleInvalid()),
         )
 
-    def _solver_with_net(self) -> pb.SolverParameter:
-        """The solver's settings, with the net in them."""
+    def _solver_with_net(self) -> SolverSettings:
+        """The solver's settings with the net to train, but for that of a model, which depends on the rows."""
         if not self.isDefined(self.solver):
             raise SolverError("how long is the net to be trained? Say it with solver={'max_iter': ...}")
         param = from_text(self.getSolver(), pb.SolverParameter)
@@ -264,7 +265,7 @@ class NetEstimator(
             param.net_param.CopyFrom(from_text(self.getNet(), pb.NetParameter))
         if self.isDefined(self.seed):
             param.random_seed = self.getSeed()
-        return param
+        return open_settings(param)
 
 
 class EstimatorWriter(MLWriter):

@@ -17,6 +17,7 @@ from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import Weights
 from netdsl.prediction.generation import TextGenerator
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import open_settings
 
 NET = """
 layer {{ name: "text" type: "HDF5Data" top: "data" top: "cont" top: "target"
@@ -41,7 +42,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[pb.NetParameter, 
     write_text_streams(parse_source(f"text:{folder}/words.txt?streams=4"), folder / "streams")
     net = from_text(NET.format(folder=folder / "streams"), pb.NetParameter)
     settings = {"type": "Adam", "base_lr": 0.03, "lr_policy": "fixed", "random_seed": 2}
-    with open_solver(pb.SolverParameter(net_param=net, **settings)) as solver:
+    with open_solver(open_settings(pb.SolverParameter(net_param=net, **settings))) as solver:
         solver.step(120)
         layers = learned_layers(solver.net.built)
         weights = {name: [array_of(blob) for blob in layer.blob_tensors()] for name, layer in layers.items()}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from caffe_proto.copies import copy_of
 from netdsl.data.sources.open_source import open_source
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
@@ -70,15 +72,16 @@ def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
 
 def test_a_run_that_does_not_test(folder: Path) -> None:
     run = Run.load(folder)
-    run.solver.ClearField("test_iter")
+    run = replace(run, solver=run.solver.without_tests())
     assert predict_test_data(run, folder / MODEL, 10) is None
 
 
 def test_a_net_that_does_not_classify(folder: Path) -> None:
     run = Run.load(folder)
-    layers = run.solver.net_param.layer
-    del layers[4:]
-    layers.add(name="distance", type="EuclideanLoss", bottom=["scores", "scores"], top=["distance"])
+    net = copy_of(run.solver.net_to_train.net)
+    del net.layer[4:]
+    net.layer.add(name="distance", type="EuclideanLoss", bottom=["scores", "scores"], top=["distance"])
+    run = replace(run, solver=run.solver.with_net(Model(net)))
     assert predict_test_data(run, folder / MODEL, 10) is None
 
 
