@@ -25,10 +25,9 @@ from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
-from netdsl.model.data_shapes import with_items, with_typical_shapes
-from netdsl.model.model import todays_form
+from netdsl.model.data_shapes import with_items
+from netdsl.model.model import Model, todays_form
 from netdsl.model.opening import store_for_workers
-from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.prediction.invalid_rows import InvalidRows
@@ -170,7 +169,8 @@ class Fit:
                 raise DataError(
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
-        inputs = inputs_of(build(connect(with_typical_shapes(filter_layers(net, net.state)))), self.bindings)
+        settled = Model(net, level=net.state.level).settled(Phase(net.state.phase))
+        inputs = inputs_of(settled, self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
         return inputs
