@@ -72,6 +72,13 @@ class Settled:
     data: Mapping[str, DataShape]
     batch: int | None = None
 
+    def stating(self, items: Items) -> Settled:
+        """The same, of a net whose data layers state these items."""
+        data = {
+            name: DataShape(shape.item, Known.STATED) if name in items else shape for name, shape in self.data.items()
+        }
+        return replace(self, data=data)
+
 
 def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
     """The items that neither the net nor its data say: the user does, or the weights, or they are guesses."""
@@ -252,20 +259,6 @@ def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
         if items.keys() & set(layer.message.top):
             layer.say(items)
             state_shapes(layer.message, [top.shape if top.shape and top.known else () for top in layer.tops])
-    return made
-
-
-def with_typical_shapes(net: pb.NetParameter) -> pb.NetParameter:
-    """A net whose layers that read files state typical shapes where nothing is known, for who looks at what it takes.
-
-    What it is then given says the shapes.
-    """
-    made = _copy_net(net)
-    for layer in filter(None, map(_DataLayer.of, made.layer)):
-        if layer.is_open and layer.layer is not None and layer.layer.data_origin is DataOrigin.FILES:
-            items = [layer.typical_item(layer.tops[0], _TYPICAL[0]), *[()] * len(layer.tops[1:])]
-            pairs = zip(layer.tops, items, strict=True)
-            state_shapes(layer.message, [layer.typical_shape(top) or (top.batch, *item) for top, item in pairs])
     return made
 
 

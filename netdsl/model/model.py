@@ -23,7 +23,7 @@ from netdsl.errors import NetError, ShapeWarning
 from netdsl.model.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.model.weights.match import AnyArray, Weights, arrays_of
 from netdsl.model.weights.torch_names import TensorMatch
-from netdsl.net.graph import Phase, resolve_all, with_input_layer
+from netdsl.net.graph import Graph, Phase, filter_layers, net_of, resolve_all, state_of, with_input_layer
 
 if TYPE_CHECKING:
     from netdsl.model.data_shapes import DataShape, Settled
@@ -51,9 +51,14 @@ class Model:
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
     @cached_property
+    def graphs(self) -> Sequence[Graph]:
+        """The graphs of the phases that the net has, TEST first."""
+        return resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)
+
+    @property
     def phases(self) -> list[Phase]:
         """The phases that the net has, TEST first."""
-        return [graph.phase for graph in resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)]
+        return [graph.phase for graph in self.graphs]
 
     def layers(self, phase: Phase, *, stub_unknown: bool = False) -> Built:
         """The layers of a phase with all shapes; they have no memory.
@@ -69,6 +74,15 @@ class Model:
             warn_of_doubts(settled.built)
             warn_of_guesses(self.net.name, settled.data)
         return settled.built
+
+    def take(self, phase: Phase) -> Built:
+        """The layers of a phase for one who runs them, and may give them memory; the next one gets others."""
+        if self.settled(phase).built.is_taken:
+            for stub_unknown in (False, True):
+                self._settled.pop((phase, stub_unknown), None)
+        built = self.layers(phase)
+        built.is_taken = True
+        return built
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
         """The shape of one item of each blob that data layers of a phase bring, and how it is known."""
@@ -112,6 +126,23 @@ class Model:
     def files(self) -> tuple[Path, ...]:
         """The files that the weights are from."""
         return tuple(dict.fromkeys(self.sources.values()))
+
+    def only(self, phase: Phase) -> Model:
+        """The model with the layers of one phase, at its level and with its stages; no rules are left."""
+        net = filter_layers(self.net, state_of(self.net, phase, self.level, self.stages))
+        return replace(self, net=net_of(net, net.layer), level=0, stages=())
+
+    def with_items(self, items: Mapping[str, tuple[int, ...]]) -> Model:
+        """The model whose data layers state these shapes of items. Layers that have them already stay."""
+        from netdsl.model.data_shapes import with_items
+
+        if not items:
+            return self
+        made = replace(self, net=with_items(self.net, items))
+        for key, settled in self._settled.items():
+            if all(name not in settled.data or settled.data[name].item == item for name, item in items.items()):
+                made._settled[key] = settled.stating(items)
+        return made
 
     def with_weights(self, weights: Weights) -> Model:
         """The model with other values for some of its layers. If all are the same, the file still has exactly these."""

@@ -56,6 +56,7 @@ class Built:
     graph: Graph
     layers: list[Layer] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
+    is_taken: bool = False  # whether somebody runs the layers, who may have given them memory
 
     def pairs(self) -> list[tuple[Node, Layer]]:
         """The nodes in order, each with its layer."""

@@ -111,6 +111,18 @@ def filter_layers(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
     return copy
 
 
+def net_of(net: pb.NetParameter, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
+    """A copy of a net with some layers in place of its own, which no rules leave out any more."""
+    made = pb.NetParameter()
+    made.CopyFrom(net)
+    made.ClearField("layer")
+    made.layer.extend(layers)
+    for layer in made.layer:
+        layer.ClearField("include")
+        layer.ClearField("exclude")
+    return made
+
+
 def connect(net: pb.NetParameter) -> Graph:
     """The graph of a net whose layers all belong to its state."""
     graph = Graph(net, Phase(net.state.phase))

@@ -14,7 +14,7 @@ from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.core import add_specs
 from netdsl.layers import LAYERS
-from netdsl.model.deploy.predictions import PredictingGraph
+from netdsl.model.deploy.predictions import loss_predictions
 from netdsl.model.model import Model
 from netdsl.net.graph import resolve_all
 from netdsl.tuning.heads import OUTPUTS, head_names, outputs_field
@@ -142,8 +142,8 @@ def _image(net: pb.NetParameter) -> str:
 def _scores(net: pb.NetParameter) -> str:
     """The blob with a score for each class."""
     graph = resolve_all(net)[0]
-    predicting = PredictingGraph.of([graph])
-    edge = predicting.losses[0].edges[0] if predicting.losses else graph.outputs[-1]
+    losses = loss_predictions([graph])
+    edge = losses[0].edges[0] if losses else graph.outputs[-1]
     for node in graph.nodes:
         if edge in node.tops and node.layer.type == _PROBABILITIES:
             edge = node.bottoms[0]

@@ -20,13 +20,11 @@ from caffe_proto.errors import CaffeError
 from netdsl.data.sources.class_names import class_names_of_model, classes_of
 from netdsl.distributed.run import Run
 from netdsl.errors import NetError
-from netdsl.model.opening import load_weights, open_weights
-from netdsl.model.weights.files import fill_weights
-from netdsl.net.build import build, running
+from netdsl.model.model import Model
+from netdsl.model.opening import add_weights, load_weights
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Graph, Phase, connect, filter_layers
-from netdsl.net.module import NetModule
-from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
+from netdsl.net.graph import Graph, Phase, connect, filter_layers, net_of
+from netdsl.prediction.predictor import Predictor
 from netdsl.scores.segmentation import count_confusions
 from netdsl.solver.evaluation import average_batches, gather_scores
 from netdsl.solver.opened_nets import ClassPrediction, class_predictions, opened_data
@@ -63,15 +61,7 @@ def stated_net(run: Run) -> tuple[pb.NetParameter, str]:
 
 def _net_of_graph(graph: Graph) -> pb.NetParameter:
     """The net of a graph's layers, which no rules leave out any more."""
-    net = pb.NetParameter()
-    net.CopyFrom(graph.net)
-    net.ClearField("layer")
-    for node in graph.nodes:
-        layer = net.layer.add()
-        layer.CopyFrom(node.layer)
-        layer.ClearField("include")
-        layer.ClearField("exclude")
-    return net
+    return net_of(graph.net, [node.layer for node in graph.nodes])
 
 
 @dataclass(order=True, frozen=True)
@@ -106,12 +96,12 @@ def predict_test_data(run: Run, weights: Path, items: int) -> TestPredictions | 
     if not run.solver.tested:
         return None
     with _open_data(run, run.solver.tested[0].net, Phase.TEST) as (opened, feeds):
-        built = build(connect(filter_layers(opened, opened.state)))
-        prediction = next(class_predictions(built, measured=True), None)
+        model = add_weights(Model(opened), [weights])
+        prediction = next(class_predictions(model.settled(Phase.TEST).built, measured=True), None)
         if prediction is None:
             return None
-        subgraph = prediction_subgraph(opened, [prediction.labels])
-        return _Tester(_device_here(run), subgraph, feeds, prediction, weights).test(items)
+        predictor, blobs = Predictor(model).load(_device_here(run)), model.graphs[0].blobs
+        return _Tester(predictor, feeds, blobs, prediction, class_names_of_model(weights)).test(items)
 
 
 def _device_here(run: Run) -> torch.device:
@@ -125,16 +115,14 @@ class _Tester:
 
     def __init__(
         self,
-        device: torch.device,
-        subgraph: PredictionSubgraph,
+        predictor: Predictor,
         feeds: Feeds,
+        blobs: Sequence[str],
         prediction: ClassPrediction,
-        weights: Path,
+        classes: Sequence[str],
     ) -> None:
-        self._device, self._subgraph, self._feeds, self._prediction = device, subgraph, feeds, prediction
-        self._module = NetModule(self._subgraph.built).allocate(self._device)
-        fill_weights(self._subgraph.built, open_weights(weights, [self._subgraph.built]).weights)
-        self._classes = class_names_of_model(weights)
+        self._predictor, self._feeds, self._blobs = predictor, feeds, blobs
+        self._prediction, self._classes = prediction, classes
         self._labels, self._predicted = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
         self._mistakes: list[Mistake] = []
         self._are_probabilities = True
@@ -158,19 +146,14 @@ class _Tester:
 
     def _next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float32], Tensor | None]:
         """The labels of the next batch, its scores by item and class, and its images if it has any."""
-        batch = self._feeds.next()
-        labels = batch[self._subgraph.outputs[self._prediction.labels]].reshape(-1).numpy().astype(np.int64)
-        image = next((batch[edge] for edge in batch if is_image(tuple(batch[edge].shape[1:]))), None)
-        inputs = {edge: batch[edge].to(self._device) for edge in self._subgraph.inputs}
-        with torch.no_grad(), running(self._subgraph.built):
-            tops = self._module.run(inputs)
-        scores = tops[self._prediction_edge(self._subgraph)].float().cpu().numpy()
-        return labels, scores.reshape(len(labels), -1), image
-
-    def _prediction_edge(self, subgraph: PredictionSubgraph) -> int:
-        if subgraph.prediction is None:
+        batch = {self._blobs[edge]: values for edge, values in self._feeds.next().items()}
+        labels = batch[self._prediction.labels].reshape(-1).numpy().astype(np.int64)
+        image = next((values for values in batch.values() if is_image(tuple(values.shape[1:]))), None)
+        blobs, predicted = self._predictor.built.graph.blobs, self._predictor.prediction
+        if predicted is None:
             raise NetError("the net predicts several things, of which none is the one")
-        return subgraph.prediction
+        tops = self._predictor.run({edge: batch[blobs[edge]] for edge in self._predictor.input_edges})
+        return labels, tops[predicted].astype(np.float32).reshape(len(labels), -1), image
 
     def _add_batch(
         self, labels: NDArray[np.int64], scores: NDArray[np.float32], images: Tensor | None, first: int

@@ -14,7 +14,17 @@ from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE, UNKNOWN
 from netdsl.model.data_shapes import DataShape, Items, Known, known_shapes, shape_advice, typical_shapes, with_items
 from netdsl.model.deploy.deploy_layers import deploy_layer
-from netdsl.model.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
+from netdsl.model.deploy.predictions import (
+    Kind,
+    Prediction,
+    is_data,
+    kinds_of,
+    loss_predictions,
+    measured_predictions,
+    needed_layers,
+    other_outputs,
+    removed_layers,
+)
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import pair_blobs
@@ -39,16 +49,17 @@ def deploy_model(
     graphs, edge_shapes, guesses = _graphs(model)
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers")
-    graph = PredictingGraph.of(graphs)
-    for node, kind in zip(graph.graph.nodes, graph.kinds, strict=True):
+    graph = graphs[0]
+    for node, kind in zip(graph.nodes, kinds_of(graph), strict=True):
         if is_data(node, kind) and not (kind and issubclass(kind, BringsData)):  # code that nobody here can ask
             for edge in node.tops:
-                edge_shapes[edge] = () if graph.graph.blobs[edge] in guesses else edge_shapes[edge]
+                edge_shapes[edge] = () if graph.blobs[edge] in guesses else edge_shapes[edge]
     if outputs:
-        net = _deploy_graph(graph, edge_shapes, batch, [], {graph.graph.edge_of(name) for name in outputs})
+        net = _deploy_graph(graph, edge_shapes, batch, [], {graph.edge_of(name) for name in outputs})
     else:
-        predictions = sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
-        ends = {*graph.outputs, *(edge for prediction in predictions for edge in prediction.edges)}
+        predictions = loss_predictions(graphs) or measured_predictions(graph)
+        predictions = sorted(predictions, key=lambda prediction: prediction.place)
+        ends = {*other_outputs(graphs), *(edge for prediction in predictions for edge in prediction.edges)}
         net = _deploy_graph(graph, edge_shapes, batch, predictions, ends)
     deployed = replace(model, net=net, items={}, level=0, stages=())
     _check_weights(deployed, model, sorted(guesses))
@@ -76,10 +87,10 @@ def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape
     Layers that only train may not fit; then shapes are only those that the layers of data state.
     """
     with suppress(NetError):  # errors of the deploy net are raised when it is built
-        settled = [model.settled(phase, stub_unknown=True) for phase in model.phases]
-        if settled:
-            guesses = {name: shape for name, shape in settled[0].data.items() if shape.known is Known.GUESSED}
-            return [each.built.graph for each in settled], list(settled[0].built.shapes), guesses
+        if model.graphs:
+            settled = model.settled(model.phases[0], stub_unknown=True)
+            guesses = {name: shape for name, shape in settled.data.items() if shape.known is Known.GUESSED}
+            return [settled.built.graph, *model.graphs[1:]], list(settled.built.shapes), guesses
     graphs = resolve_all(with_items(model.net, model.items), level=model.level, stages=model.stages)
     shapes: list[Shape] = [()] * len(graphs[0].blobs) if graphs else []
     guesses = dict[str, DataShape]()
@@ -107,26 +118,26 @@ def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> Non
 
 
 def _deploy_graph(
-    graph: PredictingGraph,
+    graph: Graph,
     shapes: Sequence[Shape],
     batch: int | None,
     predictions: Sequence[Prediction],
     ends: Collection[int],
 ) -> pb.NetParameter:
     """A net of the layers that some edges of a graph depend on, and of those that predictions add."""
-    nodes = graph.needed_layers(ends, without=graph.removed)
+    nodes, kinds = needed_layers(graph, ends, without=removed_layers(graph)), kinds_of(graph)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
-    sources = _sources(nodes, graph.kinds)
+    sources = _sources(nodes, kinds)
     steps = _steps(graph, shapes, sources)
     layers = _prediction_layers(graph, predictions)
     for index, node in nodes.items():
-        kind = graph.kinds[index]
+        kind = kinds[index]
         if index in sources:
             layers[index] = _input(graph, node, kind, shapes, read, batch, steps)
         else:
             layers[index] = deploy_layer(node.layer, kind)
     net = pb.NetParameter()
-    net.CopyFrom(graph.graph.net)
+    net.CopyFrom(graph.net)
     for name in ("layer", "state", "force_backward"):
         net.ClearField(name)
     net.layer.extend(layers[index] for index in sorted(layers))
@@ -135,7 +146,7 @@ def _deploy_graph(
     return net
 
 
-def _prediction_layers(graph: PredictingGraph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
+def _prediction_layers(graph: Graph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
     """The layers in place of losses; losses that read the same blob have one.
 
     A single layer is named as in Caffe's own deploy nets, and one of several after the blob that it reads.
@@ -144,13 +155,13 @@ def _prediction_layers(graph: PredictingGraph, predictions: Sequence[Prediction]
     for prediction in predictions:
         if prediction.layer is not None:
             first.setdefault(prediction.edges[0], prediction)
-    nodes = graph.graph.nodes
-    taken = {node.layer.name for index, node in enumerate(nodes) if index not in graph.removed}
-    taken.update(graph.graph.blobs)
+    removed = removed_layers(graph)
+    taken = {node.layer.name for index, node in enumerate(graph.nodes) if index not in removed}
+    taken.update(graph.blobs)
     layers = {}
     for edge, prediction in first.items():
         assert prediction.layer is not None
-        name = _PREDICTION if len(first) == 1 else f"{graph.graph.blobs[edge]}_{_PREDICTION}"
+        name = _PREDICTION if len(first) == 1 else f"{graph.blobs[edge]}_{_PREDICTION}"
         layer = layers[prediction.place] = deploy_layer(prediction.layer)
         layer.name = name if name not in taken else f"{layer.name}_{_PREDICTION}"
         if not layer.top:
@@ -168,18 +179,18 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
     return {index for index, node in nodes.items() if is_data(node, kinds[index])} or made_up
 
 
-def _steps(graph: PredictingGraph, shapes: Sequence[Shape], sources: Collection[int]) -> set[Shape]:
+def _steps(graph: Graph, shapes: Sequence[Shape], sources: Collection[int]) -> set[Shape]:
     """How many steps of how many sequences those data layers bring that say where sequences begin."""
-    begins, steps = beginning_edges(graph.graph), set()
+    begins, steps = beginning_edges(graph), set()
     for index in sources:
-        node = graph.graph.nodes[index]
+        node = graph.nodes[index]
         if begins.intersection(node.tops):
             steps |= {shapes[edge][:2] for edge in node.tops if edge in begins and len(shapes[edge]) > 1}
     return steps
 
 
 def _input(
-    graph: PredictingGraph,
+    graph: Graph,
     node: Node,
     kind: Kind,
     shapes: Sequence[Shape],
@@ -193,7 +204,7 @@ def _input(
     for edge in node.tops:
         if edge not in read:
             continue
-        name, shape = graph.graph.blobs[edge], shapes[edge]
+        name, shape = graph.blobs[edge], shapes[edge]
         if UNKNOWN in shape or (not shape and not (kind and issubclass(kind, BringsData))):
             raise NetError(
                 f"{error_label(node.layer)}: nothing says the shape of '{name}'; give it, as in {name}=3x224x224"

@@ -25,9 +25,9 @@ from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
-from netdsl.model.data_shapes import with_items, with_typical_shapes
+from netdsl.model.data_shapes import with_items
+from netdsl.model.model import Model
 from netdsl.model.opening import open_files, store_for_workers
-from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.prediction.invalid_rows import InvalidRows
@@ -144,7 +144,7 @@ class Fit:
         return data.where(~is_chosen), data.where(is_chosen)
 
     def _training_table(self, solver: SolverSettings, data: Data, folder: Path) -> Table:
-        stored = self._store(self._inputs_of(solver.trained.net), data, folder / "data" / "train")
+        stored = self._store(self._inputs_of(solver.trained), data, folder / "data" / "train")
         return Table(stored.source, shuffle=self.shuffle)
 
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
@@ -153,21 +153,21 @@ class Fit:
         solver = solver.with_fields(
             test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
         )
-        inputs = self._inputs_of(solver.tested[0].net)
+        inputs = self._inputs_of(solver.tested[0])
         stored = self._store(inputs, data, folder / "data" / "test")
         if not param.test_iter:
             solver = solver.with_fields(test_iter=[math.ceil(stored.rows / inputs[0].batch)])
         return solver, Table(stored.source)
 
-    def _inputs_of(self, net: pb.NetParameter) -> list[NetInput]:
+    def _inputs_of(self, model: Model) -> list[NetInput]:
         """The inputs of a net; an error if there are none, or if a binding names another blob."""
-        outside = {top: None for layer in net.layer if not layer.bottom for top in layer.top}
+        outside = {top: None for layer in model.net.layer if not layer.bottom for top in layer.top}
         for name in self.bindings:
             if name not in outside:
                 raise DataError(
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
-        inputs = inputs_of(build(connect(with_typical_shapes(filter_layers(net, net.state)))), self.bindings)
+        inputs = inputs_of(model.settled(Phase(model.net.state.phase)), self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
         return inputs
