@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from converters.running import built_only, difference, edge_values, filled, made_up_inputs, output_values
+from converters.running import difference, edge_values, made_up_inputs, output_values
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
 from netdsl.layer.deploying import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
@@ -21,7 +21,7 @@ from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import AnyArray
 from netdsl.model.weights.tensor_files import Precision
 from netdsl.net.build import Built
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
 
 Preprocess = Callable[[AnyArray], AnyArray]
 
@@ -117,10 +117,11 @@ def difference_after(
     `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
     first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
     """
-    samples = made_up_inputs(before, seed)
+    built = before.layers(Phase.TEST)
+    samples = made_up_inputs(built, seed)
     actual, image = output_values(after, samples), next(iter(samples))
     prepared = samples if preprocess is None else {**samples, image: preprocess(samples[image])}
-    graph, edges = built_only(before).graph, edge_values(filled(before), prepared)
+    graph, edges = built.graph, edge_values(before.module(Phase.TEST).built, prepared)
     compared_edges = [edge for node in graph.nodes for edge in node.tops if end in (None, node.layer.name)]
     expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
     missing = [name for name in actual if name not in expected]
@@ -313,7 +314,7 @@ class _ModelEditor:
         """An editor of a model, without changes yet."""
         if not model.weights:
             raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
-        return cls(model, NetModule(filled(model)).double().built)
+        return cls(model, model.module(Phase.TEST).double().built)
 
     def shares(self, layer: Layer) -> bool:
         """Whether another layer may share this layer's parameters, which then must not change."""

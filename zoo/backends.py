@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
     from netdsl.distributed.launchers.external import ExternalWorker
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
-    from netdsl.model.opening import WeightsFile
+    from netdsl.model.model import Model
 
 
 class Backend(Protocol):
@@ -52,7 +52,7 @@ class Backend(Protocol):
         """The number of processor cores of each worker."""
         ...
 
-    def begin(self, run: Run, folder: Path, weights: Sequence[WeightsFile]) -> Run:
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, with weights that were opened; the result is the run that the folder then has."""
         ...
 
@@ -76,7 +76,7 @@ class _OnThisMachine:
         """A worker's share of the cores of this machine."""
         return share_of_cores(workers)
 
-    def begin(self, run: Run, folder: Path, weights: Sequence[WeightsFile]) -> Run:
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, once its nets and data were opened."""
         _open(run, weights)
         return _saved(run, folder, weights)
@@ -137,7 +137,7 @@ class SparkBackend:
         """The number of cores that Spark gives a task."""
         return task_cores(self.address)
 
-    def begin(self, run: Run, folder: Path, weights: Sequence[WeightsFile]) -> Run:
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, once its nets were opened; data may be out of this machine's reach."""
         from netdsl.net.graph import connect, filter_layers
 
@@ -201,7 +201,7 @@ class ExternalBackend:
         """A worker's share of the cores of its machine."""
         return share_of_cores(self.worker.local_size)
 
-    def begin(self, run: Run, folder: Path, weights: Sequence[WeightsFile]) -> Run:
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, in the first worker; a run of restarted workers is resumed."""
         from netdsl.distributed.run import Run, exists
 
@@ -261,7 +261,7 @@ class MpiBackend:
         """A worker's share of the cores of its machine."""
         return share_of_cores(workers if self.rank is None else self.rank.local_size)
 
-    def begin(self, run: Run, folder: Path, weights: Sequence[WeightsFile]) -> Run:
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, in the first rank."""
         if self.rank is not None and run.workers != self.rank.size:
             raise DistributedError(f"mpiexec started {self.rank.size} ranks, not {run.workers}; --workers isn't needed")
@@ -283,7 +283,7 @@ class MpiBackend:
         return train_as_rank(lambda launcher: train(folder, launcher, **arguments))
 
 
-def _open(run: Run, weights: Sequence[WeightsFile]) -> None:
+def _open(run: Run, weights: Sequence[Model]) -> None:
     """Open all that a run needs, so that a mistake in it is told before the run takes its folder."""
     import torch
 
@@ -294,7 +294,7 @@ def _open(run: Run, weights: Sequence[WeightsFile]) -> None:
         pass
 
 
-def _saved(run: Run, folder: Path, weights: Sequence[WeightsFile]) -> Run:
+def _saved(run: Run, folder: Path, weights: Sequence[Model]) -> Run:
     """The run, which is begun in a folder; its weights are stored there as files that all workers read."""
     from netdsl.distributed.run import exists
     from netdsl.model.opening import store_for_workers

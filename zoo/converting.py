@@ -66,10 +66,10 @@ def _convert_weights(
         model = open_model(net, [source], dialect=dialect)
         write_weights(model.weights, output, net=model.net, precision=precision)
         return ConvertedFiles(files, names=model.names)
-    weights = open_weights(source)
-    if weights.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
-        write(weights.file, output)
+    opened = open_weights(source)
+    if opened.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        write(opened.file, output)
     else:
-        layers = None if weights.file is None else weights.file.message
-        write_weights(weights.weights, output, net=layers, precision=precision)
+        layers = None if opened.file is None else opened.file.message
+        write_weights(opened.weights, output, net=layers, precision=precision)
     return ConvertedFiles(files)

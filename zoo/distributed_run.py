@@ -16,7 +16,8 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervisor import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.model.opening import WeightsFile, open_files
+from netdsl.model.model import Model
+from netdsl.model.opening import open_files
 from netdsl.solver.events import Action, Event, Listener, no_action
 from netdsl.solver.settings import find_weights
 from zoo.backends import Backend, LocalBackend
@@ -27,7 +28,7 @@ from zoo.worker_count import WorkerCount
 _RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
 
 
-def begin(run: Run, folder: Path, backend: Backend, weights: Sequence[WeightsFile] | None = None) -> Run:
+def begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
     """Begin a run in a folder, with everything fixed that is needed to repeat it. Its snapshots go there too.
 
     `weights` are those that the run names, where they are open already. The result is the run that the folder has.
@@ -42,7 +43,7 @@ def _with_snapshots_in(run: Run, folder: Path) -> Run:
     return replace(run, solver=run.solver.with_fields(snapshot_prefix=str(prefix)))
 
 
-def _begin(run: Run, folder: Path, backend: Backend, weights: Sequence[WeightsFile] | None = None) -> Run:
+def _begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
     cores = backend.cores(run.workers)
     loading = replace(run.compute.loading, workers=min(run.compute.loading.workers, cores))
     compute = replace(run.compute, loading=loading)
@@ -50,7 +51,7 @@ def _begin(run: Run, folder: Path, backend: Backend, weights: Sequence[WeightsFi
     return backend.begin(run, folder, _weights_of(run, backend) if weights is None else weights)
 
 
-def _weights_of(run: Run, backend: Backend) -> list[WeightsFile]:
+def _weights_of(run: Run, backend: Backend) -> list[Model]:
     """The weights of the files that a run names, in the process that begins it."""
     if not backend.supervises:
         return []

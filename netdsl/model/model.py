@@ -26,8 +26,11 @@ from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Graph, Phase, filter_layers, net_of, resolve_all, state_of, with_input_layer
 
 if TYPE_CHECKING:
+    import torch
+
     from netdsl.model.data_shapes import DataShape, Settled
     from netdsl.net.build import Built
+    from netdsl.net.module import NetModule
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +78,18 @@ class Model:
             warn_of_guesses(self.net.name, settled.data)
         return settled.built
 
-    def take(self, phase: Phase) -> Built:
-        """The layers of a phase for one who runs them, and may give them memory; the next one gets others."""
-        if self.settled(phase).built.is_taken:
-            for stub_unknown in (False, True):
-                self._settled.pop((phase, stub_unknown), None)
-        built = self.layers(phase)
-        built.is_taken = True
-        return built
+    def module(self, phase: Phase, device: torch.device | str = "cpu") -> NetModule:
+        """The layers of a phase as a torch module, with the model's weights; an error if a layer that learns has none.
+
+        The module belongs to the caller, who may change it. Only it has the weights in memory, which is free again when
+        nobody holds it; the layers are kept without memory for the next module.
+        """
+        from netdsl.model.weights.files import allocate_with_weights
+        from netdsl.net.module import NetModule
+
+        built = self.layers(phase).with_own_blobs()
+        allocate_with_weights(built, self.weights, device)
+        return NetModule(built)
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
         """The shape of one item of each blob that data layers of a phase bring, and how it is known."""

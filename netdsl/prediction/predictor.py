@@ -85,7 +85,7 @@ class Predictor:
     def load(self, device: torch.device | str = "cpu") -> Predictor:
         """Take memory of a device for the model's weights; returns the predictor itself."""
         self._device = torch.device(device)
-        self.built = self._ending_at_outputs(self._model.take(Phase.TEST))
+        self.built = self._ending_at_outputs(self._model.layers(Phase.TEST).with_own_blobs())
         self._module = NetModule(self.built).allocate(self._device)
         try:
             fill_weights(self.built, self._model.weights)

@@ -76,7 +76,7 @@ class Scorer:
 
     def __init__(self, model: Model, columns: Mapping[str, str], device: torch.device | None = None) -> None:
         self._device = device or torch.device("cpu")
-        self.built = model.take(Phase.TEST)
+        self.built = model.layers(Phase.TEST).with_own_blobs()
         self._module = NetModule(self.built).allocate(self._device)
         self._inputs = scoring_inputs(model.settled(Phase.TEST), columns)
         fill_weights(self.built, model.weights)

@@ -23,15 +23,7 @@ from netdsl.layer import BringsData, Layer, Shape
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import insert_splits
 from netdsl.model.model import Model, in_state, open_net
-from netdsl.model.opening import (
-    WeightsFile,
-    copy_model,
-    load_weights,
-    open_caffe_files,
-    open_model,
-    open_weights,
-    take_dialect,
-)
+from netdsl.model.opening import copy_model, load_weights, open_caffe_files, open_model, open_weights
 from netdsl.model.weights.files import save_net
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
@@ -68,8 +60,7 @@ class Net:
             weights, phase, level = phase, level, 0
         open_named = open_net if weights else open_model
         model = open_named(network_file, dialect=process.dialect())
-        files = open_caffe_files([weights] if weights else [])
-        take_dialect(model.net, files)
+        files = open_caffe_files([weights] if weights else [], model.net)
         self._set_up(in_state(model, state_of(model.net, phase_of(phase), level, stages or ())))
         copy_model(model, self._built)
         for file in files:
@@ -322,12 +313,12 @@ class Net:
         self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
-    def copy_from(self, weights: str | Path | WeightsFile) -> None:
+    def copy_from(self, weights: str | Path | Model) -> None:
         """Take the weights of a file of any format, layer by layer of the same name."""
         self._flush()
         report = load_weights(weights, self._built)
         if report.missing:
-            path = weights.path if isinstance(weights, WeightsFile) else weights
+            path = weights.files[0] if isinstance(weights, Model) else weights
             warnings.warn(f"{path}: {report}", WeightsWarning, stacklevel=2)
 
     def load_hdf5(self, weights: str | Path) -> None:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from netdsl.data.tables.table import Table
-from netdsl.model.opening import WeightsFile, load_weights
+from netdsl.model.model import Model
+from netdsl.model.opening import load_weights
 from netdsl.model.weights.match import LoadReport
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.compute_precision import repeatable
@@ -27,7 +28,7 @@ def open_solver(
     *,
     folder: Path | None = None,
     compute: Compute | None = None,
-    weights: Sequence[str | Path | WeightsFile] = (),
+    weights: Sequence[str | Path | Model] = (),
     tables: Mapping[Phase, Table] | None = None,
     listen: Listener = ignore_event,
     poll_action: Callable[[], Action] = no_action,
@@ -56,13 +57,13 @@ def open_solver(
             listen(net_created(opened.built, source, test=index))
         for event in data_events(nets):
             listen(event)
-        files: list[Path | WeightsFile] = [*find_weights(param.weights, folder)]
+        files: list[Path | Model] = [*find_weights(param.weights, folder)]
         for file in weights:
-            files += [file] if isinstance(file, WeightsFile) else find_weights([str(file)], folder)
+            files += [file] if isinstance(file, Model) else find_weights([str(file)], folder)
         if files:
             reports = [load_weights(file, *(net.built for net in nets)) for file in files]
-            paths = tuple(file.path if isinstance(file, WeightsFile) else file for file in files)
-            listen(WeightsLoaded(paths, LoadReport.of_all(reports)))
+            paths = [path for file in files for path in (file.files if isinstance(file, Model) else [file])]
+            listen(WeightsLoaded(tuple(paths), LoadReport.of_all(reports)))
         for note in memory_notes(nets[0].built, caffe_gradients=compute.caffe_gradients):
             listen(Notice(note))
         unsupported = unsupported_scores(param, [net.built for net in nets[1:]])

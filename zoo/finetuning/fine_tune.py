@@ -22,7 +22,7 @@ from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError, NetError, WeightsError
 from netdsl.model.model import Model
-from netdsl.model.opening import WeightsFile, open_model
+from netdsl.model.opening import open_model
 from netdsl.solver.events import (
     Action,
     Event,
@@ -134,8 +134,7 @@ def begin(
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
-        weights = WeightsFile(next(iter(model.files), run_folder), model.weights, model.file)
-        return tuning, distributed_run.begin(run, run_folder, backend, [weights])
+        return tuning, distributed_run.begin(run, run_folder, backend, [model])
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the same command can be given again
         raise

@@ -8,18 +8,22 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.zoo.cli.test_finetune import photos
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
-# A program that runs a command and counts: files of the current folder that are opened, and calls of two functions.
+# A program that runs a command and counts: files of the current folder that are opened, and calls of two functions. Of
+# nets that are built it also counts those for use, which begin with an input.
 COUNTING = """
 import json, os, sys
-here, opened, calls = os.getcwd(), [], {"upgrades": 0, "builds": []}
+here, opened, calls = os.getcwd(), [], {"upgrades": 0, "builds": [], "for_use": 0}
 def note(event, arguments):
     if event == "open" and isinstance(arguments[0], str) and os.path.dirname(os.path.abspath(arguments[0])) == here:
         opened.append(os.path.basename(arguments[0]))
@@ -32,9 +36,12 @@ def counted(module, name, note):
         note(*arguments)
         return function(*arguments, **settings)
     setattr(module, name, count)
+def note_build(graph):
+    calls["builds"].append(graph.phase.name)
+    calls["for_use"] += graph.nodes[0].layer.type == "Input"
 counted(model, "upgrade_net", lambda net: calls.update(upgrades=calls["upgrades"] + 1))
 for module in (build, data_shapes):
-    counted(module, "infer", lambda graph: calls["builds"].append(graph.phase.name))
+    counted(module, "infer", note_build)
 from zoo.cli import main
 sys.argv = ["zoo", *sys.argv[1:]]
 try:
@@ -51,10 +58,15 @@ def examples(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def counts(folder: Path, *words: str) -> tuple[Counter[str], int, Counter[str]]:
+def calls(folder: Path, *words: str) -> dict[str, Any]:
     done = subprocess.run([sys.executable, "-c", COUNTING, *words], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.rpartition("COUNTED")[2])
+    counted: dict[str, Any] = json.loads(done.stdout.rpartition("COUNTED")[2])
+    return counted
+
+
+def counts(folder: Path, *words: str) -> tuple[Counter[str], int, Counter[str]]:
+    found = calls(folder, *words)
     opened = Counter(name for name in found["opened"] if Path(name).suffix in (".prototxt", ".caffemodel"))
     return opened, found["upgrades"], Counter(found["builds"])
 
@@ -69,10 +81,38 @@ def test_a_timing(examples: Path) -> None:
     assert (opened, upgrades, builds) == ({"train.prototxt": 1}, 1, {"TRAIN": 1})
 
 
-def test_an_export(examples: Path) -> None:
-    """The trained net has two phases, the net for use one; to be proved it has memory twice, one after the other."""
-    opened, upgrades, builds = counts(examples, "export", "digits_iter_30.caffemodel", "--to", "onnx", "-o", "net.onnx")
-    assert (opened, upgrades, builds) == ({"digits_iter_30.caffemodel": 1}, 1, {"TEST": 4})
+@pytest.mark.parametrize("target", ["onnx", "torch"])
+def test_an_export(examples: Path, target: str) -> None:
+    """The trained net has two phases, the net for use one, whose layers are written and run to be proved."""
+    opened, upgrades, builds = counts(examples, "export", "digits_iter_30.caffemodel", "--to", target, "-o", "net.file")
+    assert (opened, upgrades, builds) == ({"digits_iter_30.caffemodel": 1}, 1, {"TEST": 2, "TRAIN": 1})
+
+
+def test_an_export_to_caffe(examples: Path) -> None:
+    """To be proved, the written net is opened and built, too."""
+    opened, upgrades, builds = counts(examples, "export", "digits_iter_30.caffemodel", "--to", "caffe", "-o", "files")
+    assert (opened, upgrades, builds) == ({"digits_iter_30.caffemodel": 1}, 2, {"TEST": 3, "TRAIN": 1})
+
+
+def test_a_rewritten_export(examples: Path) -> None:
+    """Each rewritten net is one more."""
+    words = ("--to", "onnx", "-o", "net.onnx", "--fully-convolutional", "--precision", "float16")
+    _, _, builds = counts(examples, "export", "digits_iter_30.caffemodel", *words)
+    assert builds == {"TEST": 4, "TRAIN": 1}
+
+
+def test_a_verification(examples: Path) -> None:
+    model = "digits_iter_30.caffemodel"
+    opened, upgrades, builds = counts(examples, "verify", model, model)
+    assert (opened, upgrades, builds) == ({model: 2}, 2, {"TEST": 4, "TRAIN": 2})  # of each as trained, and for use
+
+
+def test_what_a_fine_tuning_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The net for use is built once for both exports; the one that is written for Caffe is built to be proved."""
+    monkeypatch.chdir(tmp_path)
+    photos("photos", "ring", "cross")
+    assert calls(tmp_path, "finetune", "shapes", "--data", "photos", "--epochs", "1")["for_use"] == 2
+    assert Path("shapes_tuned/model.onnx").is_file()
 
 
 def test_a_prediction(examples: Path) -> None:
