@@ -83,28 +83,28 @@ def test_a_timing(examples: Path) -> None:
 
 @pytest.mark.parametrize("target", ["onnx", "torch"])
 def test_an_export(examples: Path, target: str) -> None:
-    """The trained net has two phases, the net for use one, whose layers are written and run to be proved."""
+    """The layers of the net for use, which follows from the trained one, are written and run to be proved."""
     opened, upgrades, builds = counts(examples, "export", "digits_iter_30.caffemodel", "--to", target, "-o", "net.file")
-    assert (opened, upgrades, builds) == ({"digits_iter_30.caffemodel": 1}, 1, {"TEST": 2, "TRAIN": 1})
+    assert (opened, upgrades, builds) == ({"digits_iter_30.caffemodel": 1}, 1, {"TEST": 2})
 
 
 def test_an_export_to_caffe(examples: Path) -> None:
     """To be proved, the written net is opened and built, too."""
     opened, upgrades, builds = counts(examples, "export", "digits_iter_30.caffemodel", "--to", "caffe", "-o", "files")
-    assert (opened, upgrades, builds) == ({"digits_iter_30.caffemodel": 1}, 2, {"TEST": 3, "TRAIN": 1})
+    assert (opened, upgrades, builds) == ({"digits_iter_30.caffemodel": 1}, 2, {"TEST": 3})
 
 
 def test_a_rewritten_export(examples: Path) -> None:
     """Each rewritten net is one more."""
     words = ("--to", "onnx", "-o", "net.onnx", "--fully-convolutional", "--precision", "float16")
     _, _, builds = counts(examples, "export", "digits_iter_30.caffemodel", *words)
-    assert builds == {"TEST": 4, "TRAIN": 1}
+    assert builds == {"TEST": 4}
 
 
 def test_a_verification(examples: Path) -> None:
     model = "digits_iter_30.caffemodel"
     opened, upgrades, builds = counts(examples, "verify", model, model)
-    assert (opened, upgrades, builds) == ({model: 2}, 2, {"TEST": 4, "TRAIN": 2})  # of each as trained, and for use
+    assert (opened, upgrades, builds) == ({model: 2}, 2, {"TEST": 4})  # of each as trained, and for use
 
 
 def test_what_a_fine_tuning_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
