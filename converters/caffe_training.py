@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.descriptors import set_fields
 from caffe_proto.dialects import BVLC, PRIVATE, fork_settings, mark
 from caffe_proto.errors import CaffeError, few
@@ -74,8 +75,7 @@ def training_for_caffe(
 
     With databases, a data layer that Caffe can't read becomes one that reads an LMDB, to be written beside the net.
     """
-    made, databases, unread = pb.NetParameter(), list[Database](), list[str]()
-    made.CopyFrom(net)
+    made, databases, unread = copy_of(net), list[Database](), list[str]()
     for layer in made.layer:
         data = _data_layer(layer, net)
         unknown = _unknown_data(layer, data) if data is not None else []
@@ -108,8 +108,7 @@ def _data_layer(layer: pb.LayerParameter, net: pb.NetParameter) -> HasDatabaseFo
     kind = type_of(layer)
     if kind is None or not issubclass(kind, HasDatabaseForm):
         return None
-    message = pb.LayerParameter()
-    message.CopyFrom(layer)
+    message = copy_of(layer)
     message.phase = pb.TRAIN if Phase.TRAIN in _phases(layer, net) else pb.TEST
     return kind(message, [])
 
@@ -193,8 +192,7 @@ def _solver_for_caffe(
     """A solver without what Caffe doesn't know or can't do with this net, and a sentence for each of these."""
     if solver is None:
         return None, []
-    made, notes = pb.SolverParameter(), list[str]()
-    made.CopyFrom(solver)
+    made, notes = copy_of(solver), list[str]()
     of_forks = [field.name for field, _ in set_fields(made) if field.number >= PRIVATE]
     if of_forks:
         notes.append(f"solver.prototxt: {', '.join(of_forks)} left out, which only forks have")

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from converters.running import built_only, difference, edge_values, filled, made_up_inputs, output_values
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
@@ -321,9 +322,7 @@ class _ModelEditor:
 
     def result(self, *, first: NewLayer | None = None, after: int = 0) -> Model:
         """The edited model; a layer `first` is inserted before the layer with the index `after`."""
-        net = pb.NetParameter()
-        net.CopyFrom(self.model.net)
-        net.ClearField("layer")
+        net = copy_of(self.model.net, without=["layer"])
         names = {id(layer): name for name, layer in learned_layers(self.built).items()}
         weights: dict[str, list[AnyArray]] = {}
         for index, (original, layer) in enumerate(zip(self.model.net.layer, self.built.layers, strict=True)):

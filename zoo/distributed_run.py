@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
@@ -33,8 +34,7 @@ def begin(run: Run, folder: Path, backend: Backend) -> None:
 
 
 def _with_snapshots_in(run: Run, folder: Path) -> Run:
-    solver = pb.SolverParameter()
-    solver.CopyFrom(run.solver)
+    solver = copy_of(run.solver)
     solver.snapshot_prefix = str(folder.resolve() / Path(run.solver.snapshot_prefix).name)
     return replace(run, solver=solver)
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import in_file
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
@@ -87,8 +88,9 @@ def test(
     the data and the weights, and of nets and batches run here.
     """
     model = open_model(request.net, split_names(request.weights), dialect=request.dialect)
-    model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
-    model = replace(model, net=filter_layers(model.net, model.net.state))
+    state = copy_of(model.net.state)
+    state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
+    model = replace(model, net=filter_layers(model.net, state))
     source = None if request.data is None else parse_source(request.data)
     if source is not None and source.content is Content.CAPTIONS:
         _check_once(request, backend)

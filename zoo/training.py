@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.tables.table import Table
@@ -129,11 +130,7 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
 
 def _without_tests(param: pb.SolverParameter) -> pb.SolverParameter:
     """The settings of the same training without any test."""
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
-    for field in ("test_iter", "test_interval", "test_state", "test_net", "test_net_param"):
-        changed.ClearField(field)
-    return changed
+    return copy_of(param, without=("test_iter", "test_interval", "test_state", "test_net", "test_net_param"))
 
 
 def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources) -> pb.SolverParameter:
@@ -150,8 +147,7 @@ def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources)
         phase = Phase.TRAIN if is_included(layer, pb.NetState(phase=pb.TRAIN)) else Phase.TEST
         if phase in sources:
             set_source(layer, sources[phase])
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
+    changed = copy_of(param)
     changed.ClearField(field)
     getattr(changed, f"{field.removesuffix('_param')}_param").CopyFrom(net)
     return changed
@@ -186,8 +182,7 @@ def separate_phases(net: pb.NetParameter) -> None:
 
 def _in_phase(layer: pb.LayerParameter, phase: pb.Phase) -> pb.LayerParameter:
     """A copy of a layer that only one phase has."""
-    changed = pb.LayerParameter()
-    changed.CopyFrom(layer)
+    changed = copy_of(layer)
     if layer.include:
         rules = [rule for rule in layer.include if not rule.HasField("phase") or rule.phase == phase]
         changed.ClearField("include")

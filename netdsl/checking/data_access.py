@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import closing
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from caffe_proto.locations import error_label
 from netdsl.data.batches.batches import Batches
@@ -28,10 +29,8 @@ def unreadable_data(graphs: Iterable[Graph]) -> list[str]:
 def _problem(layer: pb.LayerParameter, kind: type | None) -> str | None:
     if kind is None or not issubclass(kind, BringsData) or kind.data_origin is not DataOrigin.FILES:
         return None
-    message = pb.LayerParameter()
-    message.CopyFrom(layer)
     try:
-        with closing(Batches(kind(message, []).reading(seed=0), _LOADING)) as batches:
+        with closing(Batches(kind(copy_of(layer), []).reading(seed=0), _LOADING)) as batches:
             if not isinstance(batches.reading.source, LiveSource):
                 batches.shapes()
     except (CaffeError, OSError) as problem:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from torch import nn
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.image_sizes import halved_images
 from netdsl.data.batches.reading import Loading
@@ -120,8 +121,7 @@ def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
 
 def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetParameter:
     """A copy of a net whose data layers have no larger batches than wanted."""
-    made = pb.NetParameter()
-    made.CopyFrom(net)
+    made = copy_of(net)
     for layer in made.layer:
         kind = type_of(layer)
         if kind is not None and issubclass(kind, (BringsData, MakesData)):
@@ -131,8 +131,7 @@ def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetPa
 
 def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str, Array]]:
     """The net with data layers that read made-up files in a folder, and values for those that read none."""
-    made, names = pb.NetParameter(), built.graph.blobs
-    made.CopyFrom(built.graph.net)
+    made, names = copy_of(built.graph.net), built.graph.blobs
     kinds = input_kinds(built)
     values = sample_inputs(built, {names[edge]: built.shapes[edge] for edge in built.input_edges()})
     for index, (node, layer) in enumerate(built.pairs()):

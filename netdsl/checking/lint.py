@@ -10,6 +10,7 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
 from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
@@ -155,8 +156,7 @@ def _distinct(builts: Sequence[Built]) -> list[Built]:
 
 def _without_files(net: pb.NetParameter) -> pb.NetParameter:
     """A net without the names of files, such as of means or of image sizes, which exist only where the net is used."""
-    made = pb.NetParameter()
-    made.CopyFrom(net)
+    made = copy_of(net)
     for layer in made.layer:
         for settings in (value for _, value in layer.ListFields() if isinstance(value, Message)):
             for setting, _ in settings.ListFields():

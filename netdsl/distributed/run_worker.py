@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, few
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.distributed.communicator import Communicator
@@ -181,11 +182,7 @@ def open_worker(
 
 def _only_training(settings: pb.SolverParameter) -> pb.SolverParameter:
     """The settings without tests and snapshots, which the first worker does for all."""
-    changed = pb.SolverParameter()
-    changed.CopyFrom(settings)
-    for name in _FIRST_ONLY:
-        changed.ClearField(name)
-    return changed
+    return copy_of(settings, without=_FIRST_ONLY)
 
 
 def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:

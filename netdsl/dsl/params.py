@@ -9,6 +9,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, ParamSpec, Unpack
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import dialect_named, mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.constructors import CAFFE_NAMES, assign
@@ -80,8 +81,7 @@ def check_net(net: pb.NetParameter) -> None:
     from netdsl.model.data_shapes import settle  # needs torch, for which nobody should wait who only describes a net
     from netdsl.net.build import check_fillers
 
-    marked = pb.NetParameter()
-    marked.CopyFrom(net)
+    marked = copy_of(net)
     mark_by_fields(marked)
     for graph in resolve_all(with_input_layer(marked)):
         check_fillers(settle(marked, graph.phase, {}, said={}, reads_data=False).built)

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Loading, Reading
@@ -175,7 +176,7 @@ class _DataLayer:
             return None
         kind = type_of(message)
         try:
-            layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
+            layer = kind(copy_of(message), []) if kind is not None and issubclass(kind, BringsData) else None
             if layer is not None:
                 shapes, batch = layer.known_shapes(), layer.stated_batch()
             elif is_unavailable(message):  # of which only those are known that its message states
@@ -210,7 +211,7 @@ class _DataLayer:
             if top.name in items:
                 top.shape, top.known = (top.batch, *items[top.name]), Known.SAID
         if self.layer is not None and any(top.known is Known.SAID for top in self.tops):
-            own = _copy_layer(self.message)
+            own = copy_of(self.message)
             state_shapes(own, [top.shape if top.shape and top.known is not None else () for top in self.tops])
             for top, shape in zip(self.tops, type(self.layer)(own, []).known_shapes(), strict=False):
                 if top.known is None and shape is not None and UNKNOWN not in shape:
@@ -247,7 +248,7 @@ def typical_shapes(message: pb.LayerParameter) -> list[Shape]:
 
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
     """A net whose data layers state these shapes of items, and what follows from them. Its inputs are a layer."""
-    made = _copy_net(with_input_layer(net))
+    made = copy_of(with_input_layer(net))
     for layer in filter(None, map(_DataLayer.of, made.layer)):
         if items.keys() & set(layer.message.top):
             layer.say(items)
@@ -260,7 +261,7 @@ def with_typical_shapes(net: pb.NetParameter) -> pb.NetParameter:
 
     What it is then given says the shapes.
     """
-    made = _copy_net(net)
+    made = copy_of(net)
     for layer in filter(None, map(_DataLayer.of, made.layer)):
         if layer.is_open and layer.layer is not None and layer.layer.data_origin is DataOrigin.FILES:
             items = [layer.typical_item(layer.tops[0], _TYPICAL[0]), *[()] * len(layer.tops[1:])]
@@ -281,12 +282,6 @@ def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int
         )
         for name, shape in zip(message.top, shapes, strict=False)
     ]
-
-
-def _copy_layer(layer: pb.LayerParameter) -> pb.LayerParameter:
-    copied = pb.LayerParameter()
-    copied.CopyFrom(layer)
-    return copied
 
 
 def _shapes_of(reading: Reading) -> list[Shape] | None:
@@ -317,7 +312,7 @@ class _Settling:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
-        self._unstated = _copy_net(self._net)
+        self._unstated = copy_of(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         for top in self._all_tops():
             top.stated_batch = top.stated_batch or batch
@@ -376,7 +371,7 @@ class _Settling:
             with suppress(NetError):
                 settled = self._of_batch(batch).result(beside)
                 self._of_batch(2 * batch).result(beside)
-                if _state_batches(_copy_net(self._unstated), batch):
+                if _state_batches(copy_of(self._unstated), batch):
                     advice = f"with a batch that is a multiple of {batch} it fits"
                     problem = type(problem)(f"{problem}; {advice}")
                     break
@@ -561,7 +556,7 @@ class _Settling:
 
     def _of_batch(self, batch: int) -> _Settling:
         """The same phase with another batch in all data layers."""
-        net = _copy_net(self._unstated)
+        net = copy_of(self._unstated)
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known in certain and top.shape}
@@ -594,12 +589,6 @@ def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
         for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
         if kind in TYPICAL_ITEMS
     }
-
-
-def _copy_net(net: pb.NetParameter) -> pb.NetParameter:
-    copied = pb.NetParameter()
-    copied.CopyFrom(net)
-    return copied
 
 
 def _without(graph: Graph, removed: Collection[str]) -> pb.NetParameter:

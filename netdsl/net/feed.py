@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from caffe_proto.locations import error_label
 from netdsl.data.batches.batch import finished
@@ -231,9 +232,7 @@ def _data_layer(node: Node) -> BringsData | None:
     kind = type_of(node.layer)
     if kind is None or not issubclass(kind, BringsData):
         return None
-    message = pb.LayerParameter()
-    message.CopyFrom(node.layer)
-    return kind(message, [])
+    return kind(copy_of(node.layer), [])
 
 
 def _state_tops(layer: pb.LayerParameter, shapes: list[Shape]) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import with_layers
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.deploying import WritesFile
@@ -121,12 +122,8 @@ def time_net(
 
 def _without_writers(net: pb.NetParameter) -> pb.NetParameter:
     """A net without the layers that write files."""
-    made = pb.NetParameter()
-    made.CopyFrom(net)
-    made.ClearField("layer")
     kinds = ((layer, type_of(layer)) for layer in net.layer)
-    made.layer.extend(layer for layer, kind in kinds if kind is None or not issubclass(kind, WritesFile))
-    return made
+    return with_layers(net, (layer for layer, kind in kinds if kind is None or not issubclass(kind, WritesFile)))
 
 
 def _time_pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:

@@ -71,8 +71,7 @@ class Net:
         model = open_named(network_file, dialect=process.dialect())
         files = open_caffe_files([weights] if weights else [])
         take_dialect(model.net, files)
-        model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))
-        self._set_up(model.net)
+        self._set_up(filter_layers(model.net, state_of(model.net, phase_of(phase), level, stages or ())))
         copy_model(model, self._built)
         for file in files:
             self.copy_from(file)

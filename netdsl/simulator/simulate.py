@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.machines import Link
 from netdsl.distributed.run import Run
@@ -49,10 +50,7 @@ def simulate(run: Run, *, link: Link, pace: Pace, goal: float = math.inf) -> Sim
 
 
 def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
-    for name in ("display", "snapshot", "debug_info"):
-        changed.ClearField(name)
+    changed = copy_of(param, without=("display", "snapshot", "debug_info"))
     changed.snapshot_after_train = False
     return changed
 

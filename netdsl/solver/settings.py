@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import FORKS
 from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
@@ -148,8 +149,7 @@ def inline_nets(
 
     `dialect` is the fork of Caffe that the nets are for, as `open_net` takes it; they keep it.
     """
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
+    changed = copy_of(param)
     for name in _train_fields(param):
         field = f"{name.removesuffix('_param')}_param"
         changed.ClearField(name)

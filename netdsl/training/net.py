@@ -35,7 +35,7 @@ from netdsl.model.weights.files import array_of, copy_weights, learned_layers, s
 from netdsl.model.weights.match import LoadReport, Weights
 from netdsl.net.build import running
 from netdsl.net.caffe_memory import memory_notes
-from netdsl.net.graph import Phase, phase_of, state_of
+from netdsl.net.graph import Phase, filter_layers, phase_of, state_of
 from netdsl.net.module import NetModule
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import as_numbers
@@ -230,11 +230,9 @@ class Net:
         """The net for a phase, with the data that were set, or those that its data layers read."""
         self._check_open()
         if phase not in self._running:
-            message = pb.NetParameter()
-            message.CopyFrom(self._net)
-            message.state.CopyFrom(state_of(message, phase, self._level, self._stages))
+            net = filter_layers(self._net, state_of(self._net, phase, self._level, self._stages))
             compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
-            self._running[phase] = ModuleNet(message, compute, self._values.get(phase))
+            self._running[phase] = ModuleNet(net, compute, self._values.get(phase))
         return self._running[phase]
 
     def train(self, steps: int, **settings: Any) -> float:

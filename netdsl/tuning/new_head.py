@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import chain, count
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import few
 from netdsl.dsl import Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
@@ -177,6 +178,4 @@ def _is(layer: pb.LayerParameter, mixin: type) -> bool:
 
 
 def _copy(layer: pb.LayerParameter) -> pb.LayerParameter:
-    copied = pb.LayerParameter()
-    copied.CopyFrom(layer)
-    return copied
+    return copy_of(layer)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from converters.rewriting import Preprocessing, absorb_preprocessing
 from netdsl.data.transforms.decode import COLORS
-from netdsl.data.transforms.image_settings import copy_of
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import NetError

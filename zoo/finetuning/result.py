@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import MissingExtraError
 from caffe_proto.storage import file_hash, write_pieces
 from converters.caffe import WEIGHTS, export_caffe
@@ -80,9 +81,7 @@ def write_model_folder(
 
 def _settings_beside_net(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
     """The settings for the net beside them, with snapshots in the working directory."""
-    short = pb.SolverParameter()
-    short.CopyFrom(solver)
-    short.ClearField("net_param")
+    short = copy_of(solver, without=["net_param"])
     short.snapshot_prefix = folder.resolve().name
     return short
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of, with_layers
 from caffe_proto.errors import CaffeError
 from netdsl.data.sources.class_names import class_names_of_model, classes_of
 from netdsl.distributed.run import Run
@@ -69,15 +70,7 @@ def _first_test_net(run: Run) -> pb.NetParameter | None:
 
 def _net_of_graph(graph: Graph) -> pb.NetParameter:
     """The net of a graph's layers, which no rules leave out any more."""
-    net = pb.NetParameter()
-    net.CopyFrom(graph.net)
-    net.ClearField("layer")
-    for node in graph.nodes:
-        layer = net.layer.add()
-        layer.CopyFrom(node.layer)
-        layer.ClearField("include")
-        layer.ClearField("exclude")
-    return net
+    return with_layers(graph.net, (copy_of(node.layer, without=("include", "exclude")) for node in graph.nodes))
 
 
 @dataclass(order=True, frozen=True)

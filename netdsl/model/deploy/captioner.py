@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import with_layers
 from netdsl.layer.data import INPUT_TYPE
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Graph, Node, resolve
@@ -39,8 +40,8 @@ def split_captioner(net: pb.NetParameter) -> CaptionerParts | None:
     names = tuple(graph.blobs[edge] for edge in features)
     read = [edge for node in steps for edge in node.bottoms if edge in begins | words]
     inputs = _inputs(built, dict.fromkeys([*read, *features]))
-    sentence = _net_of(graph, [inputs, *(node.layer for node in steps)])
-    image = _net_of(graph, [node.layer for node in _needed(graph, features)])
+    sentence = with_layers(graph.net, [inputs, *(node.layer for node in steps)])
+    image = with_layers(graph.net, [node.layer for node in _needed(graph, features)])
     return CaptionerParts(image, sentence, names)
 
 
@@ -60,11 +61,3 @@ def _inputs(built: Built, edges: Iterable[int]) -> pb.LayerParameter:
         layer.top.append(built.graph.blobs[edge])
         layer.input_param.shape.add(dim=built.shapes[edge])
     return layer
-
-
-def _net_of(graph: Graph, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
-    net = pb.NetParameter()
-    net.CopyFrom(graph.net)
-    net.ClearField("layer")
-    net.layer.extend(layers)
-    return net

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import with_layers
 from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
@@ -125,11 +126,9 @@ def _deploy_graph(
             layers[index] = _input(graph, node, kind, shapes, read, batch, steps)
         else:
             layers[index] = deploy_layer(node.layer, kind)
-    net = pb.NetParameter()
-    net.CopyFrom(graph.graph.net)
-    for name in ("layer", "state", "force_backward"):
+    net = with_layers(graph.graph.net, (layers[index] for index in sorted(layers)))
+    for name in ("state", "force_backward"):
         net.ClearField(name)
-    net.layer.extend(layers[index] for index in sorted(layers))
     if not net.layer:
         raise NetError(f"net '{net.name}' predicts nothing: no layer that learns is read by a loss, or is an output")
     return net

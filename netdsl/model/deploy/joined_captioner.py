@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.model.deploy.deploy_net import deploy
@@ -71,8 +72,7 @@ def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> l
     """The layers that read words, with a blob in place of the input for features."""
     renamed = []
     for each in layers:
-        layer = pb.LayerParameter()
-        layer.CopyFrom(each)
+        layer = copy_of(each)
         if not layer.bottom and features in layer.top:
             place = list(layer.top).index(features)
             del layer.top[place], layer.input_param.shape[place]

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
@@ -127,8 +128,7 @@ class Fit:
 
     def _solver_with_defaults(self, folder: Path) -> pb.SolverParameter:
         """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
-        solver = pb.SolverParameter()
-        solver.CopyFrom(self.run.solver)
+        solver = copy_of(self.run.solver)
         if not solver.HasField("display"):
             solver.display = max(1, solver.max_iter // _DISPLAYS)
         if not solver.HasField("test_initialization"):
