@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.errors import PlanError
-from netdsl.layer.data import state_batch
-from netdsl.net.graph import is_included
+from netdsl.model.edits import separate_phases, with_batch
+from netdsl.model.model import Model
+from netdsl.net.graph import Phase
 from netdsl.planner.plan import Plan, write_plan
 from netdsl.solver.settings import inline_nets, train_net
 from zoo import distributed_run
 from zoo.backends import Backend
-from zoo.training import brings_data, separate_phases
 
 PLAN = "plan.json"  # of a run's folder
 
@@ -34,8 +33,7 @@ def with_plan(run: Run, plan: Plan) -> Run:
     name = train_net(solver).name
     if name != plan.net:
         raise PlanError(f"the plan is for net '{plan.net}', and this is '{name}'; make one for it with `zoo plan`")
-    separate_phases(net)
-    _state_batches(net, plan.batch)
+    net.CopyFrom(with_batch(separate_phases(Model(net)), Phase.TRAIN, plan.batch).net)
     solver.iter_size = plan.iter_size
     return replace(
         run,
@@ -45,11 +43,3 @@ def with_plan(run: Run, plan: Plan) -> Run:
         fewest=None,
         compute=replace(run.compute, precision=plan.precision),
     )
-
-
-def _state_batches(net: pb.NetParameter, batch: int) -> None:
-    """Let the data layers of the TRAIN phase bring so many items at once."""
-    state = pb.NetState(phase=pb.TRAIN)
-    for layer in net.layer:
-        if brings_data(layer) and is_included(layer, state) and not state_batch(layer, batch):
-            raise PlanError(f"layer '{layer.name}' ({layer.type}) doesn't say how large a batch is, so a plan can't")

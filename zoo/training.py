@@ -14,9 +14,8 @@ from netdsl.data.sources.source import DataSplit
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
-from netdsl.layer import BringsData, Layer
-from netdsl.layers import LAYERS
-from netdsl.model.model import open_net
+from netdsl.model.edits import separate_phases
+from netdsl.model.model import Model, open_net
 from netdsl.net.graph import Phase, is_included
 from netdsl.solver import state
 from netdsl.solver.events import Action, Event, Listener, Notice, no_action
@@ -30,8 +29,6 @@ NO_TESTS = "none"  # as test data: the run doesn't test
 
 Sources = dict[Phase, str]
 NetField = Literal["net", "net_param", "train_net", "train_net_param"]
-
-_PHASES = (pb.TRAIN, pb.TEST)
 
 
 def train(
@@ -142,7 +139,7 @@ def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources)
         name = getattr(param, field) if isinstance(getattr(param, field), str) else f"net '{net.name}'"
         raise SolverError(f"{name}: has no layer that names what it reads, so it can't read something else")
     if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
-        separate_phases(net)
+        net = separate_phases(Model(net)).net
     for layer in data_layers(net):
         phase = Phase.TRAIN if is_included(layer, pb.NetState(phase=pb.TRAIN)) else Phase.TEST
         if phase in sources:
@@ -163,32 +160,3 @@ def _net_field(param: pb.SolverParameter) -> NetField | None:
 def _open_field(param: pb.SolverParameter, field: NetField, folder: Path) -> pb.NetParameter:
     source = getattr(param, field)
     return open_net(find_file(source, folder) if isinstance(source, str) else source).net
-
-
-def brings_data(layer: pb.LayerParameter) -> bool:
-    """Whether a layer's tops come from outside the net."""
-    return issubclass(LAYERS.get(layer.type, Layer), BringsData)
-
-
-def separate_phases(net: pb.NetParameter) -> None:
-    """Make a data layer that all phases share one for each, so that they can read different data."""
-    layers = list[pb.LayerParameter]()
-    for layer in net.layer:
-        shared = brings_data(layer) and all(is_included(layer, pb.NetState(phase=phase)) for phase in _PHASES)
-        layers += [_in_phase(layer, phase) for phase in _PHASES] if shared else [layer]
-    net.ClearField("layer")
-    net.layer.extend(layers)
-
-
-def _in_phase(layer: pb.LayerParameter, phase: pb.Phase) -> pb.LayerParameter:
-    """A copy of a layer that only one phase has."""
-    changed = copy_of(layer)
-    if layer.include:
-        rules = [rule for rule in layer.include if not rule.HasField("phase") or rule.phase == phase]
-        changed.ClearField("include")
-        changed.include.extend(rules)
-        for rule in changed.include:
-            rule.phase = phase
-    else:
-        changed.exclude.extend(pb.NetStateRule(phase=other) for other in _PHASES if other != phase)
-    return changed

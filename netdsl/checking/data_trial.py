@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,7 +27,7 @@ from netdsl.layers import type_of
 from netdsl.model.model import Model, open_net
 from netdsl.net.build import Built, at_layer, build, reshape
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Graph, Phase, connect, resolve_all
+from netdsl.net.graph import Graph, Phase, connect
 from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import Array, input_kinds, is_image, sample_inputs
 from netdsl.solver.trainable_net import Compute, ModuleOnBatches
@@ -88,13 +88,12 @@ def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
 
 
 def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
-    net = open_net(path, dialect=settings.dialect, lenient=True).net
-    graph = next((each for each in resolve_all(net, stages=settings.stages) if each.phase is Phase.TRAIN), None)
+    model = replace(open_net(path, dialect=settings.dialect, lenient=True), stages=settings.stages)
+    graph = next((graph for graph in model.graphs if graph.phase is Phase.TRAIN), None)
     trial.trains = graph is not None and _has_loss(graph)
     if graph is None or not trial.trains:
         return
-    net = graph.net
-    built = _built(net, settings)
+    built = _built(graph.net, settings)
     with TemporaryDirectory(prefix="zoo-check-") as folder:
         made, inputs = _with_samples(built, Path(folder))
         _run(connect(made), inputs, settings, trial)

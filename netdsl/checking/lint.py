@@ -21,7 +21,7 @@ from netdsl.model.data_shapes import DataShape, Items, Known, assumed_items, dim
 from netdsl.model.model import Model, open_net
 from netdsl.net.build import Built, check_fillers, doubts_of, unknown_types
 from netdsl.net.caffe_memory import memory_notes
-from netdsl.net.graph import Graph, Phase, resolve_all, with_input_layer
+from netdsl.net.graph import Graph, Phase
 from netdsl.net.placeholder_layer import unavailable_types
 
 
@@ -87,7 +87,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             warnings.simplefilter("ignore")
             model, finding.skipped = _open(path, settings)
             finding.parsed = True
-            graphs = resolve_all(with_input_layer(model.net), stages=settings.stages)
+            graphs = model.graphs
             if not graphs:
                 raise NetError("the net has no layers")
             model = replace(model, net=_without_files(model.net))

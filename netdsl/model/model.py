@@ -22,7 +22,7 @@ from netdsl.errors import NetError, ShapeWarning
 from netdsl.model.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.model.weights.match import AnyArray, Weights, arrays_of
 from netdsl.model.weights.torch_names import TensorMatch
-from netdsl.net.graph import Phase, resolve_all, with_input_layer
+from netdsl.net.graph import Graph, Phase, resolve_all, with_input_layer
 
 if TYPE_CHECKING:
     from netdsl.model.data_shapes import DataShape, Settled
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class Model:
     """A net in today's form with its weights by layer. Nobody changes either: an edit makes another model.
 
-    What follows from them is asked of the model, computed when it is first asked for, and kept: the phases, and for
-    each phase the layers with all shapes, and what is known of its data.
+    What follows from them is asked of the model, computed when it is first asked for, and kept: the graphs of
+    its phases, and for each phase the layers with all shapes, and what is known of its data.
     """
 
     net: pb.NetParameter
@@ -50,9 +50,14 @@ class Model:
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
     @cached_property
+    def graphs(self) -> list[Graph]:
+        """The graphs of the phases that the net has, TEST first."""
+        return resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)
+
+    @property
     def phases(self) -> list[Phase]:
         """The phases that the net has, TEST first."""
-        return [graph.phase for graph in resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)]
+        return [graph.phase for graph in self.graphs]
 
     def layers(self, phase: Phase, *, stub_unknown: bool = False) -> Built:
         """The layers of a phase with all shapes; they have no memory.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
@@ -67,7 +68,7 @@ def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     files = _open_all(paths, model)
     if not files:
         return model
-    take_dialect(model.net, files)
+    model = with_dialect_of(model, files)
     return replace(
         model,
         weights={**model.weights, **{name: arrays for file in files for name, arrays in file.weights.items()}},
@@ -77,14 +78,16 @@ def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     )
 
 
-def take_dialect(net: pb.NetParameter, files: Iterable[str | Path | WeightsFile]) -> None:
-    """Mark a net with the dialect that one of its files of weights says, where it leaves that open."""
-    possible = marks_of(net)
+def with_dialect_of(model: Model, files: Iterable[str | Path | WeightsFile]) -> Model:
+    """The model in the dialect that one of its files of weights says, where its net leaves that open."""
+    possible = marks_of(model.net)
     for file in files:
         said = marks_of(file.file.message) if isinstance(file, WeightsFile) and file.file is not None else ()
         if len(possible) != 1 and len(said) == 1 and (not possible or said[0] in possible):
+            net = copy_of(model.net)
             mark(net, said)
-            return
+            return replace(model, net=net)
+    return model
 
 
 def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | WeightsFile]:

@@ -31,7 +31,7 @@ from netdsl.model.opening import (
     open_caffe_files,
     open_model,
     open_weights,
-    take_dialect,
+    with_dialect_of,
 )
 from netdsl.model.weights.files import save_net
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
@@ -68,9 +68,9 @@ class Net:
             warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
         open_named = open_net if weights else open_model
-        model = open_named(network_file, dialect=process.dialect())
+        opened = open_named(network_file, dialect=process.dialect())
         files = open_caffe_files([weights] if weights else [])
-        take_dialect(model.net, files)
+        model = with_dialect_of(opened, files)
         self._set_up(filter_layers(model.net, state_of(model.net, phase_of(phase), level, stages or ())))
         copy_model(model, self._built)
         for file in files:

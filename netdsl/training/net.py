@@ -29,7 +29,7 @@ from netdsl.model.opening import (
     load_weights,
     open_caffe_files,
     open_model,
-    take_dialect,
+    with_dialect_of,
 )
 from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
 from netdsl.model.weights.match import LoadReport, Weights
@@ -72,8 +72,7 @@ class Net:
     ) -> None:
         model = open_model(net, dialect=dialect) if weights is None else open_net(net, dialect=dialect)
         files = [] if weights is None or isinstance(weights, Mapping) else open_caffe_files(_paths(weights))
-        take_dialect(model.net, files)
-        own = replace(model, items=shapes or {}, level=level, stages=stages)
+        own = replace(with_dialect_of(model, files), items=shapes or {}, level=level, stages=stages)
         told = dict(own.weights)  # what the shapes of data may be told by
         for file in files:
             told |= file.weights if isinstance(file, WeightsFile) else {}

@@ -6,20 +6,20 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Loss
 from netdsl.layers import type_of
 from netdsl.model.deploy.deploy_layers import settings_field
-from netdsl.net.graph import Graph, Node, resolve_all
+from netdsl.model.model import Model
+from netdsl.net.graph import Graph, Node
 
 OUTPUTS = "num_output"  # in the settings of every type whose outputs are a matter of choice
 
 
-def head_names(net: pb.NetParameter) -> list[str]:
+def head_names(model: Model) -> list[str]:
     """The names of a net's heads, which make what losses compare with labels or, if there are none, the net's outputs.
 
     A net with losses that only help training, as GoogLeNet has, has a head for each.
     """
-    graphs = resolve_all(net)
-    edges = [(graph, edge) for graph in graphs for edge in _compared(graph)]
+    edges = [(graph, edge) for graph in model.graphs for edge in _compared(graph)]
     if not edges:
-        edges = [(graphs[0], edge) for edge in graphs[0].outputs]
+        edges = [(graph, edge) for graph in model.graphs[:1] for edge in graph.outputs]
     heads = (_head(graph, edge) for graph, edge in edges)
     return list(dict.fromkeys(head for head in heads if head is not None))
 

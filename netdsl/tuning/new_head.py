@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain, count
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.copies import copy_of
+from caffe_proto.copies import copy_of, with_layers
 from caffe_proto.errors import few
 from netdsl.dsl import Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
@@ -17,7 +17,7 @@ from netdsl.layer.core import add_specs
 from netdsl.layers import LAYERS
 from netdsl.model.deploy.predictions import PredictingGraph
 from netdsl.model.model import Model
-from netdsl.net.graph import resolve_all
+from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.tuning.heads import OUTPUTS, head_names, outputs_field
 
 ACCURACY = "accuracy"  # the top that tells how good the net is
@@ -36,39 +36,59 @@ class DataLayers:
     transforms: Mapping[pb.Phase, pb.TransformationParameter]
 
 
-def heads_of(net: pb.NetParameter, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
+@dataclass(frozen=True)
+class TunableModel:
+    """A model that learns other classes, with the new names of its heads by the old ones, and the layers that stay."""
+
+    model: Model
+    heads: dict[str, str]
+    frozen: tuple[str, ...]
+
+
+def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
     """The layers that are made anew and their numbers of outputs: those that are named, or those that are found."""
-    names = [layer.name for layer in net.layer]
-    for name in replaced:
-        if name not in names:
-            raise NetError(f"net '{net.name}' has no layer '{name}' to replace")
-    heads = dict(replaced) or dict.fromkeys(head_names(net))
+    name, layers = model.net.name, {layer.name for layer in model.net.layer}
+    for head in replaced:
+        if head not in layers:
+            raise NetError(f"net '{name}' has no layer '{head}' to replace")
+    heads = dict(replaced) or dict.fromkeys(head_names(model))
     if not heads:
         raise NetError(
-            f"net '{net.name}': no layer makes the outputs that a loss compares with labels; name the one to replace, "
+            f"net '{name}': no layer makes the outputs that a loss compares with labels; name the one to replace, "
             "as in --replace fc8:20"
         )
-    return {name: outputs or classes for name, outputs in heads.items()}
+    return {head: outputs or classes for head, outputs in heads.items()}
 
 
-def with_heads(net: pb.NetParameter, heads: Mapping[str, int], suffix: str) -> dict[str, str]:
-    """Make heads anew in a net, and return their new names. Blobs keep their names."""
-    learned, names = _learned(net), dict[str, str]()
-    for layer in net.layer:
+def tunable_model(
+    model: Model, data: DataLayers, heads: Mapping[str, int], suffix: str, frozen: Sequence[str] = ()
+) -> TunableModel:
+    """The model with other data, which have an image and a class, and with new heads of these numbers of outputs.
+
+    Heads are named with the suffix, so that no weights are taken for theirs, and their blobs keep their names. Other
+    layers that are named like one of the patterns in `frozen` keep their weights.
+    """
+    learned = _learned(model)
+    kept = _frozen_names(frozen, [name for name in learned if name not in heads])
+    layers = [copy_of(layer) for layer in _layers_with_data(model, data)]
+    used = {layer.name for layer in layers}
+    names = {head: _free_name(f"{head}_{suffix}", used) for head in heads}
+    for layer in layers:
         if layer.name in heads:
-            _make_anew(layer, learned.get(layer.name), heads[layer.name])
-            names[layer.name] = _free_name(f"{layer.name}_{suffix}", net)
+            _renew_head(layer, learned.get(layer.name), heads[layer.name])
             layer.name = names[layer.name]
-    return names
+        elif layer.name in kept:
+            learned[layer.name].freeze(layer)
+    net = copy_of(with_layers(model.net, layers), without=("input", "input_shape", "input_dim", "state"))
+    return TunableModel(replace(model, net=net, file=None), names, kept)
 
 
-def _free_name(name: str, net: pb.NetParameter) -> str:
+def _free_name(name: str, used: Collection[str]) -> str:
     """A name that no layer has, so that no weights are taken for those of another head."""
-    used = {layer.name for layer in net.layer}
     return next(free for free in chain([name], (f"{name}_{number}" for number in count(2))) if free not in used)
 
 
-def _make_anew(message: pb.LayerParameter, layer: Layer | None, outputs: int) -> None:
+def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -> None:
     """Give a layer another number of outputs, random values to begin with, and a higher rate."""
     field = outputs_field(message, type(layer)) if layer is not None else None
     if layer is None or field is None:
@@ -83,66 +103,58 @@ def _make_anew(message: pb.LayerParameter, layer: Layer | None, outputs: int) ->
         spec.ClearField("name")
 
 
-def freeze(net: pb.NetParameter, patterns: Sequence[str], heads: Collection[str]) -> list[str]:
-    """Let layers whose names are like one of the patterns keep their weights, but for heads; returns their names."""
-    learned = {name: layer for name, layer in _learned(net).items() if name not in heads}
+def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str, ...]:
+    """The layers that learn whose names are like one of the patterns."""
     frozen = dict[str, None]()
     for pattern in patterns:
         names = [name for name in learned if fnmatchcase(name, pattern)]
         if not names:
             raise NetError(f"--freeze '{pattern}': no layer of such a name has weights; there are {few(learned, 10)}")
         frozen |= dict.fromkeys(names)
-    for message in net.layer:
-        if message.name in frozen:
-            learned[message.name].freeze(message)
-    return list(frozen)
+    return tuple(frozen)
 
 
-def _learned(net: pb.NetParameter) -> dict[str, Layer]:
-    """The layers that have weights, by their names."""
-    model = Model(net)
-    pairs = (pair for phase in model.phases for pair in model.settled(phase).built.pairs())
-    return {node.layer.name: layer for node, layer in pairs if layer.blob_names()}
+def _learned(model: Model) -> dict[str, Layer]:
+    """The layers that have weights, by their names. Data layers needn't be available, since others replace them."""
+    stub = any(is_unavailable(layer) for layer in model.net.layer if not layer.bottom)
+    builts = [model.settled(phase, stub_unknown=stub).built for phase in model.phases]
+    return {layer.layer.name: layer for built in builts for layer in built.layers if layer.blob_names()}
 
 
-def with_data(net: pb.NetParameter, data: DataLayers) -> None:
-    """Let a net read other data, which have an image and a class, in both phases, and measure its accuracy."""
-    image, label, scores = _image(net), label_of(net), _scores(net)
-    losses = [layer for layer in net.layer if _is(layer, Loss)]
-    layers = [layer for layer in net.layer if not (_reads(layer) or _measures(layer))]
-    if not losses:
+def _layers_with_data(model: Model, data: DataLayers) -> list[pb.LayerParameter]:
+    """The layers of the net, but with other ones that bring data, a loss, and one that measures its accuracy."""
+    image, label, scores = _image(model), label_of(model), _scores(model)
+    layers = [layer for layer in model.net.layer if not (_reads(layer) or _measures(layer))]
+    if not any(_is(layer, Loss) for layer in layers):
         layers = [layer for layer in layers if not (layer.type == _PROBABILITIES and scores in layer.bottom)]
         layers.append(SoftmaxWithLoss("loss", [scores, label]))
     made = [_data_layer(image, label, data, phase) for phase in (pb.TRAIN, pb.TEST)]
-    accuracy = Accuracy(ACCURACY, [scores, label], include={"phase": pb.TEST})
-    copies = [_copy(layer) for layer in (*made, *layers, accuracy)]
-    for field in ("layer", "input", "input_shape", "input_dim", "state"):
-        net.ClearField(field)
-    net.layer.extend(copies)
+    return [*made, *layers, Accuracy(ACCURACY, [scores, label], include={"phase": pb.TEST})]
 
 
-def label_of(net: pb.NetParameter) -> str:
+def label_of(model: Model) -> str:
     """The blob with the classes that losses compare with, or its name in a net that has no loss yet."""
-    labels = [layer.bottom[-1] for layer in net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
+    labels = [layer.bottom[-1] for layer in model.net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
     return labels[-1] if labels else _LABEL
 
 
-def _image(net: pb.NetParameter) -> str:
+def _image(model: Model) -> str:
     """The blob that the data bring beside labels."""
-    graph = resolve_all(net)[-1]
-    tops = [layer.top for layer in graph.net.layer if _reads(layer)]
-    names = dict.fromkeys(top for layer in tops for top in layer)
-    compared = {layer.bottom[-1] for layer in graph.net.layer if _is(layer, Loss) and len(layer.bottom) > 1}
+    layers = model.graphs[-1].net.layer
+    names = dict.fromkeys(top for layer in layers if _reads(layer) for top in layer.top)
+    compared = {layer.bottom[-1] for layer in layers if _is(layer, Loss) and len(layer.bottom) > 1}
     images = [name for name in names if name not in compared]
     if len(images) != 1:
         what = f"reads {few(map(repr, images), 5)}" if images else "reads no data"
-        raise NetError(f"net '{net.name}' {what}; fine-tuning is for nets that take an image and predict its class")
+        raise NetError(
+            f"net '{model.net.name}' {what}; fine-tuning is for nets that take an image and predict its class"
+        )
     return images[0]
 
 
-def _scores(net: pb.NetParameter) -> str:
+def _scores(model: Model) -> str:
     """The blob with a score for each class."""
-    graph = resolve_all(net)[0]
+    graph = model.graphs[0]
     predicting = PredictingGraph.of([graph])
     edge = predicting.losses[0].edges[0] if predicting.losses else graph.outputs[-1]
     for node in graph.nodes:
@@ -175,7 +187,3 @@ def _measures(layer: pb.LayerParameter) -> bool:
 def _is(layer: pb.LayerParameter, mixin: type) -> bool:
     kind = LAYERS.get(layer.type)
     return kind is not None and issubclass(kind, mixin)
-
-
-def _copy(layer: pb.LayerParameter) -> pb.LayerParameter:
-    return copy_of(layer)

@@ -21,6 +21,7 @@ from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError, NetError, WeightsError
+from netdsl.model.model import Model
 from netdsl.model.opening import open_model
 from netdsl.model.weights.writing import write_weights
 from netdsl.solver.events import (
@@ -35,7 +36,7 @@ from netdsl.solver.events import (
 )
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
-from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
+from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.cards import Channels
@@ -158,7 +159,7 @@ def _prepared_run(
     batch = train_batch(request.recipe, data.train_count, count.most)
     try:
         prepared = prepare_images(model, named, request.output)
-        tuning = _changed_net(prepared, request, data, batch)
+        tunable, tuning = _tunable(model, prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     solver = solver_settings(
@@ -169,7 +170,7 @@ def _prepared_run(
         batch=batch,
         workers=count.most,
     )
-    solver.net_param.CopyFrom(prepared.model.net)
+    solver.net_param.CopyFrom(tunable.net)
     solver.snapshot_prefix = request.output.resolve().name
     run = Run(
         solver,
@@ -192,17 +193,22 @@ def _weights_files(prepared: PreparedModel, run_folder: Path) -> Sequence[Path]:
     return [path]
 
 
-def _changed_net(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
-    """Change the net into the one that is trained."""
-    net, transforms = prepared.model.net, prepared.transforms
-    heads = heads_of(net, request.replaced, len(data.classes))
-    sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
-    with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
-    names = with_heads(net, heads, _short_name_of_data(request.data))
-    frozen = freeze(net, request.frozen, names.values())
+def _tunable(
+    model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int
+) -> tuple[Model, FineTuning]:
+    """The model that is trained, made of a model whose images were prepared, and what is kept of the fine-tuning."""
+    transforms, sources = prepared.transforms, {pb.TRAIN: data.train, pb.TEST: data.tests}
+    batches = {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}
+    tunable = tunable_model(
+        model,
+        DataLayers(sources, batches, transforms),
+        heads_of(model, request.replaced, len(data.classes)),
+        _short_name_of_data(request.data),
+        request.frozen,
+    )
     channels = Channels.GRAY if transforms[pb.TRAIN].force_gray else Channels.BGR
     words = f"{channels.value}, {describe(transforms[pb.TRAIN])}"
-    return FineTuning(request, data, names, tuple(frozen), words, prepared.notes)
+    return tunable.model, FineTuning(request, data, tunable.heads, tunable.frozen, words, prepared.notes)
 
 
 def _short_name_of_data(data: str) -> str:
