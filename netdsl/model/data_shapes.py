@@ -19,11 +19,11 @@ from netdsl.errors import NetError, UnknownLayerError
 from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import UNKNOWN, DataOrigin, state_batch, state_shapes, stated_shapes
 from netdsl.layer.samples import TYPICAL_ITEMS
-from netdsl.layers import type_of
+from netdsl.layers import data_layer_of, type_of
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import Mismatch, Weights, pair_blobs
 from netdsl.net.build import Built, infer
-from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer
+from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer, without_layers
 from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
@@ -174,9 +174,8 @@ class _DataLayer:
         """The layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
         if message.bottom:
             return None
-        kind = type_of(message)
         try:
-            layer = kind(copy_of(message), []) if kind is not None and issubclass(kind, BringsData) else None
+            layer = data_layer_of(message)
             if layer is not None:
                 shapes, batch = layer.known_shapes(), layer.stated_batch()
             elif is_unavailable(message):  # of which only those are known that its message states
@@ -505,7 +504,8 @@ class _Settling:
                 for layer in self._layers
                 if layer.is_open and labels.issuperset(top.name for top in layer.tops)
             }
-            built = self._infer(_without(connect(self._net), {node.layer.name for node in readers} | missing))
+            going = missing | {node.layer.name for node in readers}
+            built = self._infer(without_layers(self._net, lambda layer: layer.name in going))
         except NetError:
             return
         shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
@@ -589,17 +589,6 @@ def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
         for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
         if kind in TYPICAL_ITEMS
     }
-
-
-def _without(graph: Graph, removed: Collection[str]) -> pb.NetParameter:
-    """A net without some layers and all that reads what only they make."""
-    rest = pb.NetParameter(name=graph.net.name, state=graph.net.state)
-    made: set[str] = set()
-    for node in graph.nodes:
-        if node.layer.name not in removed and made.issuperset(node.layer.bottom):
-            rest.layer.append(node.layer)
-            made.update(node.layer.top)
-    return rest
 
 
 def _state_batches(net: pb.NetParameter, batch: int) -> bool:

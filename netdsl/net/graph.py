@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import IntEnum
@@ -105,6 +105,16 @@ def filter_layers(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
     filtered = with_layers(net, (layer for layer in net.layer if is_included(layer, state)))
     filtered.state.CopyFrom(state)
     return filtered
+
+
+def without_layers(net: pb.NetParameter, goes: Callable[[pb.LayerParameter], bool]) -> pb.NetParameter:
+    """A copy of a net without some layers, and without those that read what only these make."""
+    layers, made = list[pb.LayerParameter](), set(net.input)
+    for layer in net.layer:
+        if not goes(layer) and made.issuperset(layer.bottom):
+            layers.append(layer)
+            made.update(layer.top)
+    return with_layers(net, layers)
 
 
 def connect(net: pb.NetParameter) -> Graph:
