@@ -91,9 +91,9 @@ class Importer:
             self._convert(node)
         self.problems.check("it")
         outputs = [(value.name, self._value(value.name, "an output")) for value in self.graph.output]
-        model, names = self.net.finish(outputs)
+        names = self.net.end(outputs)
         _name_outputs(self.net, names, [name for name, _ in outputs])
-        return model
+        return self.net.model()
 
     def _shape(self, value: Any) -> Shape:
         if value.name in self.shapes:
