@@ -196,7 +196,10 @@ def _weights_files(prepared: PreparedModel, run_folder: Path) -> Sequence[Path]:
 def _tunable(
     model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int
 ) -> tuple[Model, FineTuning]:
-    """The model that is trained, made of a model whose images were prepared, and what is kept of the fine-tuning."""
+    """The model that is trained, made of the one that was opened, and what is kept of the fine-tuning.
+
+    Other orders of channels are a matter of weights, so the net is that of `model`, whose layers are known already.
+    """
     transforms, sources = prepared.transforms, {pb.TRAIN: data.train, pb.TEST: data.tests}
     batches = {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}
     tunable = tunable_model(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +72,7 @@ def with_swapped_channels(model: Model) -> Model:
         swapped = absorb_preprocessing(deployed, Preprocessing.of(COLORS, swap_channels=True))
     except NetError as problem:
         raise NetError(f"its card says RGB, and Caffe's data layers give BGR, which it can't take: {problem}") from None
-    return replace(model, weights={**model.weights, **swapped.weights}, file=None)
+    return model.with_weights(swapped.weights)
 
 
 def _reversed_mean(transform: pb.TransformationParameter) -> pb.TransformationParameter:

@@ -19,7 +19,7 @@ from netdsl.model.deploy.predictions import Kind, PredictingGraph, Prediction, i
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import pair_blobs
-from netdsl.net.graph import Graph, Node, Phase, resolve_all
+from netdsl.net.graph import Graph, Node, Phase
 from netdsl.net.sequences import beginning_edges
 
 _PREDICTION = "prob"  # the name in Caffe's own deploy nets
@@ -81,7 +81,7 @@ def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape
         if settled:
             guesses = {name: shape for name, shape in settled[0].data.items() if shape.known is Known.GUESSED}
             return [each.built.graph for each in settled], list(settled[0].built.shapes), guesses
-    graphs = resolve_all(with_items(model.net, model.items), level=model.level, stages=model.stages)
+    graphs = replace(model, net=with_items(model.net, model.items)).graphs
     shapes: list[Shape] = [()] * len(graphs[0].blobs) if graphs else []
     guesses = dict[str, DataShape]()
     for node in graphs[0].nodes if graphs else ():
