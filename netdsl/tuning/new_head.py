@@ -14,16 +14,18 @@ from netdsl.dsl import Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.core import add_specs
-from netdsl.layers import LAYERS
+from netdsl.layers import LAYERS, type_of
+from netdsl.model.deploy.deploy_layers import settings_field
 from netdsl.model.deploy.predictions import PredictingGraph
 from netdsl.model.model import Model
+from netdsl.net.graph import Graph, Node
 from netdsl.net.placeholder_layer import is_unavailable
-from netdsl.tuning.heads import OUTPUTS, head_names, outputs_field
 
 ACCURACY = "accuracy"  # the top that tells how good the net is
 HEAD_RATE = 10.0  # times the rate of other layers, as in Caffe's own recipe
 
 _LABEL = "label"
+_OUTPUTS = "num_output"  # in the settings of every type whose outputs are a matter of choice
 _PROBABILITIES = LAYERS.own()[SoftmaxWithLoss.__name__].deploys_as  # the type that makes them of scores
 
 
@@ -51,13 +53,57 @@ def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> 
     for head in replaced:
         if head not in layers:
             raise NetError(f"net '{name}' has no layer '{head}' to replace")
-    heads = dict(replaced) or dict.fromkeys(head_names(model))
+    heads = dict(replaced) or dict.fromkeys(_head_names(model))
     if not heads:
         raise NetError(
             f"net '{name}': no layer makes the outputs that a loss compares with labels; name the one to replace, "
             "as in --replace fc8:20"
         )
     return {head: outputs or classes for head, outputs in heads.items()}
+
+
+def _head_names(model: Model) -> list[str]:
+    """The names of a net's heads, which make what losses compare with labels or, if there are none, the net's outputs.
+
+    A net with losses that only help training, as GoogLeNet has, has a head for each.
+    """
+    edges = [(graph, edge) for graph in model.graphs for edge in _compared(graph)]
+    if not edges:
+        edges = [(graph, edge) for graph in model.graphs[:1] for edge in graph.outputs]
+    heads = (_head(graph, edge) for graph, edge in edges)
+    return list(dict.fromkeys(head for head in heads if head is not None))
+
+
+def _compared(graph: Graph) -> list[int]:
+    """What losses compare with labels."""
+    return [
+        node.bottoms[place]
+        for node in graph.nodes
+        for kind in [type_of(node.layer)]
+        if kind is not None and issubclass(kind, Loss) and len(node.bottoms) > 1
+        for place in kind.predictions
+        if place < len(node.bottoms)
+    ]
+
+
+def _head(graph: Graph, edge: int) -> str | None:
+    """The nearest layer above a blob that makes a chosen number of outputs; None where blobs come together before."""
+    makers = {top: node for node in graph.nodes for top in node.tops}
+    node: Node | None = makers.get(edge)
+    while node is not None and node.bottoms:
+        if _outputs_field(node.layer, type_of(node.layer)) is not None:
+            return node.layer.name
+        if len(node.bottoms) > 1:
+            return None
+        node = makers.get(node.bottoms[0])
+    return None
+
+
+def _outputs_field(layer: pb.LayerParameter, kind: type[Layer] | None) -> str | None:
+    """The settings of a layer that say how many outputs it learns; None if it has none that do."""
+    if kind is None or not kind.blobs or kind.config is None or _OUTPUTS not in kind.config.DESCRIPTOR.fields_by_name:
+        return None
+    return settings_field(layer, kind)
 
 
 def tunable_model(
@@ -90,11 +136,11 @@ def _free_name(name: str, used: Collection[str]) -> str:
 
 def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -> None:
     """Give a layer another number of outputs, random values to begin with, and a higher rate."""
-    field = outputs_field(message, type(layer)) if layer is not None else None
+    field = _outputs_field(message, type(layer)) if layer is not None else None
     if layer is None or field is None:
         raise NetError(f"layer '{message.name}': has no number of outputs, so it can't be a head; name another one")
     settings = getattr(message, field)
-    setattr(settings, OUTPUTS, outputs)
+    setattr(settings, _OUTPUTS, outputs)
     if settings.weight_filler.type in ("", "constant"):
         settings.weight_filler.type = "xavier"
     add_specs(message, len(layer.blob_names()))

@@ -11,7 +11,6 @@ from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
 from netdsl.model.model import Model, open_net
 from netdsl.net.graph import Phase
-from netdsl.tuning.heads import head_names
 from netdsl.tuning.new_head import DataLayers, TunableModel, heads_of, tunable_model
 
 CONV = (
@@ -75,8 +74,8 @@ def layer_in(model: Model, name: str) -> pb.LayerParameter:
 
 
 def test_heads_are_found() -> None:
-    assert head_names(model_of(DEPLOY)) == ["f"]
-    assert head_names(model_of(TRAINED)) == ["f1", "f2"]
+    assert heads_of(model_of(DEPLOY), {}, 5) == {"f": 5}
+    assert heads_of(model_of(TRAINED), {}, 5) == {"f1": 5, "f2": 5}
 
 
 def test_a_net_to_deploy_becomes_one_to_train() -> None:
