@@ -9,6 +9,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import release_pages
+from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile, Form, write
 from converters.caffe_training import Database
 from converters.running import TOLERANCE, Agreement, made_up_inputs, output_values
@@ -112,9 +113,6 @@ def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
 
 def _with_net(solver: pb.SolverParameter) -> pb.SolverParameter:
     """A copy of a solver that trains the net in the same folder."""
-    copy = pb.SolverParameter()
-    copy.CopyFrom(solver)
-    for name in ("net", "net_param", "train_net", "train_net_param", "test_net", "test_net_param"):
-        copy.ClearField(name)
+    copy = copy_of(solver, without=("net", "net_param", "train_net", "train_net_param", "test_net", "test_net_param"))
     copy.net = TRAIN_VAL
     return copy

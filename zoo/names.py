@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile, read, read_solver
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
@@ -70,8 +71,7 @@ def solver_of(name: str, dialect: str | None = None) -> tuple[SolverSettings, Pa
     settings = settings_of(model)
     if settings is None:
         raise NetError(f"{model.origin}: has no solver.prototxt, which says how it is trained; --solver takes one")
-    param = pb.SolverParameter()
-    param.CopyFrom(settings)
+    param = copy_of(settings)
     param.snapshot_prefix = model.path.resolve().name
     if isinstance(model, ModelFolder):
         return open_settings(param, model.path, dialect), model.path

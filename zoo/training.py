@@ -13,9 +13,7 @@ from netdsl.data.sources.source import DataSplit
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
-from netdsl.layer import BringsData, Layer
-from netdsl.layers import LAYERS
-from netdsl.model.model import Model
+from netdsl.model.edits import separate_phases
 from netdsl.net.graph import Phase, is_included
 from netdsl.solver import state
 from netdsl.solver.events import Action, Event, Listener, Notice, no_action
@@ -28,8 +26,6 @@ from zoo.data_layers import are_marked_images, data_layers, set_source, source_f
 NO_TESTS = "none"  # as test data: the run doesn't test
 
 Sources = dict[Phase, str]
-
-_PHASES = (pb.TRAIN, pb.TEST)
 
 
 def train(
@@ -137,33 +133,3 @@ def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
         if phase in sources:
             set_source(layer, sources[phase])
     return solver.with_net(replace(model, net=net))
-
-
-def brings_data(layer: pb.LayerParameter) -> bool:
-    """Whether a layer's tops come from outside the net."""
-    return issubclass(LAYERS.get(layer.type, Layer), BringsData)
-
-
-def separate_phases(model: Model) -> Model:
-    """The model in which a data layer that all phases share is one for each, so that they can read different data."""
-    layers = list[pb.LayerParameter]()
-    for layer in model.net.layer:
-        shared = brings_data(layer) and all(is_included(layer, pb.NetState(phase=phase)) for phase in _PHASES)
-        layers += [_in_phase(layer, phase) for phase in _PHASES] if shared else [layer]
-    net = copy_of(model.net, without=("layer",))
-    net.layer.extend(layers)
-    return replace(model, net=net)
-
-
-def _in_phase(layer: pb.LayerParameter, phase: pb.Phase) -> pb.LayerParameter:
-    """A copy of a layer that only one phase has."""
-    changed = copy_of(layer)
-    if layer.include:
-        rules = [rule for rule in layer.include if not rule.HasField("phase") or rule.phase == phase]
-        changed.ClearField("include")
-        changed.include.extend(rules)
-        for rule in changed.include:
-            rule.phase = phase
-    else:
-        changed.exclude.extend(pb.NetStateRule(phase=other) for other in _PHASES if other != phase)
-    return changed

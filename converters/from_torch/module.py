@@ -104,7 +104,8 @@ class Tracer:
             elif node.op == "call_function":
                 self._call(node)
         self.problems.check(self.what)
-        return self.net.finish(list(self._outputs()))
+        names = self.net.end(list(self._outputs()))
+        return self.net.model(), names
 
     def _placeholder(self, node: fx.Node, spec: Any) -> None:
         if spec.kind is InputKind.USER_INPUT:

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Loading, Reading
@@ -18,11 +19,11 @@ from netdsl.errors import NetError, UnknownLayerError
 from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import UNKNOWN, DataOrigin, state_batch, state_shapes, stated_shapes
 from netdsl.layer.samples import TYPICAL_ITEMS
-from netdsl.layers import type_of
+from netdsl.layers import data_layer_of, type_of
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import Mismatch, Weights, pair_blobs
 from netdsl.net.build import Built, infer
-from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer
+from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer, without_layers
 from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
@@ -180,9 +181,8 @@ class _DataLayer:
         """The layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
         if message.bottom:
             return None
-        kind = type_of(message)
         try:
-            layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
+            layer = data_layer_of(message)
             if layer is not None:
                 shapes, batch = layer.known_shapes(), layer.stated_batch()
             elif is_unavailable(message):  # of which only those are known that its message states
@@ -217,7 +217,7 @@ class _DataLayer:
             if top.name in items:
                 top.shape, top.known = (top.batch, *items[top.name]), Known.SAID
         if self.layer is not None and any(top.known is Known.SAID for top in self.tops):
-            own = _copy_layer(self.message)
+            own = copy_of(self.message)
             state_shapes(own, [top.shape if top.shape and top.known is not None else () for top in self.tops])
             for top, shape in zip(self.tops, type(self.layer)(own, []).known_shapes(), strict=False):
                 if top.known is None and shape is not None and UNKNOWN not in shape:
@@ -254,7 +254,7 @@ def typical_shapes(message: pb.LayerParameter) -> list[Shape]:
 
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
     """A net whose data layers state these shapes of items, and what follows from them. Its inputs are a layer."""
-    made = _copy_net(with_input_layer(net))
+    made = copy_of(with_input_layer(net))
     for layer in filter(None, map(_DataLayer.of, made.layer)):
         if items.keys() & set(layer.message.top):
             layer.say(items)
@@ -274,12 +274,6 @@ def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int
         )
         for name, shape in zip(message.top, shapes, strict=False)
     ]
-
-
-def _copy_layer(layer: pb.LayerParameter) -> pb.LayerParameter:
-    copied = pb.LayerParameter()
-    copied.CopyFrom(layer)
-    return copied
 
 
 def _shapes_of(reading: Reading) -> list[Shape] | None:
@@ -310,7 +304,7 @@ class _Settling:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
-        self._unstated = _copy_net(self._net)
+        self._unstated = copy_of(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         for top in self._all_tops():
             top.stated_batch = top.stated_batch or batch
@@ -369,7 +363,7 @@ class _Settling:
             with suppress(NetError):
                 settled = self._of_batch(batch).result(beside)
                 self._of_batch(2 * batch).result(beside)
-                if _state_batches(_copy_net(self._unstated), batch):
+                if _state_batches(copy_of(self._unstated), batch):
                     advice = f"with a batch that is a multiple of {batch} it fits"
                     problem = type(problem)(f"{problem}; {advice}")
                     break
@@ -503,7 +497,8 @@ class _Settling:
                 for layer in self._layers
                 if layer.is_open and labels.issuperset(top.name for top in layer.tops)
             }
-            built = self._infer(_without(connect(self._net), {node.layer.name for node in readers} | missing))
+            going = missing | {node.layer.name for node in readers}
+            built = self._infer(without_layers(self._net, lambda layer: layer.name in going))
         except NetError:
             return
         shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
@@ -554,7 +549,7 @@ class _Settling:
 
     def _of_batch(self, batch: int) -> _Settling:
         """The same phase with another batch in all data layers."""
-        net = _copy_net(self._unstated)
+        net = copy_of(self._unstated)
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known in certain and top.shape}
@@ -587,23 +582,6 @@ def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
         for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
         if kind in TYPICAL_ITEMS
     }
-
-
-def _copy_net(net: pb.NetParameter) -> pb.NetParameter:
-    copied = pb.NetParameter()
-    copied.CopyFrom(net)
-    return copied
-
-
-def _without(graph: Graph, removed: Collection[str]) -> pb.NetParameter:
-    """A net without some layers and all that reads what only they make."""
-    rest = pb.NetParameter(name=graph.net.name, state=graph.net.state)
-    made: set[str] = set()
-    for node in graph.nodes:
-        if node.layer.name not in removed and made.issuperset(node.layer.bottom):
-            rest.layer.append(node.layer)
-            made.update(node.layer.top)
-    return rest
 
 
 def _state_batches(net: pb.NetParameter, batch: int) -> bool:

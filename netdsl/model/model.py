@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class Model:
     """A net in today's form with its weights by layer. Nobody changes either: an edit makes another model.
 
-    What follows from them is asked of the model, computed when it is first asked for, and kept: the phases, and for
-    each phase the layers with all shapes, and what is known of its data.
+    What follows from them is asked of the model, computed when it is first asked for, and kept: the graphs of
+    its phases, and for each phase the layers with all shapes, and what is known of its data.
     """
 
     net: pb.NetParameter

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
@@ -57,7 +58,7 @@ def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     files = open_files(paths, model)
     if not files:
         return model
-    _take_dialect(model.net, files)
+    model = with_dialect_of(model, files)
     return replace(
         model,
         weights={**model.weights, **{name: arrays for file in files for name, arrays in file.weights.items()}},
@@ -67,23 +68,21 @@ def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     )
 
 
-def open_caffe_files(paths: Iterable[str | Path], net: pb.NetParameter) -> list[str | Path | Model]:
-    """Files of weights, of which those of Caffe are opened; others need the net's layers for that.
-
-    The net is marked with the dialect that one of the files says, where it leaves that open.
-    """
-    files = [path if _needs_net(Path(path)) else open_weights(path) for path in paths]
-    _take_dialect(net, [file for file in files if isinstance(file, Model)])
-    return files
-
-
-def _take_dialect(net: pb.NetParameter, files: Iterable[Model]) -> None:
-    possible = marks_of(net)
+def with_dialect_of(model: Model, files: Iterable[str | Path | Model]) -> Model:
+    """The model in the dialect that one of its files of weights says, where its net leaves that open."""
+    possible = marks_of(model.net)
     for file in files:
-        said = marks_of(file.file.message) if file.file is not None else ()
+        said = marks_of(file.file.message) if isinstance(file, Model) and file.file is not None else ()
         if len(possible) != 1 and len(said) == 1 and (not possible or said[0] in possible):
+            net = copy_of(model.net)
             mark(net, said)
-            return
+            return replace(model, net=net)
+    return model
+
+
+def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | Model]:
+    """Files of weights, of which those of Caffe are opened; others need the net's layers for that."""
+    return [path if _needs_net(Path(path)) else open_weights(path) for path in paths]
 
 
 def _needs_net(path: Path) -> bool:

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Loading
 from netdsl.layer.data import DataOrigin
 from netdsl.net.build import Built
@@ -118,8 +119,7 @@ def _follow_step(built: Built, param: pb.SolverParameter, precision: ComputePrec
 
 def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
     """The same settings for a solver that neither displays nor saves anything, with one batch in an iteration."""
-    quiet = pb.SolverParameter()
-    quiet.CopyFrom(param)
+    quiet = copy_of(param)
     quiet.iter_size = 1  # all batches take the same memory: gradients are added up in one place
     quiet.ClearField("display")
     quiet.ClearField("snapshot")

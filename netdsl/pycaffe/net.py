@@ -23,7 +23,7 @@ from netdsl.layer import BringsData, Layer, Shape
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import insert_splits
 from netdsl.model.model import Model, in_state, open_net
-from netdsl.model.opening import copy_model, load_weights, open_caffe_files, open_model, open_weights
+from netdsl.model.opening import copy_model, load_weights, open_caffe_files, open_model, open_weights, with_dialect_of
 from netdsl.model.weights.files import save_net
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
@@ -60,7 +60,8 @@ class Net:
             weights, phase, level = phase, level, 0
         open_named = open_net if weights else open_model
         model = open_named(network_file, dialect=process.dialect())
-        files = open_caffe_files([weights] if weights else [], model.net)
+        files = open_caffe_files([weights] if weights else [])
+        model = with_dialect_of(model, files)
         self._set_up(in_state(model, state_of(model.net, phase_of(phase), level, stages or ())))
         copy_model(model, self._built)
         for file in files:

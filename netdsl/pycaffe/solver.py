@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.model.opening import load_weights
 from netdsl.pycaffe import process
 from netdsl.pycaffe.net import Net
@@ -204,8 +205,7 @@ class AdamSolver(SGDSolver):
 
 def _only_training(param: pb.SolverParameter) -> pb.SolverParameter:
     """Settings without tests and snapshots. Caffe's rule: of several solvers the first one does that for all."""
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
+    changed = copy_of(param)
     changed.test_interval = changed.snapshot = 0
     changed.snapshot_after_train = False
     return changed

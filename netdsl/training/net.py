@@ -22,7 +22,7 @@ from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarnin
 from netdsl.html_table import html_table
 from netdsl.model.collection import WeightCollection
 from netdsl.model.model import Model, NetSource, in_state, open_net
-from netdsl.model.opening import check_names, copy_model, load_weights, open_caffe_files, open_model
+from netdsl.model.opening import check_names, copy_model, load_weights, open_caffe_files, open_model, with_dialect_of
 from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
 from netdsl.model.weights.match import LoadReport, Weights
 from netdsl.net.build import running
@@ -64,8 +64,8 @@ class Net:
     ) -> None:
         model = open_model(net, dialect=dialect) if weights is None else open_net(net, dialect=dialect)
         paths = [] if weights is None or isinstance(weights, Mapping) else _paths(weights)
-        files = open_caffe_files(paths, model.net)
-        own = replace(model, items=shapes or {}, level=level, stages=stages)
+        files = open_caffe_files(paths)
+        own = replace(with_dialect_of(model, files), items=shapes or {}, level=level, stages=stages)
         told = dict(own.weights)  # what the shapes of data may be told by
         for file in files:
             told |= file.weights if isinstance(file, Model) else {}

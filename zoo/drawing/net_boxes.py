@@ -18,7 +18,7 @@ from netdsl.layer.data import MakesData
 from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import type_of
 from netdsl.model.model import Model
-from netdsl.net.graph import Graph, Node, Phase, resolve_all
+from netdsl.net.graph import Graph, Node, Phase
 
 _WINDOW = "kernel_size"  # the setting of every type that looks at one window of its bottom after the other
 
@@ -117,7 +117,7 @@ def boxes_of(model: Model, phase: Phase | None = None) -> NetBoxes:
     try:
         builts = [model.layers(phase, stub_unknown=True) for phase in model.phases]
     except NetError:
-        return _Collector(_of_phase(model.net, resolve_all(model.net), phase), ()).collect()
+        return _Collector(_of_phase(model.net, model.graphs, phase), ()).collect()
     graph = _of_phase(model.net, [built.graph for built in builts], phase)
     shapes = next(built.shapes for built in builts if built.graph is graph)
     return _Collector(graph, shapes).collect()

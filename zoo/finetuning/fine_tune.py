@@ -36,7 +36,7 @@ from netdsl.solver.events import (
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
-from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
+from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.cards import Channels
@@ -157,7 +157,7 @@ def _prepared_run(
     batch = train_batch(request.recipe, data.train_count, count.most)
     try:
         prepared = prepare_images(model, named, request.output)
-        tuning = _changed_net(prepared, request, data, batch)
+        tunable, tuning = _tunable(model, prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     param = solver_settings(
@@ -170,7 +170,7 @@ def _prepared_run(
     )
     param.snapshot_prefix = request.output.resolve().name
     run = Run(
-        SolverSettings(param, Model(prepared.model.net)),
+        SolverSettings(param, Model(tunable.net)),
         request.strategy or ModelAveraging(tau=min(ModelAveraging().tau, param.test_interval)),
         workers=count.most,
         fewest=count.fewest,
@@ -180,17 +180,25 @@ def _prepared_run(
     return run, tuning, prepared.model
 
 
-def _changed_net(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
-    """Change the net into the one that is trained."""
-    net, transforms = prepared.model.net, prepared.transforms
-    heads = heads_of(net, request.replaced, len(data.classes))
-    sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
-    with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
-    names = with_heads(net, heads, _short_name_of_data(request.data))
-    frozen = freeze(net, request.frozen, names.values())
+def _tunable(
+    model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int
+) -> tuple[Model, FineTuning]:
+    """The model that is trained, made of the one that was opened, and what is kept of the fine-tuning.
+
+    Other orders of channels are a matter of weights, so the net is that of `model`, whose layers are known already.
+    """
+    transforms, sources = prepared.transforms, {pb.TRAIN: data.train, pb.TEST: data.tests}
+    batches = {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}
+    tunable = tunable_model(
+        model,
+        DataLayers(sources, batches, transforms),
+        heads_of(model, request.replaced, len(data.classes)),
+        _short_name_of_data(request.data),
+        request.frozen,
+    )
     channels = Channels.GRAY if transforms[pb.TRAIN].force_gray else Channels.BGR
     words = f"{channels.value}, {describe(transforms[pb.TRAIN])}"
-    return FineTuning(request, data, names, tuple(frozen), words, prepared.notes)
+    return tunable.model, FineTuning(request, data, tunable.heads, tunable.frozen, words, prepared.notes)
 
 
 def _short_name_of_data(data: str) -> str:

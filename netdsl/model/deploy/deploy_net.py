@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import with_layers
 from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
@@ -28,7 +29,7 @@ from netdsl.model.deploy.predictions import (
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import pair_blobs
-from netdsl.net.graph import Graph, Node, Phase, resolve_all
+from netdsl.net.graph import Graph, Node, Phase
 from netdsl.net.sequences import beginning_edges
 
 _PREDICTION = "prob"  # the name in Caffe's own deploy nets
@@ -45,8 +46,7 @@ def deploy_model(
     branches whose loss weighs less than another one with the same labels. Fields that only training needs are removed.
     With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
     """
-    if shapes:
-        model = replace(model, items={**model.items, **shapes})
+    model = replace(model, items={**model.items, **shapes}) if shapes else model  # which may know its layers already
     graphs, edge_shapes, guesses = _graphs(model)
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers")
@@ -92,7 +92,7 @@ def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape
             settled = model.settled(model.phases[0], stub_unknown=True)
             guesses = {name: shape for name, shape in settled.data.items() if shape.known is Known.GUESSED}
             return [settled.built.graph, *model.graphs[1:]], list(settled.built.shapes), guesses
-    graphs = resolve_all(with_items(model.net, model.items), level=model.level, stages=model.stages)
+    graphs = [*replace(model, net=with_items(model.net, model.items)).graphs]
     shapes: list[Shape] = [()] * len(graphs[0].blobs) if graphs else []
     guesses = dict[str, DataShape]()
     for node in graphs[0].nodes if graphs else ():
@@ -137,11 +137,9 @@ def _deploy_graph(
             layers[index] = _input(graph, node, kind, shapes, read, batch, steps)
         else:
             layers[index] = deploy_layer(node.layer, kind)
-    net = pb.NetParameter()
-    net.CopyFrom(graph.net)
-    for name in ("layer", "state", "force_backward"):
+    net = with_layers(graph.net, (layers[index] for index in sorted(layers)))
+    for name in ("state", "force_backward"):
         net.ClearField(name)
-    net.layer.extend(layers[index] for index in sorted(layers))
     if not net.layer:
         raise NetError(f"net '{net.name}' predicts nothing: no layer that learns is read by a loss, or is an output")
     return net

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of, with_layers
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.model.deploy.deploy_net import deploy_model
@@ -25,17 +26,18 @@ def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
         raise NetError(f"takes features '{features}' of {list(shape)}; name the blob; {_fitting(image, shape)}")
     picture, reading = _layers_for(blob, image, shape), _renamed(sentence.net.layer, features, blob)
     _check_names(picture, reading, blob)
-    joined = pb.NetParameter()
-    joined.CopyFrom(sentence.net)
-    joined.ClearField("layer")
-    joined.layer.extend([*picture, *reading])
-    weights, sources = {**image.weights, **words.weights}, {**image.sources, **words.sources}
-    return replace(words, net=joined, weights=weights, file=None, sources=sources)
+    return replace(
+        words,
+        net=with_layers(sentence.net, [*picture, *reading]),
+        weights={**image.weights, **words.weights},
+        file=None,
+        sources={**image.sources, **words.sources},
+    )
 
 
 def _for_one_item(model: Model, outputs: Sequence[str] = ()) -> Model:
     """The model for use, without weights, which may be for both nets."""
-    return deploy_model(Model(model.net), batch=1, outputs=outputs)
+    return deploy_model(replace(model, weights={}, file=None), batch=1, outputs=outputs)
 
 
 def _features(built: Built) -> tuple[str, Shape]:
@@ -53,7 +55,7 @@ def _features(built: Built) -> tuple[str, Shape]:
 
 
 def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParameter]:
-    """The layers of a net to be used that a blob depends on, which must have a shape for each image."""
+    """The layers for use that a blob depends on, which must have a shape for each image."""
     picture = _for_one_item(image, (blob,))
     built = picture.layers(Phase.TEST)
     found = built.shapes[built.graph.edge_of(blob)][1:]
@@ -63,7 +65,7 @@ def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParam
 
 
 def _fitting(image: Model, shape: Shape) -> str:
-    """Which blobs of a net have a shape for each image."""
+    """Which blobs of a model have a shape for each image."""
     built = _for_one_item(image).layers(Phase.TEST)
     pairs = zip(built.graph.blobs, built.shapes, strict=True)
     names = dict.fromkeys(f"'{name}'" for name, each in pairs if each[1:] == shape)
@@ -74,8 +76,7 @@ def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> l
     """The layers that read words, with a blob in place of the input for features."""
     renamed = []
     for each in layers:
-        layer = pb.LayerParameter()
-        layer.CopyFrom(each)
+        layer = copy_of(each)
         if not layer.bottom and features in layer.top:
             place = list(layer.top).index(features)
             del layer.top[place], layer.input_param.shape[place]

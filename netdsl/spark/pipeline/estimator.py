@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,7 +42,7 @@ from netdsl.spark.pipeline.params import (
     transport_of,
 )
 from netdsl.spark.pipeline.persistence import save_params, set_params
-from netdsl.tuning.new_head import DataLayers, heads_of, label_of, with_data, with_heads
+from netdsl.tuning.new_head import DataLayers, heads_of, label_of, tunable_model
 from netdsl.tuning.preparation import transforms_of
 
 _TUNED_BATCH = 32  # of each worker, and of tests
@@ -299,13 +298,11 @@ def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: 
     model = open_model(name, weights)
     if not model.weights:
         raise WeightsError(f"{name}: has no weights to begin with; set weights to a file that has")
-    label = label_of(model.net)
-    heads = heads_of(model.net, {}, _count_classes(rows, bindings.get(label, label)))
+    label = label_of(model)
+    heads = heads_of(model, {}, _count_classes(rows, bindings.get(label, label)))
     phases = (pb.TRAIN, pb.TEST)
-    batches = dict.fromkeys(phases, _TUNED_BATCH)
-    with_data(model.net, DataLayers(dict.fromkeys(phases, ""), batches, transforms_of(model)))
-    with_heads(model.net, heads, _SUFFIX)
-    return replace(model, file=None)
+    data = DataLayers(dict.fromkeys(phases, ""), dict.fromkeys(phases, _TUNED_BATCH), transforms_of(model))
+    return tunable_model(model, data, heads, _SUFFIX).model
 
 
 def _count_classes(rows: DataFrame, column: str) -> int:
