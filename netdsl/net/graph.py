@@ -109,11 +109,14 @@ def filter_layers(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
 
 def without_layers(net: pb.NetParameter, goes: Callable[[pb.LayerParameter], bool]) -> pb.NetParameter:
     """A copy of a net without some layers, and without those that read what only these make."""
-    layers, made = list[pb.LayerParameter](), set(net.input)
+    layers, made, gone = list[pb.LayerParameter](), set[str](), set[str]()
     for layer in net.layer:
-        if not goes(layer) and made.issuperset(layer.bottom):
+        if goes(layer) or gone.intersection(layer.bottom):
+            gone.update(top for top in layer.top if top not in made)
+        else:
             layers.append(layer)
             made.update(layer.top)
+            gone.difference_update(layer.top)
     return with_layers(net, layers)
 
 

@@ -96,8 +96,9 @@ def time_net(
     net, of which there are about two for each iteration.
     """
     device = torch.device(device)
-    model = replace(model, net=without_layers(model.net, _writes_file))
-    module = NetModule(model.layers(phase))
+    quiet = without_layers(model.net, _writes_file)
+    model = model if len(quiet.layer) == len(model.net.layer) else replace(model, net=quiet)
+    module = NetModule(model.layers(phase).with_own_blobs())
     if not module.built.layers:
         raise NetError(f"the net has no layers in phase {phase.name} at this level and with these stages")
     if batch is not None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -21,9 +20,10 @@ from netdsl.data.sources.class_names import class_names_of_model, classes_of
 from netdsl.distributed.run import Run
 from netdsl.errors import NetError
 from netdsl.model.model import Model
-from netdsl.model.opening import add_weights, load_weights
+from netdsl.model.opening import load_weights
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Graph, Phase, connect, filter_layers, net_of
+from netdsl.net.module import NetModule
 from netdsl.prediction.predictor import Predictor
 from netdsl.scores.segmentation import count_confusions
 from netdsl.solver.evaluation import average_batches, gather_scores
@@ -37,26 +37,22 @@ _MOST_MISTAKES = 24  # that are shown
 _LONGEST_SCORING = 60.0  # seconds; then those batches are enough that there are
 
 
-@contextmanager
-def _open_data(run: Run, net: pb.NetParameter, phase: Phase) -> Iterator[tuple[pb.NetParameter, Feeds]]:
-    """Open the data that a net of the run reads in a phase.
-
-    The net's layers are those of its state then, and state the shapes of what they read.
-    """
-    graph = connect(filter_layers(net, net.state))
-    table = run.tables.get(phase)
-    with closing(Feeds.open(graph, loading=run.compute.loading, table=table)) as feeds:
-        yield _net_of_graph(graph), feeds
+def _open_data(run: Run, model: Model, phase: Phase) -> tuple[Model, Feeds]:
+    """A net of the run in its state, whose layers state the shapes of what they read, and its data, which are open."""
+    graph = connect(filter_layers(model.net, model.net.state))
+    feeds = Feeds.open(graph, loading=run.compute.loading, table=run.tables.get(phase))
+    return Model(_net_of_graph(graph)), feeds
 
 
-def stated_net(run: Run) -> tuple[pb.NetParameter, str]:
-    """The net that is trained, as its data make it, and why they can't be opened, if so."""
-    net = run.solver.trained.net
+def stated_model(run: Run) -> tuple[Model, str]:
+    """The model that is trained, as its data make it, and why they can't be opened, if so."""
     try:
-        with _open_data(run, net, Phase.TRAIN) as (opened, _):
-            return opened, ""
+        model, feeds = _open_data(run, run.solver.trained, Phase.TRAIN)
     except CaffeError as problem:
-        return _net_of_graph(connect(filter_layers(net, net.state))), str(problem)
+        net = run.solver.trained.net
+        return Model(_net_of_graph(connect(filter_layers(net, net.state)))), str(problem)
+    feeds.close()
+    return model, ""
 
 
 def _net_of_graph(graph: Graph) -> pb.NetParameter:
@@ -91,17 +87,59 @@ class TestPredictions:
     are_probabilities: bool  # whether the predictions of an item sum up to one
 
 
-def predict_test_data(run: Run, weights: Path, items: int) -> TestPredictions | None:
-    """What a model predicts for the first items of the data that its run tests on; None if it doesn't classify."""
-    if not run.solver.tested:
-        return None
-    with _open_data(run, run.solver.tested[0].net, Phase.TEST) as (opened, feeds):
-        model = add_weights(Model(opened), [weights])
+class TestedModel:
+    """The first net that a run tests, with the weights of a file, on its data, which are opened when needed."""
+
+    __test__ = False  # no test of pytest's
+
+    def __init__(self, run: Run, weights: Model) -> None:
+        self._run, self._weights = run, weights
+        self._compute = Compute(_device_here(run), loading=run.compute.loading)
+        self._classes = class_names_of_model(*weights.files)
+        self._feeds: Feeds | None = None
+
+    @cached_property
+    def _model(self) -> Model:
+        model, self._feeds = _open_data(self._run, self._run.solver.tested[0], Phase.TEST)
+        return model.with_weights(self._weights.weights)
+
+    def _feeds_from_start(self) -> Feeds:
+        assert self._feeds is not None  # since the model is open
+        self._feeds.seek(dict.fromkeys(self._feeds.positions(), 0))
+        return self._feeds
+
+    def close(self) -> None:
+        """Close the data."""
+        if self._feeds is not None:
+            self._feeds.close()
+
+    def predictions(self, items: int) -> TestPredictions | None:
+        """What the model predicts for the first items; None if it isn't tested or doesn't classify."""
+        if not self._run.solver.tested:
+            return None
+        model = self._model
         prediction = next(class_predictions(model.settled(Phase.TEST).built, measured=True), None)
         if prediction is None:
             return None
-        predictor, blobs = Predictor(model).load(_device_here(run)), model.graphs[0].blobs
-        return _Tester(predictor, feeds, blobs, prediction, class_names_of_model(weights)).test(items)
+        predictor, blobs = Predictor(model).load(self._compute.device), model.graphs[0].blobs
+        return _Tester(predictor, self._feeds_from_start(), blobs, prediction, self._classes).test(items)
+
+    def scores(self, items: int) -> tuple[ScoreTable, ...]:
+        """The scores over the batches of a test, or over fewer items if there are no more; none if nothing is scored."""
+        if not self._run.solver.tested:
+            return ()
+        built = self._model.layers(Phase.TEST).with_own_blobs()
+        with gather_scores(built) as scores:
+            if not (scores.detections or scores.segmentations):
+                return ()
+            feeds = self._feeds_from_start()
+            net = ModuleNet(NetModule(built).allocate(self._compute.device), feeds.next, self._compute, feeds)
+            load_weights(self._weights, built)
+            batches = min(self._run.solver.param.test_iter[0], math.ceil(items / max(1, net.batch_size)))
+            end = time.monotonic() + _LONGEST_SCORING
+            average_batches(net, batches, lambda: time.monotonic() > end)
+            classes = next((opened.classes for opened in opened_data(net) if opened.classes), ())
+        return score_tables(scores, classes or self._classes)
 
 
 def _device_here(run: Run) -> torch.device:
@@ -254,22 +292,3 @@ class Confusion:
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
-
-
-def score_test_data(run: Run, weights: Path, items: int) -> tuple[ScoreTable, ...]:
-    """The scores over the batches of a test, or over so many items if these are fewer; none if nothing is scored."""
-    if not run.solver.tested:
-        return ()
-    compute = Compute(_device_here(run), loading=run.compute.loading)
-    with (
-        closing(ModuleNet.open(run.solver.tested[0], compute, run.tables.get(Phase.TEST))) as module_net,
-        gather_scores(module_net.built) as scores,
-    ):
-        if not (scores.detections or scores.segmentations):
-            return ()
-        load_weights(weights, module_net.built)
-        batches = min(run.solver.param.test_iter[0], math.ceil(items / max(1, module_net.batch_size)))
-        end = time.monotonic() + _LONGEST_SCORING
-        average_batches(module_net, batches, lambda: time.monotonic() > end)
-        classes = next((opened.classes for opened in opened_data(module_net) if opened.classes), ())
-    return score_tables(scores, classes or class_names_of_model(weights))

@@ -13,7 +13,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.solver.events import Event, Output, TestFinished, TrainingProgress
 from netdsl.solver.settings import open_settings
 from tests.zoo.logs.conftest import averaging
-from zoo.report.predictions import stated_net
+from zoo.report.predictions import stated_model
 
 EVENTS = (
     TrainingProgress(0, 2.5, 0.1, ()),
@@ -63,5 +63,5 @@ def write_run(
         for report in (*(records or averaging()), *events):
             log(report)
     if weights:
-        message, _ = stated_net(Run.load(folder))  # random weights, in the shapes that the data make
-        Net(message, phase="TRAIN").save(folder / MODEL)
+        model, _ = stated_model(Run.load(folder))  # random weights, in the shapes that the data make
+        Net(model.net, phase="TRAIN").save(folder / MODEL)
