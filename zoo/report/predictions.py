@@ -125,7 +125,7 @@ class TestedModel:
         return _Tester(predictor, self._feeds_from_start(), blobs, prediction, self._classes).test(items)
 
     def scores(self, items: int) -> tuple[ScoreTable, ...]:
-        """The scores over the batches of a test, or over fewer items if there are no more; none if nothing is scored."""
+        """The scores over the batches of a test, but over no more than some items; none if nothing is scored."""
         if not self._run.solver.tested:
             return ()
         built = self._model.layers(Phase.TEST).with_own_blobs()
