@@ -23,7 +23,7 @@ from netdsl.layers import data_layer_of, type_of
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import Mismatch, Weights, pair_blobs
 from netdsl.net.build import Built, infer
-from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer, without_layers
+from netdsl.net.graph import Graph, Node, Phase, connect, filter_layers, state_of, with_input_layer, without_layers
 from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
@@ -73,12 +73,37 @@ class Settled:
     data: Mapping[str, DataShape]
     batch: int | None = None
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether all shapes are known without weights, and would be the same with others."""
+        certain = (Known.SAID, Known.STATED, Known.READ)
+        return self.batch is None and all(shape.known in certain for shape in self.data.values())
+
+    def is_of(self, graph: Graph) -> bool:
+        """Whether these are the layers of a graph, with the shapes that its data layers state."""
+        nodes = self.built.graph.nodes
+        return len(nodes) == len(graph.nodes) and all(map(self._is_same_layer, nodes, graph.nodes))
+
+    def _is_same_layer(self, node: Node, other: Node) -> bool:
+        if other.bottoms or not other.layer.input_param.shape:
+            return node.layer == other.layer
+        own, others = (
+            copy_of(each.layer, without=["input_param"]) for each in (node, other)
+        )  # layers keep no statement
+        return own == others and [self.built.shapes[edge] for edge in node.tops] == stated_shapes(other.layer)
+
     def stating(self, items: Items) -> Settled:
         """The same, of a net whose data layers state these items."""
         data = {
             name: DataShape(shape.item, Known.STATED) if name in items else shape for name, shape in self.data.items()
         }
         return replace(self, data=data)
+
+
+def as_read(built: Built) -> dict[str, DataShape]:
+    """What is known of the data of a net that was built with the shapes that were read."""
+    tops = [(top, edge) for node, _ in built.data_layers() for top, edge in zip(node.layer.top, node.tops, strict=True)]
+    return {top: DataShape(built.shapes[edge][1:], Known.READ) for top, edge in tops}
 
 
 def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:

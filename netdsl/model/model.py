@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -116,6 +116,21 @@ class Model:
                 self._settled[phase, not stub_unknown] = settled
         return self._settled[key]
 
+    def layers_as_read(self, graph: Graph) -> Built:
+        """The layers of a graph of this model whose data layers state the shapes that were read, as in a training.
+
+        They are kept for all who ask for layers of that phase.
+        """
+        from netdsl.model.data_shapes import Settled, as_read
+        from netdsl.net.build import build
+
+        known = self._settled.get((graph.phase, False))
+        if known is None or not known.is_of(graph):
+            built = build(graph)
+            known = Settled(built, as_read(built))
+            self._settled[graph.phase, False] = self._settled[graph.phase, True] = known
+        return known.built
+
     def _items_beside(self) -> Mapping[str, tuple[int, ...]]:
         """The shapes of inputs, without the batch, of the net for use that is beside this one."""
         with suppress(CaffeError):
@@ -157,14 +172,26 @@ class Model:
             len(self.weights.get(name, ())) == len(arrays) and all(map(_equal, self.weights[name], arrays))
             for name, arrays in weights.items()
         )
-        return self if same else replace(self, weights={**self.weights, **weights}, file=None)
+        return self if same else self.with_other_weights(weights={**self.weights, **weights}, file=None)
+
+    def with_other_weights(self, **changes: Any) -> Model:
+        """The model with other weights, and what else there is to know of these.
+
+        Layers stay if the shapes of their data aren't told by weights.
+        """
+        made = replace(self, **changes)
+        made._settled.update({key: each for key, each in self._settled.items() if each.is_certain})
+        return made
 
 
 def in_state(model: Model, state: pb.NetState) -> Model:
-    """The model in another state, which says the phase too."""
+    """The model in another state, which says the phase too. Layers stay that are the same in that state."""
     net = copy_of(model.net)
     net.state.CopyFrom(state)
-    return replace(model, net=net, level=state.level)
+    made = replace(model, net=net, level=state.level)
+    if state.stage == model.net.state.stage and state.level == model.level:
+        object.__setattr__(made, "_settled", model._settled)  # so that also what one finds out, the other knows
+    return made
 
 
 def warn_of_guesses(net: str, data: Mapping[str, DataShape]) -> None:

@@ -59,8 +59,7 @@ def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     if not files:
         return model
     model = with_dialect_of(model, files)
-    return replace(
-        model,
+    return model.with_other_weights(
         weights={**model.weights, **{name: arrays for file in files for name, arrays in file.weights.items()}},
         file=files[0].file if len(files) == 1 and not model.weights else None,
         names=tuple(match for file in files for match in file.names),

@@ -15,7 +15,7 @@ from netdsl.data.batches.user_batches import Values
 from netdsl.data.tables.table import Table
 from netdsl.errors import NetError, SolverError
 from netdsl.model.model import Model
-from netdsl.net.build import Built, build, running
+from netdsl.net.build import Built, running
 from netdsl.net.compute_precision import ComputePrecision, halves_of, products_of
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import connect, filter_layers
@@ -178,7 +178,8 @@ class ModuleNet:
         feeds = Feeds.open(graph, loading=loading, user_blobs=user_blobs, table=table, device=device)
         if values is not None:
             feeds.give(values)
-        module = NetModule(build(graph), caffe_gradients=compute.caffe_gradients).allocate(device)
+        layers = model.layers_as_read(graph).with_own_blobs()
+        module = NetModule(layers, caffe_gradients=compute.caffe_gradients).allocate(device)
         return cls(module, feeds.next, compute, feeds)
 
     def positions(self) -> Positions:

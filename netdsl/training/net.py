@@ -77,7 +77,7 @@ class Net:
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
         self._closed = False
-        self.module = NetModule(model.layers(self.phase)).allocate()
+        self.module = NetModule(model.layers(self.phase).with_own_blobs()).allocate()
         reports = [copy_model(own, self.module.built)] if own.weights else []
         if weights is not None:
             reports.append(self.set_weights(weights) if isinstance(weights, Mapping) else self._load(files))

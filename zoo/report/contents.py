@@ -12,6 +12,7 @@ from caffe_proto.errors import CaffeError
 from netdsl.distributed.run_log import Activity
 from netdsl.model.model import Model
 from netdsl.model.opening import open_weights
+from netdsl.net.graph import Phase
 from netdsl.planner.timing import LayerTime, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
@@ -36,7 +37,7 @@ from zoo.report.predictions import (
     Confusion,
     TestedModel,
     TestPredictions,
-    stated_model,
+    open_trained,
 )
 from zoo.report.recorded_run import Points, RecordedRun
 from zoo.report.timeline import Timeline, timeline_of
@@ -145,7 +146,7 @@ def _times_by_activity(worker: WorkerSummary) -> list[tuple[str, float]]:
 
 def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
     """The contents of a run's report. With no items, nothing of the net is run."""
-    model, problem = stated_model(recorded.run)
+    model, problem = open_trained(recorded.run)
     weights = _weights_of(recorded, model)
     tested = _NOT_RUN if not items else weights if isinstance(weights, str) else TestedModel(recorded.run, weights)
     unopened = (f"the data can't be opened here, so shapes are guesses: {problem}",) if problem else ()
@@ -161,7 +162,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         planned=tuple(planned_figures(recorded)),
         plan_reasons=() if recorded.plan is None else recorded.plan.reasons,
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
-        drawing=svg_of(picture_of(boxes_of(model))),
+        drawing=svg_of(picture_of(boxes_of(model, Phase.TRAIN))),
         charts=tuple(_charts_of(recorded)),
         classification=_answer(tested, lambda tested: _classification(tested, items)),
         scores=_answer(tested, lambda tested: tested.scores(items)),

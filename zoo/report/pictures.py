@@ -15,6 +15,7 @@ from netdsl.layer import Shape
 from netdsl.model.model import Model
 from netdsl.model.weights.match import Weights
 from netdsl.net.build import Built
+from netdsl.net.graph import Phase
 
 Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue ones
 
@@ -72,7 +73,7 @@ class FirstFilters:
 
 def first_filters(model: Model, weights: Weights) -> FirstFilters | None:
     """The filters of the first layer that has weights, if they are images; None if they aren't."""
-    built = model.layers(model.phases[0])
+    built = model.layers(Phase.TRAIN)
     for node in built.graph.nodes:
         arrays = weights.get(node.layer.name)
         if arrays and np.asarray(arrays[0]).ndim > 1:

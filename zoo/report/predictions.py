@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.data.sources.class_names import class_names_of_model, classes_of
 from netdsl.distributed.run import Run
@@ -22,7 +21,7 @@ from netdsl.errors import NetError
 from netdsl.model.model import Model
 from netdsl.model.opening import load_weights
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Graph, Phase, connect, filter_layers, net_of
+from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.predictor import Predictor
 from netdsl.scores.segmentation import count_confusions
@@ -37,27 +36,22 @@ _MOST_MISTAKES = 24  # that are shown
 _LONGEST_SCORING = 60.0  # seconds; then those batches are enough that there are
 
 
-def _open_data(run: Run, model: Model, phase: Phase) -> tuple[Model, Feeds]:
-    """A net of the run in its state, whose layers state the shapes of what they read, and its data, which are open."""
+def _open_data(run: Run, model: Model, phase: Phase) -> Feeds:
+    """The data of a model of the run, which knows its layers with the shapes of what they read then."""
     graph = connect(filter_layers(model.net, model.net.state))
     feeds = Feeds.open(graph, loading=run.compute.loading, table=run.tables.get(phase))
-    return Model(_net_of_graph(graph)), feeds
+    model.layers_as_read(graph)
+    return feeds
 
 
-def stated_model(run: Run) -> tuple[Model, str]:
-    """The model that is trained, as its data make it, and why they can't be opened, if so."""
+def open_trained(run: Run) -> tuple[Model, str]:
+    """The model that is trained, which knows the shapes of its data, and why they can't be opened, if so."""
+    model = run.solver.trained
     try:
-        model, feeds = _open_data(run, run.solver.trained, Phase.TRAIN)
+        _open_data(run, model, Phase.TRAIN).close()
     except CaffeError as problem:
-        net = run.solver.trained.net
-        return Model(_net_of_graph(connect(filter_layers(net, net.state)))), str(problem)
-    feeds.close()
+        return model, str(problem)
     return model, ""
-
-
-def _net_of_graph(graph: Graph) -> pb.NetParameter:
-    """The net of a graph's layers, which no rules leave out any more."""
-    return net_of(graph.net, [node.layer for node in graph.nodes])
 
 
 @dataclass(order=True, frozen=True)
@@ -100,7 +94,8 @@ class TestedModel:
 
     @cached_property
     def _model(self) -> Model:
-        model, self._feeds = _open_data(self._run, self._run.solver.tested[0], Phase.TEST)
+        model = self._run.solver.tested[0]
+        self._feeds = _open_data(self._run, model, Phase.TEST)
         return model.with_weights(self._weights.weights)
 
     def _feeds_from_start(self) -> Feeds:

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl import Accuracy, ConvLayer, Data, LinearLayer, Net, NetParams, SoftmaxWithLoss
+from netdsl import Accuracy, ConvLayer, Data, LinearLayer, NetParams, SoftmaxWithLoss
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, open_run_log
 from netdsl.distributed.run_worker import MODEL
+from netdsl.model.weights.files import save_net
+from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
 from netdsl.solver.events import Event, Output, TestFinished, TrainingProgress
 from netdsl.solver.settings import open_settings
 from tests.zoo.logs.conftest import averaging
-from zoo.report.predictions import stated_model
+from zoo.report.predictions import open_trained
 
 EVENTS = (
     TrainingProgress(0, 2.5, 0.1, ()),
@@ -63,5 +66,6 @@ def write_run(
         for report in (*(records or averaging()), *events):
             log(report)
     if weights:
-        model, _ = stated_model(Run.load(folder))  # random weights, in the shapes that the data make
-        Net(model.net, phase="TRAIN").save(folder / MODEL)
+        model, _ = open_trained(Run.load(folder))  # random weights, in the shapes that the data make
+        module = NetModule(model.layers(Phase.TRAIN).with_own_blobs()).allocate()
+        save_net(module.built, folder / MODEL)

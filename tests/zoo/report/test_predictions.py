@@ -24,7 +24,7 @@ from zoo.report.predictions import (
     Confusion,
     TestedModel,
     TestPredictions,
-    stated_model,
+    open_trained,
 )
 
 CONFUSION = Confusion.of(
@@ -99,7 +99,7 @@ def test_a_net_that_does_not_classify(folder: Path) -> None:
 
 
 def test_filters_are_those_of_the_first_layer_that_learns(folder: Path) -> None:
-    model, problem = stated_model(Run.load(folder))
+    model, problem = open_trained(Run.load(folder))
     found = first_filters(model, open_weights(folder / MODEL).weights)
     assert problem == "" and found is not None
     assert (found.layer, found.total, found.shape) == ("conv1", 5, (1, 3, 3))
