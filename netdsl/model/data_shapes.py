@@ -72,13 +72,6 @@ class Settled:
     data: Mapping[str, DataShape]
     batch: int | None = None
 
-    def stating(self, items: Items) -> Settled:
-        """The same, of a net whose data layers state these items."""
-        data = {
-            name: DataShape(shape.item, Known.STATED) if name in items else shape for name, shape in self.data.items()
-        }
-        return replace(self, data=data)
-
 
 def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
     """The items that neither the net nor its data say: the user does, or the weights, or they are guesses."""

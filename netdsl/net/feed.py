@@ -91,7 +91,7 @@ class Feeds:
 
     def _open(self, index: int, loading: Loading, user_blobs: Collection[str]) -> None:
         node = self._graph.nodes[index]
-        layer = _data_layer(node)
+        layer = data_layer_of(node)
         if layer is None:
             return
         if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(user_blobs):
@@ -108,7 +108,7 @@ class Feeds:
         nodes, intakes = list[Node](), list[Intake]()
         for node in self._graph.nodes:
             with _at(node):
-                layer = _data_layer(node)
+                layer = data_layer_of(node)
                 if layer is not None:
                     nodes.append(node)
                     intakes.append(layer.intake())
@@ -226,7 +226,7 @@ def _at(node: Node) -> Iterator[None]:
         raise type(problem)(f"{error_label(node.layer)}: {problem}") from None
 
 
-def _data_layer(node: Node) -> BringsData | None:
+def data_layer_of(node: Node) -> BringsData | None:
     """The layer, if its tops come from outside."""
     kind = type_of(node.layer)
     if kind is None or not issubclass(kind, BringsData):

@@ -169,8 +169,9 @@ class Fit:
                 raise DataError(
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
-        settled = Model(net, level=net.state.level).settled(Phase(net.state.phase))
-        inputs = inputs_of(settled, self.bindings)
+        model, phase = Model(net, level=net.state.level), Phase(net.state.phase)
+        model.settled(phase)  # so that what is wrong with a layer is said before the rows are stored
+        inputs = inputs_of(model.graph(phase), self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
         return inputs
