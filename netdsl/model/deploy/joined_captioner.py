@@ -8,10 +8,10 @@ from dataclasses import replace
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.model.deploy.deploy_net import deploy
+from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
-from netdsl.net.build import Built, build
-from netdsl.net.graph import resolve
+from netdsl.net.build import Built
+from netdsl.net.graph import Phase, net_of
 from netdsl.net.sequences import sequence_inputs
 
 
@@ -19,20 +19,20 @@ def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
     """One model of two: of `image` the layers that a blob depends on, and those of `words`, which reads words and the
     blob's values as its features. Where both have weights for a layer, those of `words` count.
     """
-    sentence = deploy(words.net, batch=1)
-    features, shape = _features(_built(sentence))
+    sentence = _deployed(words)
+    features, shape = _features(sentence.settled(Phase.TEST).built)
     if blob is None:
-        raise NetError(f"takes features '{features}' of {list(shape)}; name the blob; {_fitting(image.net, shape)}")
-    picture, reading = _layers_for(blob, image.net, shape), _renamed(sentence.layer, features, blob)
+        raise NetError(f"takes features '{features}' of {list(shape)}; name the blob; {_fitting(image, shape)}")
+    picture, reading = _layers_for(blob, image, shape), _renamed(sentence.net.layer, features, blob)
     _check_names(picture, reading, blob)
-    del sentence.layer[:]
-    sentence.layer.extend([*picture, *reading])
+    net = net_of(sentence.net, [*picture, *reading])
     weights, sources = {**image.weights, **words.weights}, {**image.sources, **words.sources}
-    return replace(words, net=sentence, weights=weights, file=None, sources=sources)
+    return replace(words, net=net, weights=weights, file=None, sources=sources)
 
 
-def _built(net: pb.NetParameter) -> Built:
-    return build(resolve(net))
+def _deployed(model: Model, *outputs: str) -> Model:
+    """The net for use without its weights, of which some are in files that are named for both nets."""
+    return deploy_model(replace(model, weights={}), batch=1, outputs=outputs)
 
 
 def _features(built: Built) -> tuple[str, Shape]:
@@ -49,22 +49,22 @@ def _features(built: Built) -> tuple[str, Shape]:
     return built.graph.blobs[features[0]], built.shapes[features[0]][1:]
 
 
-def _layers_for(blob: str, net: pb.NetParameter, shape: Shape) -> Sequence[pb.LayerParameter]:
+def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParameter]:
     """The layers of a net to be used that a blob depends on, which must have a shape for each image."""
-    picture = deploy(net, batch=1, outputs=(blob,))
-    built = _built(picture)
+    picture = _deployed(image, blob)
+    built = picture.settled(Phase.TEST).built
     found = built.shapes[built.graph.edge_of(blob)][1:]
     if found != shape:
-        raise NetError(f"takes features of {list(shape)}, and '{blob}' is {list(found)}; {_fitting(net, shape)}")
-    return picture.layer
+        raise NetError(f"takes features of {list(shape)}, and '{blob}' is {list(found)}; {_fitting(image, shape)}")
+    return picture.net.layer
 
 
-def _fitting(net: pb.NetParameter, shape: Shape) -> str:
+def _fitting(image: Model, shape: Shape) -> str:
     """Which blobs of a net have a shape for each image."""
-    built = _built(deploy(net, batch=1))
+    built = _deployed(image).settled(Phase.TEST).built
     pairs = zip(built.graph.blobs, built.shapes, strict=True)
     names = dict.fromkeys(f"'{name}'" for name, each in pairs if each[1:] == shape)
-    return f"net '{net.name}' makes {', '.join(names) or 'nothing'} of that shape"
+    return f"net '{image.net.name}' makes {', '.join(names) or 'nothing'} of that shape"
 
 
 def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> list[pb.LayerParameter]:
