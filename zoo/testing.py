@@ -22,7 +22,7 @@ from netdsl.errors import DataError, NetError, WeightsError
 from netdsl.model.data_shapes import with_items
 from netdsl.model.model import Model
 from netdsl.model.opening import copy_model, match_names, open_model
-from netdsl.net.build import Built
+from netdsl.net.build import Built, warn_of_doubts
 from netdsl.net.graph import Phase
 from netdsl.net.learning import losses_of
 from netdsl.prediction.infer_shapes import infer_shapes
@@ -230,7 +230,9 @@ def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: 
 def _on_spark(
     request: TestRequest, model: Model, device: torch.device | None, backend: SparkBackend, listen: Listener
 ) -> RowScore:
-    _check_weights(request, model, model.settled(Phase.TEST).built, listen)
+    built = model.settled(Phase.TEST).built
+    warn_of_doubts(built)
+    _check_weights(request, model, built, listen)
     if request.data is None or request.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)

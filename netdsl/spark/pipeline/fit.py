@@ -28,6 +28,7 @@ from netdsl.errors import DataError, DistributedError
 from netdsl.model.data_shapes import with_items
 from netdsl.model.model import Model, todays_form
 from netdsl.model.opening import store_for_workers
+from netdsl.net.build import warn_of_doubts
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.prediction.invalid_rows import InvalidRows
@@ -170,7 +171,7 @@ class Fit:
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
         model, phase = Model(net, level=net.state.level), Phase(net.state.phase)
-        model.settled(phase)  # so that what is wrong with a layer is said before the rows are stored
+        warn_of_doubts(model.settled(phase).built)  # and errors of layers come before the rows are stored
         inputs = inputs_of(model.graph(phase), self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
