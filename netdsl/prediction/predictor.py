@@ -55,7 +55,7 @@ class Predictor:
         prediction = _prediction(model.graphs)
         ends = {name: graph.edge_of(name) for name in blobs}
         predicted = () if prediction is None else prediction.edges[:1]
-        nodes = [(index, node) for index, node in needed_layers(graph, {*ends.values(), *predicted}).items()]
+        nodes = list(needed_layers(graph, {*ends.values(), *predicted}).items())
         if prediction is not None and prediction.layer is not None:
             predicted = (len(graph.blobs),)
             nodes.append((prediction.place, Node(_named(prediction.layer), prediction.edges, predicted)))
@@ -96,6 +96,7 @@ class Predictor:
 
     @cached_property
     def _needed(self) -> set[int]:
+        """The edges that layers read, and those that are wanted."""
         graph = self._model.graph(Phase.TEST)
         return {*self._wanted, *(edge for node in graph.nodes for edge in node.bottoms)}
 
