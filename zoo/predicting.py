@@ -14,6 +14,7 @@ from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.tables.arrow import write_parquet
 from netdsl.data.tables.table import check_columns
 from netdsl.errors import DataError, NetError
+from netdsl.model.data_shapes import with_items
 from netdsl.model.model import Model
 from netdsl.model.opening import match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
@@ -87,10 +88,10 @@ def _here(
     listen: Listener,
 ) -> None:
     predictor = _predictor(request, model, table.schema.names)
-    predictor = predictor.with_items(infer_shapes(table.first(), predictor.inputs)).load(request.device or "cpu")
-    names = _with_classes(request, predictor.classes(), listen)
+    predictor.take_items(infer_shapes(table.first(), predictor.inputs))
+    names = _new_columns(request, predictor, table.schema.names, listen)
+    predictor.load(request.device or "cpu")
     _tell_weights(model, predictor, listen)
-    check_new_columns(table.schema.names, names.columns(predictor))
     adder = ColumnAdder(names, request.batch or predictor.batch, invalid=request.invalid)
     rows = chain(
         [table.none()], table.batches(adder.batch)
@@ -101,6 +102,23 @@ def _here(
 
 def _tell_weights(model: Model, predictor: Predictor, listen: Listener) -> None:
     listen(WeightsLoaded(model.files, match_names(model, predictor.built)))
+
+
+def _predictor(request: PredictRequest, model: Model, names: Sequence[str]) -> Predictor:
+    """What predicts; an error if the table lacks the columns of its inputs."""
+    predictor = Predictor(model, request.names.blobs, request.columns)
+    check_columns(names, [net_input.blob for net_input in predictor.inputs], COLUMN)
+    return predictor
+
+
+def _new_columns(request: PredictRequest, predictor: Predictor, names: Sequence[str], listen: Listener) -> ColumnNames:
+    """The names of new columns; an error if nothing is predicted for a row, or the table has such a column already."""
+    made = _with_classes(request, predictor.classes(), listen)
+    columns = made.columns(predictor)
+    if not columns:
+        raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
+    check_new_columns(names, columns)
+    return made
 
 
 def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> ColumnNames:
@@ -115,17 +133,6 @@ def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> Co
     return replace(request.names, classes=classes)
 
 
-def _predictor(request: PredictRequest, model: Model, names: Sequence[str]) -> Predictor:
-    """What predicts; an error if the table lacks the columns of its inputs, or has a new one already."""
-    predictor = Predictor(model, request.names.blobs, request.columns)
-    inputs, new_columns = predictor.inputs, request.names.columns(predictor)
-    if not new_columns:
-        raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
-    check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
-    check_new_columns(names, new_columns)
-    return predictor
-
-
 def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener) -> None:
     with backend.session() as session:
         from netdsl.spark import NetModel
@@ -135,9 +142,9 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         predictor = _predictor(request, model, frame.columns)
         rows = parquet.sample(frame, [net_input.blob.column for net_input in predictor.inputs])
         items = infer_shapes(rows, predictor.inputs)
-        predictor, net = predictor.with_items(items), model.with_items(items).net
+        predictor.take_items(items)
+        names, net = _new_columns(request, predictor, frame.columns, listen), with_items(model.net, items)
         net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
-        names = _with_classes(request, predictor.classes(), listen)
         _tell_weights(model, predictor, listen)
         net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
         net_model.setClassCol(names.predicted_class).setClasses(names.classes)

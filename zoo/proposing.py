@@ -117,7 +117,7 @@ class _Proposer:
 
 def _blob(model: Model) -> str:
     """The blob with the regions of a net's TEST phase."""
-    for node in model.graphs[0].nodes if Phase.TEST in model.phases else ():
+    for node in model.graph(Phase.TEST).nodes:
         kind = type_of(node.layer)
         if kind is not None and issubclass(kind, MakesRegions):
             return node.layer.top[0]

@@ -19,9 +19,10 @@ from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.sources.tables import class_names_of_table
 from netdsl.data.tables.table import Table, check_columns
 from netdsl.errors import DataError, NetError, WeightsError
+from netdsl.model.data_shapes import with_items
 from netdsl.model.model import Model
 from netdsl.model.opening import copy_model, match_names, open_model
-from netdsl.net.build import Built
+from netdsl.net.build import Built, warn_of_doubts
 from netdsl.net.graph import Phase
 from netdsl.net.learning import losses_of
 from netdsl.prediction.infer_shapes import infer_shapes
@@ -205,10 +206,11 @@ def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None
 def _here(
     request: TestRequest, model: Model, source: tuple[TableFormat, str], device: torch.device, listen: Listener
 ) -> TestResult:
-    _check_weights(request, model, model.settled(Phase.TEST).built, listen)
     table = TableFiles(*source)
+    items = infer_shapes(table.first(), _inputs(request, model, table.schema.names))
+    model = replace(model, net=with_items(model.net, items))
+    _check_weights(request, model, model.settled(Phase.TEST).built, listen)
     classes = _tell_rows(request, source[1], len(table), table.schema, listen)
-    model = model.with_items(infer_shapes(table.first(), _inputs(request, model, table.schema.names)))
     scorer = Scorer(model, request.columns, device)
     with gather_scores(scorer.built) as scores:
         means = _means(model, scorer.score(table.batches(scorer.batch), str(request.data)))
@@ -228,7 +230,9 @@ def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: 
 def _on_spark(
     request: TestRequest, model: Model, device: torch.device | None, backend: SparkBackend, listen: Listener
 ) -> RowScore:
-    _check_weights(request, model, model.settled(Phase.TEST).built, listen)
+    built = model.settled(Phase.TEST).built
+    warn_of_doubts(built)
+    _check_weights(request, model, built, listen)
     if request.data is None or request.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
@@ -241,12 +245,13 @@ def _on_spark(
         _tell_rows(request, path, parquet.count(frame), parquet.arrow_schema(session, frame), listen)
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         place = None if device is None else str(device)
-        return score_rows(frame, model.with_items(infer_shapes(rows, inputs)), request.columns, place)
+        stated = replace(model, net=with_items(model.net, infer_shapes(rows, inputs)))
+        return score_rows(frame, stated, request.columns, place)
 
 
 def _inputs(request: TestRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
     """The inputs of the net; an error if the table lacks their columns."""
-    inputs = scoring_inputs(model.settled(Phase.TEST), request.columns)
+    inputs = scoring_inputs(model, request.columns)
     check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
     return inputs
 

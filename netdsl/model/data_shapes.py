@@ -92,13 +92,6 @@ class Settled:
         )  # layers keep no statement
         return own == others and [self.built.shapes[edge] for edge in node.tops] == stated_shapes(other.layer)
 
-    def stating(self, items: Items) -> Settled:
-        """The same, of a net whose data layers state these items."""
-        data = {
-            name: DataShape(shape.item, Known.STATED) if name in items else shape for name, shape in self.data.items()
-        }
-        return replace(self, data=data)
-
 
 def as_read(built: Built) -> dict[str, DataShape]:
     """What is known of the data of a net that was built with the shapes that were read."""

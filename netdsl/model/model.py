@@ -23,7 +23,7 @@ from netdsl.errors import NetError, ShapeWarning
 from netdsl.model.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.model.weights.match import AnyArray, Weights, arrays_of
 from netdsl.model.weights.torch_names import TensorMatch
-from netdsl.net.graph import Graph, Phase, filter_layers, net_of, resolve_all, state_of, with_input_layer
+from netdsl.net.graph import Graph, Phase, filter_layers, net_of, resolve, resolve_all, state_of, with_input_layer
 
 if TYPE_CHECKING:
     import torch
@@ -62,6 +62,11 @@ class Model:
     def phases(self) -> list[Phase]:
         """The phases that the net has, TEST first."""
         return [graph.phase for graph in self.graphs]
+
+    def graph(self, phase: Phase) -> Graph:
+        """The graph of a phase; an error if bottoms are missing there."""
+        graph = next((graph for graph in self.graphs if graph.phase is phase), None)
+        return graph or resolve(with_input_layer(self.net), phase, level=self.level, stages=self.stages)
 
     def layers(self, phase: Phase, *, stub_unknown: bool = False) -> Built:
         """The layers of a phase with all shapes; they have no memory.
@@ -153,18 +158,6 @@ class Model:
         """The model with the layers of one phase, at its level and with its stages; no rules are left."""
         net = filter_layers(self.net, state_of(self.net, phase, self.level, self.stages))
         return replace(self, net=net_of(net, net.layer), level=0, stages=())
-
-    def with_items(self, items: Mapping[str, tuple[int, ...]]) -> Model:
-        """The model whose data layers state these shapes of items. Layers that have them already stay."""
-        from netdsl.model.data_shapes import with_items
-
-        if not items:
-            return self
-        made = replace(self, net=with_items(self.net, items))
-        for key, settled in self._settled.items():
-            if all(name not in settled.data or settled.data[name].item == item for name, item in items.items()):
-                made._settled[key] = settled.stating(items)
-        return made
 
     def with_weights(self, weights: Weights) -> Model:
         """The model with other values for some of its layers. If all are the same, the file still has exactly these."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,6 +19,7 @@ from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError, GraphError, ShapeError, WeightsError
 from netdsl.layer import Shape
+from netdsl.model.data_shapes import with_items
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import (
     Prediction,
@@ -45,7 +45,7 @@ class Predictor:
     prediction depend on.
 
     Losses become their predictions, as in deploy nets. The prediction of a net without losses is what it measures, or
-    else its only output. It can be asked about at once, and called when it is loaded.
+    else its only output. It can be asked at once, and is called when it is loaded.
     """
 
     def __init__(self, model: Model, blobs: Collection[str] = (), columns: Mapping[str, str] = _NO_COLUMNS) -> None:
@@ -55,32 +55,33 @@ class Predictor:
         prediction = _prediction(model.graphs)
         ends = {name: graph.edge_of(name) for name in blobs}
         predicted = () if prediction is None else prediction.edges[:1]
-        nodes = [(index, node) for index, node in needed_layers(graph, {*ends.values(), *predicted}).items()]
+        nodes = list(needed_layers(graph, {*ends.values(), *predicted}).items())
         if prediction is not None and prediction.layer is not None:
             predicted = (len(graph.blobs),)
             nodes.append((prediction.place, Node(_named(prediction.layer), prediction.edges, predicted)))
             nodes.sort(key=lambda pair: pair[0])  # behind the loss, if that is among them
         self._columns = columns
         self._model = _of_layers(model, [node.layer for _, node in nodes])
-        pairs = zip(nodes, self._model.graphs[0].nodes if nodes else (), strict=True)
+        pairs = zip(nodes, self._model.graph(Phase.TEST).nodes, strict=True)
         edges = {old: new for (_, node), made in pairs for old, new in zip(node.tops, made.tops, strict=True)}
         self.outputs = {name: edges[edge] for name, edge in ends.items()}
         self.prediction = edges[predicted[0]] if predicted else None
-        self.built = self._ending_at_outputs(self._model.settled(Phase.TEST).built)
+        self._wanted = sorted({*self.outputs.values(), *(() if self.prediction is None else (self.prediction,))})
         self._module: NetModule | None = None
 
-    def _ending_at_outputs(self, built: Built) -> Built:
-        """The same layers, with the wanted blobs and the prediction as the only outputs."""
-        wanted = {*self.outputs.values(), *(() if self.prediction is None else (self.prediction,))}
-        return replace(built, graph=replace(built.graph, outputs=sorted(wanted)), shapes=list(built.shapes))
+    def take_items(self, items: Mapping[str, Shape]) -> None:
+        """Expect data whose items have these shapes. The net is built when it is first asked for shapes."""
+        if items:
+            self._model = replace(self._model, net=with_items(self._model.net, items))
+            vars(self).pop("built", None)
 
-    def with_items(self, items: Mapping[str, Shape]) -> Predictor:
-        """What predicts the same of data with these shapes of items."""
-        made = copy(self)
-        vars(made).pop("inputs", None)
-        made._model = self._model.with_items(items)
-        made.built = made._ending_at_outputs(made._model.settled(Phase.TEST).built)
-        return made
+    @cached_property
+    def built(self) -> Built:
+        """The layers, with the wanted blobs and the prediction as the only outputs."""
+        return self._ending_at_outputs(self._model.settled(Phase.TEST).built)
+
+    def _ending_at_outputs(self, built: Built) -> Built:
+        return replace(built, graph=replace(built.graph, outputs=self._wanted), shapes=list(built.shapes))
 
     def load(self, device: torch.device | str = "cpu") -> Predictor:
         """Take memory of a device for the model's weights; returns the predictor itself."""
@@ -93,19 +94,22 @@ class Predictor:
             raise WeightsError(f"{problem}; inputs here are {self._input_shapes(self.built.shapes)}") from None
         return self
 
+    @cached_property
+    def _needed(self) -> set[int]:
+        """The edges that layers read, and those that are wanted."""
+        graph = self._model.graph(Phase.TEST)
+        return {*self._wanted, *(edge for node in graph.nodes for edge in node.bottoms)}
+
     @property
     def input_edges(self) -> list[int]:
         """The edges of the inputs that it needs."""
-        graph = self.built.graph
-        read = {*graph.outputs, *(edge for node in graph.nodes for edge in node.bottoms)}
-        return [edge for edge in self.built.input_edges() if edge in read]
+        return [edge for edge in self.built.input_edges() if edge in self._needed]
 
     @cached_property
     def inputs(self) -> list[NetInput]:
-        """The inputs that it needs, with their columns."""
-        needed = set(self.input_edges)
-        inputs = inputs_of(self._model.settled(Phase.TEST), self._columns)
-        return [net_input for net_input in inputs if net_input.edge in needed]
+        """The inputs that it needs, with their columns, before anything says their shapes."""
+        inputs = inputs_of(self._model.graph(Phase.TEST), self._columns)
+        return [net_input for net_input in inputs if net_input.edge in self._needed]
 
     @property
     def batch(self) -> int:

@@ -16,7 +16,6 @@ from netdsl.data.tables.arrow import arrow
 from netdsl.data.tables.columns import RowRange
 from netdsl.data.tables.table import arrays_of
 from netdsl.errors import DataError
-from netdsl.model.data_shapes import Settled
 from netdsl.model.model import Model
 from netdsl.model.weights.files import fill_weights
 from netdsl.net.build import running
@@ -61,11 +60,11 @@ def _sum(one: Values, other: Values) -> Values:
     return tuple(x + y for x, y in zip(one, other, strict=True))
 
 
-def scoring_inputs(settled: Settled, columns: Mapping[str, str]) -> list[NetInput]:
-    """The inputs that layers read."""
-    graph = settled.built.graph
+def scoring_inputs(model: Model, columns: Mapping[str, str]) -> list[NetInput]:
+    """The inputs that layers of a model's TEST phase read."""
+    graph = model.graph(Phase.TEST)
     read = {edge for node in graph.nodes for edge in node.bottoms}
-    inputs = [net_input for net_input in inputs_of(settled, columns) if net_input.edge in read]
+    inputs = [net_input for net_input in inputs_of(graph, columns) if net_input.edge in read]
     if not inputs:
         raise DataError(f"none of the blobs of net '{graph.net.name}' come from outside")
     return inputs
@@ -78,7 +77,7 @@ class Scorer:
         self._device = device or torch.device("cpu")
         self.built = model.layers(Phase.TEST).with_own_blobs()
         self._module = NetModule(self.built).allocate(self._device)
-        self._inputs = scoring_inputs(model.settled(Phase.TEST), columns)
+        self._inputs = scoring_inputs(model, columns)
         fill_weights(self.built, model.weights)
 
     @property

@@ -12,6 +12,7 @@ from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer.samples import BlobKind
 from netdsl.model.model import Model
+from netdsl.net.graph import Phase
 from netdsl.net.sample_inputs import input_kinds
 from netdsl.net.sequences import beginning_edges
 from netdsl.prediction.predictor import Predictor
@@ -23,7 +24,7 @@ class SequenceNet:
     """
 
     def __init__(self, model: Model, device: torch.device | str = "cpu") -> None:
-        if not any(beginning_edges(graph) for graph in model.graphs[:1]):
+        if not beginning_edges(model.graph(Phase.TEST)):
             raise NetError("can't write: none of its layers keeps what was before")
         self._predictor = Predictor(model).load(device)
         built = self._predictor.built

@@ -28,6 +28,7 @@ from netdsl.errors import DataError, DistributedError
 from netdsl.model.data_shapes import with_items
 from netdsl.model.model import Model
 from netdsl.model.opening import open_files, store_for_workers
+from netdsl.net.build import warn_of_doubts
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.prediction.invalid_rows import InvalidRows
@@ -167,7 +168,9 @@ class Fit:
                 raise DataError(
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
-        inputs = inputs_of(model.settled(Phase(model.net.state.phase)), self.bindings)
+        phase = Phase(model.net.state.phase)
+        warn_of_doubts(model.settled(phase).built)  # and errors of layers come before the rows are stored
+        inputs = inputs_of(model.graph(phase), self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
         return inputs

@@ -22,6 +22,7 @@ from netdsl.data.tables.table import check_columns
 from netdsl.distributed.run_log import Moment
 from netdsl.errors import DataError
 from netdsl.model.model import Model as OpenedModel
+from netdsl.net.build import warn_of_doubts
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.predictor import Predictor
@@ -91,6 +92,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         predictor = Predictor(self._opened, self.getOutputs(), self.getBindings())
+        warn_of_doubts(predictor.built)  # here, since nobody sees what tasks warn of
         names = self._column_names()
         new_columns = names.columns(predictor)
         self._check_columns(dataset, predictor, new_columns)

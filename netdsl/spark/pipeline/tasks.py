@@ -28,7 +28,6 @@ from netdsl.model.model import Model
 from netdsl.model.opening import open_model, open_weights
 from netdsl.model.weights.match import Weights
 from netdsl.model.weights.writing import caffe_file_of
-from netdsl.net.graph import Phase
 from netdsl.plugins import plugin_places
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor
@@ -173,9 +172,9 @@ def score_rows(
 ) -> RowScore:
     """The sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs.
 
-    The net has no rules, and its data layers state their shapes.
+    No rules leave out layers of the net, and its data layers state their shapes.
     """
-    names = {net_input.blob.column for net_input in scoring_inputs(model.settled(Phase.TEST), columns)}
+    names = {net_input.blob.column for net_input in scoring_inputs(model, columns)}
     task = _ScoringTask(token_hex(8), dict(columns), device)
     shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(model.net), model.weights).with_allowed())
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])

@@ -12,6 +12,7 @@ from netdsl import (
     Accuracy,
     ActivationLayer,
     ConvLayer,
+    Data,
     DummyData,
     EuclideanLoss,
     InfogainLoss,
@@ -38,6 +39,7 @@ CROP = {"crop_size": 4, "scale": 0.5, "mean_value": [1, 2, 3]}
 DATA, LABEL = RDDLayer("data", shape=[6, 4]), RDDLayer("label", shape=[6, 1])
 SCORES = LinearLayer("scores", ["data"], num_outputs=3)
 LOSS = SoftmaxWithLoss("loss", ["scores", "label"])
+SCORE_WEIGHTS = {"scores": [np.arange(12, dtype=np.float32).reshape(3, 4), np.zeros(3, np.float32)]}
 PROPOSALS = """
 layer { name: "input" type: "Input" top: "data" top: "rois" top: "gt_boxes"
   input_param { shape { dim: 1 dim: 3 dim: 20 dim: 24 } shape { dim: 6 dim: 5 } shape { dim: 2 dim: 5 } } }
@@ -257,3 +259,33 @@ def test_a_layer_that_only_helps_to_train_gives_way_unless_its_other_tops_are_wa
 def test_an_unknown_blob() -> None:
     with pytest.raises(GraphError, match="makes no blob 'prob'; its blobs are data, scores"):
         Predictor(Model(NetParams(DATA, SCORES).message), ["prob"])
+
+
+def test_a_model_s_own_layers_run_for_one_predictor() -> None:
+    model = Model(NetParams(DATA, SCORES, Softmax("prob", ["scores"])).message, SCORE_WEIGHTS)
+    first, second = (Predictor(model, blobs).load() for blobs in ((), ("scores",)))
+    assert second.built.layers == model.layers(Phase.TEST).layers
+    assert not set(first.built.layers).intersection(second.built.layers)  # each has memory of its own
+    rows = {"data": np.eye(4, dtype=np.float32)}
+    (prob,) = first(rows, random()).values()
+    both = second(rows, random())
+    assert np.array_equal(both[second.outputs["scores"]], SCORE_WEIGHTS["scores"][0].T)
+    assert np.array_equal(both[second.prediction], prob)
+
+
+def test_layers_that_only_train_need_not_be_known() -> None:
+    net = NetParams(DATA, LABEL, SCORES, Softmax("prob", ["scores"])).message
+    net.layer.add(name="loss", type="OwnLoss", bottom=["scores", "label"], top=["loss"])
+    head = Predictor(Model(net), ["prob"])
+    assert (layers(head), head.values(head.outputs["prob"])) == (["data", "scores", "prob"], 3)
+
+
+def test_rows_say_the_shapes_that_data_layers_read() -> None:
+    data = Data("data", tops=["data", "label"], source="none", batch_size=5)
+    model = Model(NetParams(data, SCORES, LOSS).message, SCORE_WEIGHTS)
+    head = Predictor(model, ["scores"])
+    assert [(each.blob.name, each.blob.shape, each.batch) for each in head.inputs] == [("data", None, 5)]
+    head.take_items({"data": (4,)})
+    assert [head.built.shapes[edge] for edge in head.input_edges] == [(5, 4)]
+    found = head.load()({"data": np.eye(4, dtype=np.float32)}, random())
+    assert np.array_equal(found[head.outputs["scores"]], SCORE_WEIGHTS["scores"][0].T)
