@@ -83,10 +83,6 @@ def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) 
 
 
 def store() -> Store:
-    """The store of models that were pulled."""
-    return Store(home() / "store")
-
-
-def home() -> Path:
-    """The folder for what is fetched or made once: NETDSL_HOME, or one in the user's cache."""
-    return Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
+    """The store of models that were pulled, in the folder NETDSL_HOME, or in one of the user's cache."""
+    home = Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
+    return Store(home / "store")
