@@ -27,6 +27,7 @@ from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
 Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
+ItemsBeside = Callable[[Collection[str]], Items]  # what is stated beside a net of some of its blobs of images
 
 _TYPICAL_SIDE = 224  # pixels of an image that nothing says the size of
 _STEP = 32  # pixels: the factor by which most nets scale down
@@ -47,7 +48,7 @@ class Known(Enum):
     STATED = "stated"  # by the settings of the layer that brings it
     READ = "read"  # from the data
     WEIGHTS = "weights"  # no other shape fits the weights
-    BESIDE = "beside"  # a net for use beside this one states it
+    BESIDE = "beside"  # a net for use beside this one, or a card, states it
     GUESSED = "guessed"  # the first typical shape that fits
 
 
@@ -116,12 +117,12 @@ def settle(
     stages: Sequence[str] = (),
     stub_unknown: bool = False,
     reads_data: bool = True,
-    beside: Callable[[], Items] = dict,
+    beside: ItemsBeside = lambda images: {},
 ) -> Settled:
     """Find the shapes of what the data layers of a net's phase bring, in the order of `Known`, and build its layers.
 
-    Data that can't be read are no error here, since they may be only where the net is trained. `said` and `beside` have
-    items of blobs.
+    Data that can't be read are no error here, since they may be only where the net is trained. `said` has items of
+    blobs.
     """
     settling = _Settling(net, phase, weights, said, level, stages, stub_unknown, reads_data)
     try:
@@ -345,7 +346,7 @@ class _Settling:
                     if shape is not None:
                         wanted.shape, wanted.known = shape, top.known
 
-    def result(self, beside: Callable[[], Items]) -> Settled:
+    def result(self, beside: ItemsBeside) -> Settled:
         """The layers with the first shapes of data that fit them and their weights, or most of these."""
         problem: NetError | None = None
         best: tuple[int, Built, Items, Known] | None = None
@@ -367,7 +368,7 @@ class _Settling:
         assert problem is not None
         raise problem
 
-    def with_another_batch(self, problem: NetError, beside: Callable[[], Items]) -> Settled:
+    def with_another_batch(self, problem: NetError, beside: ItemsBeside) -> Settled:
         """The layers with the smallest batch that fits, if one does and its double does, too.
 
         A net that states a batch which doesn't fit is an error, which says the one that does.
@@ -383,7 +384,7 @@ class _Settling:
                 return replace(settled, batch=batch)
         raise problem
 
-    def _candidates(self, beside: Callable[[], Items]) -> Iterator[tuple[Items, Known]]:
+    def _candidates(self, beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
         """The items to try for blobs whose shapes are open, each with how they would be known."""
         graph = connect(self._net)
         missing = [top for top in self._all_tops() if top.known is None]
@@ -400,14 +401,16 @@ class _Settling:
             yield whole, known
             yield from (({**whole, **found}, known) for found in self._labels_as_predicted(graph, {**items, **fixed}))
 
-    def _image_items(self, images: Sequence[_Top], beside: Callable[[], Items]) -> Iterator[tuple[Items, Known]]:
-        """Items for tops that aren't labels: of a net beside this one, typical ones, and those that weights want."""
+    def _image_items(self, images: Sequence[_Top], beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
+        """Items for tops that aren't labels: of what is beside the net, typical ones, and those that weights want."""
         if not images:
             yield {}, Known.GUESSED
             return
-        stated = beside()
-        if all(top.name in stated and top.takes(stated[top.name]) is not None for top in images):
-            yield {top.name: stated[top.name] for top in images}, Known.BESIDE
+        stated = beside([top.name for top in images])
+        shapes = {top.name: top.takes(stated[top.name]) for top in images if top.name in stated}
+        whole = {name: shape[1:] for name, shape in shapes.items() if shape is not None}
+        if len(whole) == len(images):
+            yield whole, Known.BESIDE
         seen: list[Items] = []
         for items in self._typical_items(images):
             if items not in seen:

@@ -56,6 +56,11 @@ class NamedModel(Protocol):
         """The names of the classes that it tells apart; none if nothing names them."""
         ...
 
+    @property
+    def image_item(self) -> tuple[int, ...] | None:
+        """The channels, height and width of the images that its nets take, if something beside these says so."""
+        ...
+
 
 @dataclass(frozen=True)
 class FileModel:
@@ -64,6 +69,7 @@ class FileModel:
     path: Path
     weights: tuple[Path, ...] = ()
     solver: None = None
+    image_item: None = None
 
     @property
     def origin(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,13 +19,13 @@ from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError, ShapeWarning
-from netdsl.model.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
+from netdsl.model.formats import FileModel, NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.model.weights.match import AnyArray, Weights, arrays_of
 from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Phase, resolve_all, with_input_layer
 
 if TYPE_CHECKING:
-    from netdsl.model.data_shapes import DataShape, Settled
+    from netdsl.model.data_shapes import DataShape, Items, ItemsBeside, Settled
     from netdsl.net.build import Built
 
 
@@ -42,7 +42,7 @@ class Model:
     file: CaffeFile[pb.NetParameter] | None = None  # of Caffe's, if one has exactly these weights
     names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
     sources: Mapping[str, Path] = field(default_factory=dict)  # the file that a layer's weights are from
-    deployed_beside: Callable[[], Path | pb.NetParameter | None] = lambda: None  # the net for use beside this one
+    items_beside: ItemsBeside = lambda images: {}
     items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that the user says, without the batch
     level: int = 0
     stages: Sequence[str] = ()  # or the name of one
@@ -88,24 +88,11 @@ class Model:
                 level=self.level,
                 stages=self.stages,
                 stub_unknown=stub_unknown,
-                beside=self._items_beside,
+                beside=self.items_beside,
             )
             if not unavailable_types([settled.built.graph]):  # placeholders make no difference
                 self._settled[phase, not stub_unknown] = settled
         return self._settled[key]
-
-    def _items_beside(self) -> Mapping[str, tuple[int, ...]]:
-        """The shapes of inputs, without the batch, of the net for use that is beside this one."""
-        with suppress(CaffeError):
-            deployed = self.deployed_beside()
-            net = open_net(deployed).net if deployed is not None else pb.NetParameter()
-            inputs = [layer for layer in net.layer if layer.input_param.shape]
-            return {
-                top: tuple(shape.dim[1:])
-                for layer in inputs
-                for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
-            }
-        return {}
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -160,7 +147,30 @@ def open_named(
 ) -> Model:
     """A net that has a name, a folder or a file: the one to train or, `deployed`, the one to use."""
     net = named.deployed if deployed else named.net
-    return replace(_open_source(net, dialect, lenient), deployed_beside=lambda: _deployed_beside(named, net))
+    return replace(_open_source(net, dialect, lenient), items_beside=lambda images: _items_beside(named, net, images))
+
+
+def _items_beside(named: NamedModel, net: Path | pb.NetParameter, images: Collection[str]) -> Items:
+    """What the other net of a model, which is for use, states of a net's blobs of images, or else the model's card."""
+    with suppress(CaffeError):
+        stated = _stated_items(_deployed_beside(named, net))
+        if stated.keys() >= set(images):
+            return stated
+    with suppress(CaffeError):
+        model = named_model(net.parent) if isinstance(named, FileModel) and isinstance(net, Path) else named
+        if model.image_item is not None and len(images) == 1:
+            return dict.fromkeys(images, model.image_item)
+    return {}
+
+
+def _stated_items(net: Path | pb.NetParameter | None) -> Items:
+    """The items of the inputs whose shapes a net states."""
+    inputs = [layer for layer in open_net(net).net.layer if layer.input_param.shape] if net is not None else []
+    return {
+        top: tuple(shape.dim[1:])
+        for layer in inputs
+        for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
+    }
 
 
 def _deployed_beside(named: NamedModel, net: Path | pb.NetParameter) -> Path | pb.NetParameter | None:

@@ -137,6 +137,11 @@ class CatalogueModel:
         """The names of the classes that come along with it."""
         return class_names_in(self.path)
 
+    @property
+    def image_item(self) -> tuple[int, int, int] | None:
+        """The channels, height and width of the images that its card says."""
+        return None if self.card.input is None else self.card.input.item
+
     @cached_property
     def _entry(self) -> CatalogueEntry:
         return entry_of(self.name)
