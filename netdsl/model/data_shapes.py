@@ -230,22 +230,6 @@ class _DataLayer:
                         top.shape, top.known = shape, Known.READ
 
 
-def known_shapes(message: pb.LayerParameter) -> list[Shape | None]:
-    """What a layer says of the shapes that it brings, with UNKNOWN lengths and None for no shape.
-
-    A layer that brings no data, computes them itself, or has wrong settings says none. Of private code and of unknown
-    types only those are known that its message states.
-    """
-    layer = _DataLayer.of(message)
-    return [] if layer is None else [top.shape for top in layer.tops]
-
-
-def typical_shapes(message: pb.LayerParameter) -> list[Shape]:
-    """The known shapes, with lengths that are typical of an image where they are unknown; empty for no shape."""
-    layer = _DataLayer.of(message)
-    return [] if layer is None else [layer.typical_shape(top) for top in layer.tops]
-
-
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
     """A net whose data layers state these shapes of items, and what follows from them. Its inputs are a layer."""
     made = _copy_net(with_input_layer(net))

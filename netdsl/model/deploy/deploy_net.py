@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -11,14 +11,14 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
-from netdsl.layer.data import INPUT_TYPE, UNKNOWN
-from netdsl.model.data_shapes import DataShape, Items, Known, known_shapes, shape_advice, typical_shapes, with_items
+from netdsl.layer.data import INPUT_TYPE
+from netdsl.model.data_shapes import Items, Known, Settled, shape_advice
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import pair_blobs
-from netdsl.net.graph import Graph, Node, Phase, resolve_all
+from netdsl.net.graph import Graph, Node, Phase, resolve_all, with_input_layer
 from netdsl.net.sequences import beginning_edges
 
 _PREDICTION = "prob"  # the name in Caffe's own deploy nets
@@ -36,20 +36,16 @@ def deploy_model(
     With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
     """
     model = replace(model, items={**model.items, **shapes})
-    graphs, edge_shapes, guesses = _graphs(model)
+    graphs = resolve_all(with_input_layer(model.net), level=model.level, stages=model.stages)
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers")
     graph = PredictingGraph.of(graphs)
-    for node, kind in zip(graph.graph.nodes, graph.kinds, strict=True):
-        if is_data(node, kind) and not (kind and issubclass(kind, BringsData)):  # code that nobody here can ask
-            for edge in node.tops:
-                edge_shapes[edge] = () if graph.graph.blobs[edge] in guesses else edge_shapes[edge]
-    if outputs:
-        net = _deploy_graph(graph, edge_shapes, batch, [], {graph.graph.edge_of(name) for name in outputs})
-    else:
-        predictions = sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
-        ends = {*graph.outputs, *(edge for prediction in predictions for edge in prediction.edges)}
-        net = _deploy_graph(graph, edge_shapes, batch, predictions, ends)
+    predictions = [] if outputs else sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
+    ends = {graph.graph.edge_of(name) for name in outputs} if outputs else set(graph.outputs)
+    ends.update(edge for prediction in predictions for edge in prediction.edges)
+    settled = _settled(model, graph.graph, graph.needed_layers(ends, without=graph.removed).values())
+    guesses = {name: shape for name, shape in settled.data.items() if shape.known is Known.GUESSED}
+    net = _deploy_graph(graph, settled, batch, predictions, ends)
     deployed = replace(model, net=net, items={}, level=0, stages=())
     _check_weights(deployed, model, sorted(guesses))
     inputs = {top for layer in net.layer if not layer.bottom for top in layer.top}
@@ -70,25 +66,15 @@ def deploy(
     return deploy_model(model, shapes=shapes, batch=batch, outputs=outputs).net
 
 
-def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape]]:
-    """The graphs of a model's phases, the shapes of the first one's edges, and the blobs whose shapes are guesses.
-
-    Layers that only train may not fit; then shapes are only those that the layers of data state.
-    """
-    with suppress(NetError):  # errors of the deploy net are raised when it is built
-        settled = [model.settled(phase, stub_unknown=True) for phase in model.phases]
-        if settled:
-            guesses = {name: shape for name, shape in settled[0].data.items() if shape.known is Known.GUESSED}
-            return [each.built.graph for each in settled], list(settled[0].built.shapes), guesses
-    graphs = resolve_all(with_items(model.net, model.items), level=model.level, stages=model.stages)
-    shapes: list[Shape] = [()] * len(graphs[0].blobs) if graphs else []
-    guesses = dict[str, DataShape]()
-    for node in graphs[0].nodes if graphs else ():
-        pairs = zip(known_shapes(node.layer), typical_shapes(node.layer), strict=True)
-        for edge, (known, shapes[edge]) in zip(node.tops, pairs, strict=False):
-            if known and UNKNOWN in known:
-                guesses[graphs[0].blobs[edge]] = DataShape(shapes[edge][1:], Known.GUESSED)
-    return graphs, shapes, guesses
+def _settled(model: Model, graph: Graph, needed: Iterable[Node]) -> Settled:
+    """The phase of a graph with the shapes of its data or, where layers don't fit that only train, what is needed."""
+    with suppress(NetError):
+        return model.settled(graph.phase, stub_unknown=True)
+    part = pb.NetParameter()
+    part.CopyFrom(graph.net)
+    part.ClearField("layer")
+    part.layer.extend(node.layer for node in needed)
+    return replace(model, net=part).settled(graph.phase, stub_unknown=True)
 
 
 def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
@@ -108,7 +94,7 @@ def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> Non
 
 def _deploy_graph(
     graph: PredictingGraph,
-    shapes: Sequence[Shape],
+    settled: Settled,
     batch: int | None,
     predictions: Sequence[Prediction],
     ends: Collection[int],
@@ -117,12 +103,13 @@ def _deploy_graph(
     nodes = graph.needed_layers(ends, without=graph.removed)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
     sources = _sources(nodes, graph.kinds)
-    steps = _steps(graph, shapes, sources)
+    shapes = _shapes_by_top(settled)
+    steps = _steps(graph.graph, shapes, sources)
     layers = _prediction_layers(graph, predictions)
     for index, node in nodes.items():
         kind = graph.kinds[index]
         if index in sources:
-            layers[index] = _input(graph, node, kind, shapes, read, batch, steps)
+            layers[index] = _input(graph.graph, node, kind, shapes, read, batch, steps)
         else:
             layers[index] = deploy_layer(node.layer, kind)
     net = pb.NetParameter()
@@ -168,21 +155,29 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
     return {index for index, node in nodes.items() if is_data(node, kinds[index])} or made_up
 
 
-def _steps(graph: PredictingGraph, shapes: Sequence[Shape], sources: Collection[int]) -> set[Shape]:
+def _shapes_by_top(settled: Settled) -> dict[str, Shape]:
+    """The shapes of what layers without bottoms bring; none where private code brings it, whose shape is a guess."""
+    guessed = {name for name, shape in settled.data.items() if shape.known is Known.GUESSED}
+    return {
+        name: () if name in guessed and not isinstance(layer, BringsData) else settled.built.shapes[edge]
+        for node, layer in settled.built.pairs()
+        if not node.bottoms
+        for name, edge in zip(node.layer.top, node.tops, strict=False)
+    }
+
+
+def _steps(graph: Graph, shapes: Mapping[str, Shape], sources: Collection[int]) -> set[Shape]:
     """How many steps of how many sequences those data layers bring that say where sequences begin."""
-    begins, steps = beginning_edges(graph.graph), set()
-    for index in sources:
-        node = graph.graph.nodes[index]
-        if begins.intersection(node.tops):
-            steps |= {shapes[edge][:2] for edge in node.tops if edge in begins and len(shapes[edge]) > 1}
-    return steps
+    begins = beginning_edges(graph)
+    tops = [graph.blobs[edge] for index in sources for edge in graph.nodes[index].tops if edge in begins]
+    return {shapes[top][:2] for top in tops if len(shapes[top]) > 1}
 
 
 def _input(
-    graph: PredictingGraph,
+    graph: Graph,
     node: Node,
     kind: Kind,
-    shapes: Sequence[Shape],
+    shapes: Mapping[str, Shape],
     read: Collection[int],
     batch: int | None,
     steps: Collection[Shape],
@@ -193,8 +188,8 @@ def _input(
     for edge in node.tops:
         if edge not in read:
             continue
-        name, shape = graph.graph.blobs[edge], shapes[edge]
-        if UNKNOWN in shape or (not shape and not (kind and issubclass(kind, BringsData))):
+        name, shape = graph.blobs[edge], shapes[graph.blobs[edge]]
+        if not shape and not (kind and issubclass(kind, BringsData)):
             raise NetError(
                 f"{error_label(node.layer)}: nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
             )

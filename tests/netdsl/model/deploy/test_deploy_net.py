@@ -171,7 +171,7 @@ def test_made_up_values_beside_data_stay_with_their_filler() -> None:
           dummy_data_param { shape { dim: 1 dim: 5 } data_filler { value: 3 } } }
         layer { name: "sum" type: "Eltwise" bottom: "ip" bottom: "zero" top: "sum" }
         layer { name: "loss" type: "SoftmaxWithLoss" bottom: "sum" bottom: "label" }"""
-    made = deploy(read(DATA + CLASSES + text))
+    made = deploy(read(DATA.replace("50", "1") + CLASSES + text))
     assert [layer.type for layer in made.layer] == ["Input", "InnerProduct", "DummyData", "Eltwise", "Softmax"]
     assert made.layer[2].dummy_data_param.data_filler[0].value == 3
 
