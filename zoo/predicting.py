@@ -14,6 +14,7 @@ from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.tables.arrow import write_parquet
 from netdsl.data.tables.table import check_columns
 from netdsl.errors import DataError, NetError
+from netdsl.model.data_shapes import DataShape, read_data
 from netdsl.model.model import Model
 from netdsl.model.opening import match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
@@ -57,8 +58,8 @@ def predict(
     backend: LocalBackend | SparkBackend = HERE,
     *,
     listen: Listener = ignore_event,
-) -> None:
-    """Write a table with new columns; on an error nothing is written."""
+) -> Mapping[str, DataShape]:
+    """Write a table with new columns; on an error nothing is written. Returns what is known of the net's data."""
     table = table_of(request.data)
     if table is None:
         command = f"zoo data convert {request.data} rows.parquet"
@@ -66,9 +67,8 @@ def predict(
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     try:
         if isinstance(backend, SparkBackend):
-            _on_spark(request, model, parquet_of(request.data), backend, listen)
-        else:
-            _here(request, model, TableFiles(*table), progress, listen)
+            return read_data(_on_spark(request, model, parquet_of(request.data), backend, listen).built)
+        return read_data(_here(request, model, TableFiles(*table), progress, listen).built)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
 
@@ -87,7 +87,7 @@ def _here(
     table: TableFiles,
     progress: Progress,
     listen: Listener,
-) -> None:
+) -> PredictionSubgraph:
     inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
     predictor = Predictor(net, model.weights, request.names.blobs, request.columns, request.device or "cpu")
@@ -100,6 +100,7 @@ def _here(
     )  # the first batch has the columns even if there are no rows
     with progress(len(table)) as advance:
         write_parquet(Path(request.output), adder.add(predictor, rows, request.data), advance)
+    return predictor.subgraph
 
 
 def _tell_weights(model: Model, subgraph: PredictionSubgraph, listen: Listener) -> None:
@@ -129,7 +130,9 @@ def _inputs(request: PredictRequest, model: Model, names: Sequence[str]) -> list
     return inputs
 
 
-def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener) -> None:
+def _on_spark(
+    request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener
+) -> PredictionSubgraph:
     with backend.session() as session:
         from netdsl.spark import NetModel
         from netdsl.spark.tables import parquet  # needs pyspark, which the session has checked
@@ -150,3 +153,4 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         if request.batch:
             net_model.setBatchSize(request.batch)
         parquet.write(session, net_model.transform(frame), request.output)
+    return subgraph

@@ -86,6 +86,11 @@ def plain_data(data: Mapping[str, DataShape]) -> dict[str, dict[str, Any]]:
     return {"data": every, "assumed": {name: list(item) for name, item in assumed_items(data).items()}}
 
 
+def read_data(built: Built) -> dict[str, DataShape]:
+    """What is known of the data of a net that was built from what is read for it."""
+    return {built.graph.blobs[edge]: DataShape(built.shapes[edge][1:], Known.READ) for edge in built.input_edges()}
+
+
 def dimensions(shape: Shape) -> str:
     """A shape as users write it: 3x224x224."""
     return "x".join(map(str, shape)) or "one number"

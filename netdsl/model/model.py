@@ -44,6 +44,7 @@ class Model:
     sources: Mapping[str, Path] = field(default_factory=dict)  # the file that a layer's weights are from
     items_beside: ItemsBeside = lambda images: {}
     items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that the user says, without the batch
+    known: Mapping[str, DataShape] = field(default_factory=dict)  # how shapes are known that an edit made the net state
     level: int = 0
     stages: Sequence[str] = ()  # or the name of one
     _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
@@ -71,7 +72,14 @@ class Model:
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
         """The shape of one item of each blob that data layers of a phase bring, and how it is known."""
-        return self.settled(phase, stub_unknown=stub_unknown).data
+        from netdsl.model.data_shapes import Known
+
+        return {
+            name: replace(self.known[name], item=shape.item)
+            if shape.known is Known.STATED and name in self.known
+            else shape
+            for name, shape in self.settled(phase, stub_unknown=stub_unknown).data.items()
+        }
 
     def settled(self, phase: Phase, *, stub_unknown: bool = False) -> Settled:
         """The layers of a phase with what is known of its data, without a warning."""

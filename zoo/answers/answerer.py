@@ -31,7 +31,7 @@ from netdsl.model.model import Model, open_net
 from netdsl.model.opening import add_weights, match_names, open_model
 from netdsl.model.weights.match import Weights
 from netdsl.net.build import build, reshape
-from netdsl.net.graph import resolve, resolve_all
+from netdsl.net.graph import Phase, resolve, resolve_all
 from netdsl.net.sample_inputs import input_kinds, is_image
 from netdsl.prediction.captions import CaptionGenerator
 from netdsl.prediction.invalid_rows import InvalidRows
@@ -95,6 +95,7 @@ class Answerer:
         model, image_model = _open_models(request)
         try:
             deployed = deploy_model(model)
+            self.data = deployed.data(Phase.TEST, stub_unknown=True)  # what is known of the shapes that it takes
             parts = split_captioner(deployed.net)
             net = deployed.net if parts is None else parts.image
             output = find_output(net, request.blob, self.card.task) if parts is None else features_output(parts)

@@ -12,12 +12,13 @@ from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE
-from netdsl.model.data_shapes import Items, Known, Settled, shape_advice
+from netdsl.model.data_shapes import Items, Known, shape_advice
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import pair_blobs
+from netdsl.net.build import Built
 from netdsl.net.graph import Graph, Node, Phase, resolve_all, with_input_layer
 from netdsl.net.sequences import beginning_edges
 
@@ -43,10 +44,12 @@ def deploy_model(
     predictions = [] if outputs else sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
     ends = {graph.graph.edge_of(name) for name in outputs} if outputs else set(graph.outputs)
     ends.update(edge for prediction in predictions for edge in prediction.edges)
-    settled = _settled(model, graph.graph, graph.needed_layers(ends, without=graph.removed).values())
-    guesses = {name: shape for name, shape in settled.data.items() if shape.known is Known.GUESSED}
-    net = _deploy_graph(graph, settled, batch, predictions, ends)
-    deployed = replace(model, net=net, items={}, level=0, stages=())
+    fitting = _fitting(model, graph.graph, graph.needed_layers(ends, without=graph.removed).values())
+    data = fitting.data(graph.graph.phase, stub_unknown=True)
+    guesses = {name: shape for name, shape in data.items() if shape.known is Known.GUESSED}
+    built = fitting.settled(graph.graph.phase, stub_unknown=True).built
+    net = _deploy_graph(graph, _shapes_by_top(built, guesses), batch, predictions, ends)
+    deployed = replace(model, net=net, items={}, known=data, level=0, stages=())
     _check_weights(deployed, model, sorted(guesses))
     inputs = {top for layer in net.layer if not layer.bottom for top in layer.top}
     warn_of_guesses(net.name, {name: shape for name, shape in guesses.items() if name in inputs})
@@ -66,15 +69,16 @@ def deploy(
     return deploy_model(model, shapes=shapes, batch=batch, outputs=outputs).net
 
 
-def _settled(model: Model, graph: Graph, needed: Iterable[Node]) -> Settled:
-    """The phase of a graph with the shapes of its data or, where layers don't fit that only train, what is needed."""
+def _fitting(model: Model, graph: Graph, needed: Iterable[Node]) -> Model:
+    """The model or, where layers of a graph don't fit that only train, one of the layers that are needed."""
     with suppress(NetError):
-        return model.settled(graph.phase, stub_unknown=True)
+        model.settled(graph.phase, stub_unknown=True)
+        return model
     part = pb.NetParameter()
     part.CopyFrom(graph.net)
     part.ClearField("layer")
     part.layer.extend(node.layer for node in needed)
-    return replace(model, net=part).settled(graph.phase, stub_unknown=True)
+    return replace(model, net=part)
 
 
 def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
@@ -94,7 +98,7 @@ def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> Non
 
 def _deploy_graph(
     graph: PredictingGraph,
-    settled: Settled,
+    shapes: Mapping[str, Shape],
     batch: int | None,
     predictions: Sequence[Prediction],
     ends: Collection[int],
@@ -103,7 +107,6 @@ def _deploy_graph(
     nodes = graph.needed_layers(ends, without=graph.removed)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
     sources = _sources(nodes, graph.kinds)
-    shapes = _shapes_by_top(settled)
     steps = _steps(graph.graph, shapes, sources)
     layers = _prediction_layers(graph, predictions)
     for index, node in nodes.items():
@@ -155,12 +158,11 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
     return {index for index, node in nodes.items() if is_data(node, kinds[index])} or made_up
 
 
-def _shapes_by_top(settled: Settled) -> dict[str, Shape]:
+def _shapes_by_top(built: Built, guessed: Collection[str]) -> dict[str, Shape]:
     """The shapes of what layers without bottoms bring; none where private code brings it, whose shape is a guess."""
-    guessed = {name for name, shape in settled.data.items() if shape.known is Known.GUESSED}
     return {
-        name: () if name in guessed and not isinstance(layer, BringsData) else settled.built.shapes[edge]
-        for node, layer in settled.built.pairs()
+        name: () if name in guessed and not isinstance(layer, BringsData) else built.shapes[edge]
+        for node, layer in built.pairs()
         if not node.bottoms
         for name, edge in zip(node.layer.top, node.tops, strict=False)
     }
