@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import closing
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.locations import error_label
-from netdsl.data.batches.batches import Batches
-from netdsl.data.batches.reading import Loading
-from netdsl.data.sources.source import LiveSource
 from netdsl.layer import BringsData
 from netdsl.layer.data import DataOrigin
 from netdsl.layers import type_of
+from netdsl.model.data_shapes import ReadShapes, read_shapes
 from netdsl.net.graph import Graph
 
-_LOADING = Loading(workers=1, prefetch=1)
 
-
-def unreadable_data(graphs: Iterable[Graph]) -> list[str]:
+def unreadable_data(graphs: Iterable[Graph], read: ReadShapes) -> list[str]:
     """A sentence for each data layer whose source, or whose first item, can't be read; no camera is switched on."""
-    sentences = (_problem(node.layer, type_of(node.layer)) for graph in graphs for node in graph.nodes)
+    sentences = (_problem(node.layer, type_of(node.layer), read) for graph in graphs for node in graph.nodes)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence is not None))
 
 
-def _problem(layer: pb.LayerParameter, kind: type | None) -> str | None:
+def _problem(layer: pb.LayerParameter, kind: type | None, read: ReadShapes) -> str | None:
     if kind is None or not issubclass(kind, BringsData) or kind.data_origin is not DataOrigin.FILES:
         return None
     message = pb.LayerParameter()
     message.CopyFrom(layer)
     try:
-        with closing(Batches(kind(message, []).reading(seed=0), _LOADING)) as batches:
-            if not isinstance(batches.reading.source, LiveSource):
-                batches.shapes()
+        read_shapes(kind(message, []), read)
     except (CaffeError, OSError) as problem:
         return f"{error_label(layer)}: {problem}"
     return None

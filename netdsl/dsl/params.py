@@ -84,7 +84,7 @@ def check_net(net: pb.NetParameter) -> None:
     marked.CopyFrom(net)
     mark_by_fields(marked)
     for graph in resolve_all(with_input_layer(marked)):
-        check_fillers(settle(marked, graph.phase, {}, said={}, reads_data=False).built)
+        check_fillers(settle(marked, graph.phase, {}, said={}).built)
 
 
 def _window_settings(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair | None) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
 Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
+ReadShapes = dict[bytes, Sequence[Shape] | CaffeError | OSError | None]  # what came of reading, by layers' messages
 ItemsBeside = Callable[[Collection[str]], Items]  # what is stated beside a net of some of its blobs of images
 
 _TYPICAL_SIDE = 224  # pixels of an image that nothing says the size of
@@ -121,15 +122,15 @@ def settle(
     level: int = 0,
     stages: Sequence[str] = (),
     stub_unknown: bool = False,
-    reads_data: bool = True,
+    read: ReadShapes | None = None,
     beside: ItemsBeside = lambda images: {},
 ) -> Settled:
     """Find the shapes of what the data layers of a net's phase bring, in the order of `Known`, and build its layers.
 
-    Data that can't be read are no error here, since they may be only where the net is trained. `said` has items of
-    blobs.
+    Data are read where `read` keeps what comes of that. If they can't be, that is no error here, since they may be only
+    where the net is trained. `said` has items of blobs.
     """
-    settling = _Settling(net, phase, weights, said, level, stages, stub_unknown, reads_data)
+    settling = _Settling(net, phase, weights, said, level, stages, stub_unknown, read)
     try:
         return settling.result(beside)
     except UnknownLayerError:
@@ -222,13 +223,13 @@ class _DataLayer:
                 if top.known is None and shape is not None and UNKNOWN not in shape:
                     top.shape, top.known = shape, Known.SAID
 
-    def read(self) -> None:
+    def read(self, read: ReadShapes) -> None:
         """Take the shapes of the data, if they are there and all items have one shape. No camera is switched on."""
         layer = self.layer
         if layer is None or layer.data_origin is not DataOrigin.FILES or layer.any_size or not self.is_open:
             return
         with suppress(CaffeError, OSError):
-            shapes = _shapes_of(layer.reading(0))
+            shapes = read_shapes(layer, read)
             if shapes is not None and len(shapes) >= len(self.tops):
                 for top, shape in zip(self.tops, shapes, strict=False):
                     if top.known is not Known.SAID:
@@ -279,6 +280,20 @@ def _copy_layer(layer: pb.LayerParameter) -> pb.LayerParameter:
     return copied
 
 
+def read_shapes(layer: BringsData, read: ReadShapes) -> Sequence[Shape] | None:
+    """The shapes of a batch of a layer's data, of which an item is read once; None of a source that is live."""
+    message = layer.layer.SerializePartialToString()
+    if message not in read:
+        try:
+            read[message] = _shapes_of(layer.reading(0))
+        except (CaffeError, OSError) as problem:
+            read[message] = problem
+    found = read[message]
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
 def _shapes_of(reading: Reading) -> list[Shape] | None:
     """The shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
     count = reading.batch_size if reading.collate else 1
@@ -301,33 +316,35 @@ class _Settling:
         level: int,
         stages: Sequence[str],
         stub_unknown: bool,
-        reads_data: bool,
+        read: ReadShapes | None,
         batch: int | None = None,
     ) -> None:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
+        for message in self._net.layer:  # which is how graphs have them, so that their data are read once
+            message.phase = message.phase if message.HasField("phase") else self._net.state.phase
         self._unstated = _copy_net(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         for top in self._all_tops():
             top.stated_batch = top.stated_batch or batch
         for layer in self._layers:
             layer.say(said)
-            if reads_data:
-                layer.read()
-        if reads_data and any(layer.is_open for layer in self._layers):
-            self._take_from_other_phases(whole)
+            if read is not None:
+                layer.read(read)
+        if read is not None and any(layer.is_open for layer in self._layers):
+            self._take_from_other_phases(whole, read)
 
     def _all_tops(self) -> Iterator[_Top]:
         return (top for layer in self._layers for top in layer.tops)
 
-    def _take_from_other_phases(self, whole: pb.NetParameter) -> None:
+    def _take_from_other_phases(self, whole: pb.NetParameter, read: ReadShapes) -> None:
         """Take the items of data that only another phase's layer can read."""
         missing = {top.name: top for top in self._all_tops() if top.known is None}
         for layer in filter(None, map(_DataLayer.of, whole.layer)):
             if missing.keys().isdisjoint(top.name for top in layer.tops):
                 continue
-            layer.read()
+            layer.read(read)
             for top in layer.tops:
                 wanted = missing.get(top.name)
                 if wanted is not None and wanted.known is None and top.known is not None and top.shape is not None:
@@ -557,7 +574,7 @@ class _Settling:
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known in certain and top.shape}
-        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, False, batch)
+        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, None, batch)
 
 
 def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:

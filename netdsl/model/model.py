@@ -25,7 +25,7 @@ from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Phase, resolve_all, with_input_layer
 
 if TYPE_CHECKING:
-    from netdsl.model.data_shapes import DataShape, Items, ItemsBeside, Settled
+    from netdsl.model.data_shapes import DataShape, Items, ItemsBeside, ReadShapes, Settled
     from netdsl.net.build import Built
 
 
@@ -47,6 +47,7 @@ class Model:
     known: Mapping[str, DataShape] = field(default_factory=dict)  # how shapes are known that an edit made the net state
     level: int = 0
     stages: Sequence[str] = ()  # or the name of one
+    read: ReadShapes = field(default_factory=dict, init=False, repr=False)  # what came of reading its data
     _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
@@ -96,6 +97,7 @@ class Model:
                 level=self.level,
                 stages=self.stages,
                 stub_unknown=stub_unknown,
+                read=self.read,
                 beside=self.items_beside,
             )
             if not unavailable_types([settled.built.graph]):  # placeholders make no difference
