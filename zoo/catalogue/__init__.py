@@ -20,6 +20,7 @@ from caffe_proto.locations import located
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.errors import NetError
 from netdsl.model.formats import holds_weights
+from netdsl.registry import Registry
 from zoo.cards import Card, read_card
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ _MODULES = {
     "mobilenet-v2": "mobilenet",
     "shufflenet": "shufflenet",
 }
+
+# Models of plug-ins: functions that return their folders.
+_OWN = {name: f"zoo.catalogue.{module}" for name, module in _MODULES.items()}
+MODELS: Registry[Callable[[], Path]] = Registry("model of the zoo", _OWN)
 
 
 def names() -> list[str]:
