@@ -25,6 +25,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.worker import Worker
+from netdsl.model.model import Model
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import ModuleNet
 
@@ -55,7 +56,7 @@ class TrainedPair:
     def _net(self, pair: NetPair, batch: int) -> ModuleNet:
         net = train_val(pair.params(batch), batch)
         net.state.phase = pb.TRAIN
-        return ModuleNet(net, values=itertools.repeat(self.inputs))
+        return ModuleNet.open(Model(net), values=itertools.repeat(self.inputs))
 
     def ours(self) -> None:
         """Run netdsl's step, whose gradients are averaged."""

@@ -8,7 +8,6 @@ from benchmarks.processes import run_processes
 from netdsl.distributed.machines import ExchangeKind, SharedMemoryLink
 from netdsl.planner.measuring import memory_bandwidth
 from netdsl.planner.planning import Planner
-from netdsl.solver.settings import inline_nets
 from zoo.names import solver_of
 
 NETS = ("lenet", "googlenet", "resnet-50", "alexnet", "vgg-16")
@@ -23,7 +22,7 @@ def main() -> None:
     arguments = parser.parse_args()
     link = SharedMemoryLink(memory_bandwidth())
     print(f"the memory's bandwidth is {link.bandwidth / 1e9:.1f} GB/s")
-    bytes_ = {name: Planner(inline_nets(*solver_of(name))).model.bytes for name in NETS}
+    bytes_ = {name: Planner(solver_of(name)[0]).model.bytes for name in NETS}
     sizes = [str(count / 1e6) for count in bytes_.values()]
     print(f"{'net':<12}{'MB':>6}{'workers':>9}{'predicted, s':>14}{'measured, s':>13}{'error':>8}")
     for workers in arguments.workers:

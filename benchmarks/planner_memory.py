@@ -28,6 +28,7 @@ from netdsl.net.build import set_batch
 from netdsl.net.graph import Phase
 from netdsl.planner.memory import MemoryUse, training_memory
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import open_settings
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import ModuleNet
 from zoo.catalogue import entry_of
@@ -60,7 +61,7 @@ def train(name: str, batch: int, images: Path) -> int:
     param = solver_of(name, batch, images)
     warm_up()
     before = resident("VmRSS")
-    with open_solver(param) as solver:
+    with open_solver(open_settings(param)) as solver:
         solver.solve()
     return resident("VmHWM") - before
 
@@ -76,7 +77,9 @@ def warm_up() -> None:
         SoftmaxWithLoss("loss", ["scores", "label"]),
     )
     batch = {"data": np.ones((8, 32, 28, 28), np.float32), "label": np.zeros(8, np.float32)}
-    Solver(pb.SolverParameter(base_lr=RATE, lr_policy="fixed"), ModuleNet(net.message, values=[batch])).step(2)
+    Solver(
+        pb.SolverParameter(base_lr=RATE, lr_policy="fixed"), ModuleNet.open(Model(net.message), values=[batch])
+    ).step(2)
 
 
 def solver_of(name: str, batch: int, images: Path) -> pb.SolverParameter:

@@ -29,7 +29,7 @@ from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 from netdsl.solver.solver import Solver
-from netdsl.solver.trainable_net import Compute, ModuleOnBatches
+from netdsl.solver.trainable_net import Compute, ModuleNet
 
 _UNTIL_RECORDED = 4  # steps: a GPU repeats later ones
 RATE, MOMENTUM, DECAY = 1e-6, 0.9, 5e-4  # a small rate, since the data are noise
@@ -49,7 +49,7 @@ class Ours:
 
     def __init__(self, module: NetModule, batch: dict[str, Tensor], compute: Compute) -> None:
         self.module, self._channels_last = module, module.channels_last
-        net = ModuleOnBatches(module, lambda: module.edges_of(**batch), compute)
+        net = ModuleNet(module, lambda: module.edges_of(**batch), compute)
         param = pb.SolverParameter(
             type="SGD", base_lr=RATE, lr_policy="fixed", momentum=MOMENTUM, weight_decay=DECAY, max_iter=10**9
         )

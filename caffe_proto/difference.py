@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Array
+from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile
 from caffe_proto.text.document import Body, Scalar
 from caffe_proto.text.prototxt import unbind
@@ -94,10 +95,7 @@ def _layers_of_file(file: CaffeFile[Message]) -> dict[_LayerKey, CaffeFile[Messa
         name = layer.name or (layer.layer.name if isinstance(layer, pb.V1LayerParameter) else "")
         layers_by_key[f"layer {name!r}", ranks[name]] = CaffeFile(layer, file.blobs)
         ranks[name] += 1
-    rest = pb.NetParameter()
-    rest.CopyFrom(file.message)
-    rest.ClearField("layer")
-    rest.ClearField("layers")
+    rest = copy_of(file.message, without=["layer", "layers"])
     return {("", 0): CaffeFile(rest, file.blobs), **layers_by_key}
 
 

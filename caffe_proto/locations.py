@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import repeat
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from caffe_proto.text.document import Body, Entry
 
@@ -15,8 +16,7 @@ Layer = pb.LayerParameter | pb.V1LayerParameter
 
 def located(net: pb.NetParameter, path: str, body: Body | None) -> pb.NetParameter:
     """A copy of a net whose layers have their places: in a prototxt, whose fields are `body`, also the line."""
-    copy = pb.NetParameter()
-    copy.CopyFrom(net)
+    copy = copy_of(net)
     if path:
         _locate(copy.layer, path, body.named("layer") if body is not None else ())
         _locate(copy.layers, path, body.named("layers") if body is not None else ())
@@ -31,8 +31,7 @@ def _locate(layers: Sequence[Layer], path: str, entries: Iterable[Entry]) -> Non
 
 def unlocated(net: pb.NetParameter) -> pb.NetParameter:
     """A copy of a net as others see it: its layers have no places."""
-    copy = pb.NetParameter()
-    copy.CopyFrom(net)
+    copy = copy_of(net)
     for layer in copy.layer:
         layer.ClearField("location")
     return copy

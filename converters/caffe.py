@@ -9,9 +9,10 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import release_pages
+from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile, Form, write
 from converters.caffe_training import Database
-from converters.running import TOLERANCE, Agreement, filled, made_up_inputs, output_values
+from converters.running import TOLERANCE, Agreement, made_up_inputs, output_values
 from converters.staging import staged_files
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.errors import ConversionError
@@ -20,6 +21,7 @@ from netdsl.model.opening import open_model
 from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import Weights
 from netdsl.model.weights.writing import caffe_file_of
+from netdsl.net.graph import Phase
 
 __all__ = ["CaffeFiles", "export_caffe", "write_net"]
 
@@ -83,7 +85,7 @@ def _with_shared_weights(model: Model) -> Weights:
     """The weights of all layers; HDF5 files have blobs that layers share only once."""
     if all(array.size for arrays in model.weights.values() for array in arrays):
         return model.weights
-    layers = learned_layers(filled(model))
+    layers = learned_layers(model.module(Phase.TEST).built)
     return {name: [array_of(blob) for blob in layer.blob_tensors()] for name, layer in layers.items()}
 
 
@@ -99,7 +101,7 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
 
 def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
     """How far a model is from the files; an error if that is too far. One after the other has its weights in memory."""
-    inputs = made_up_inputs(model)
+    inputs = made_up_inputs(model.layers(Phase.TEST))
     expected = output_values(model, inputs)  # first, so that what is wrong with the net is said of it, not of its copy
     agreement = Agreement.of((output_values(open_model(staging / DEPLOY, [staging / WEIGHTS]), inputs), expected))
     if agreement.difference > tolerance:
@@ -111,9 +113,6 @@ def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
 
 def _with_net(solver: pb.SolverParameter) -> pb.SolverParameter:
     """A copy of a solver that trains the net in the same folder."""
-    copy = pb.SolverParameter()
-    copy.CopyFrom(solver)
-    for name in ("net", "net_param", "train_net", "train_net_param", "test_net", "test_net_param"):
-        copy.ClearField(name)
+    copy = copy_of(solver, without=("net", "net_param", "train_net", "train_net_param", "test_net", "test_net_param"))
     copy.net = TRAIN_VAL
     return copy

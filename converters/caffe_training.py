@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.descriptors import set_fields
 from caffe_proto.dialects import BVLC, PRIVATE, fork_settings, mark
 from caffe_proto.errors import CaffeError, few
@@ -26,7 +27,7 @@ from netdsl.layer.capabilities import capabilities
 from netdsl.layer.data import DataOrigin, HasDatabaseForm
 from netdsl.layers import LAYERS, type_of
 from netdsl.model.model import Model
-from netdsl.net.graph import Phase, is_included, resolve_all, state_of
+from netdsl.net.graph import Phase, is_included, state_of
 
 _MOST_NAMES = 3  # of layers in one sentence
 _OF_TESTS = ("test_iter", "test_interval", "test_state", "test_initialization", "test_compute_loss")
@@ -74,8 +75,7 @@ def training_for_caffe(
 
     With databases, a data layer that Caffe can't read becomes one that reads an LMDB, to be written beside the net.
     """
-    made, databases, unread = pb.NetParameter(), list[Database](), list[str]()
-    made.CopyFrom(net)
+    made, databases, unread = copy_of(net), list[Database](), list[str]()
     for layer in made.layer:
         data = _data_layer(layer, net)
         unknown = _unknown_data(layer, data) if data is not None else []
@@ -89,8 +89,9 @@ def training_for_caffe(
             unread.append(f"{error_label(layer)}: Caffe can't read {', '.join(unknown)}")
     if not any(fork_settings(made)) and all(_is_caffes(layer) for layer in made.layer):
         mark(made, ())  # what the dialect told of is gone
-    readable, solver_notes = _solver_for_caffe(made, solver)
-    notes = [*_unknown_settings(made, unread_too=with_databases), *_inputs(made), *_refused(made), *solver_notes]
+    model = Model(made)
+    readable, solver_notes = _solver_for_caffe(model, solver)
+    notes = [*_unknown_settings(made, unread_too=with_databases), *_inputs(made), *_refused(model), *solver_notes]
     return CaffeTraining(made, readable, tuple(databases), tuple(notes), tuple(unread))
 
 
@@ -108,8 +109,7 @@ def _data_layer(layer: pb.LayerParameter, net: pb.NetParameter) -> HasDatabaseFo
     kind = type_of(layer)
     if kind is None or not issubclass(kind, HasDatabaseForm):
         return None
-    message = pb.LayerParameter()
-    message.CopyFrom(layer)
+    message = copy_of(layer)
     message.phase = pb.TRAIN if Phase.TRAIN in _phases(layer, net) else pb.TEST
     return kind(message, [])
 
@@ -178,28 +178,24 @@ def _inputs(net: pb.NetParameter) -> Iterator[str]:
             yield f"{error_label(layer)}: reads no data; a program has to give Caffe each batch of it"
 
 
-def _refused(net: pb.NetParameter) -> list[str]:
+def _refused(model: Model) -> list[str]:
     """What Caffe refuses in the layers themselves; of a net that can't be built nothing is known."""
     with suppress(CaffeError), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whoever opened the net heard them
-        model = Model(net)
-        return caffe_notes(resolve_all(net), [model.layers(phase) for phase in model.phases])
+        return caffe_notes(model.graphs, [model.layers(phase) for phase in model.phases])
     return []
 
 
-def _solver_for_caffe(
-    net: pb.NetParameter, solver: pb.SolverParameter | None
-) -> tuple[pb.SolverParameter | None, list[str]]:
-    """A solver without what Caffe doesn't know or can't do with this net, and a sentence for each of these."""
+def _solver_for_caffe(model: Model, solver: pb.SolverParameter | None) -> tuple[pb.SolverParameter | None, list[str]]:
+    """A solver without what Caffe doesn't know or can't do with a model's net, and a sentence for each of these."""
     if solver is None:
         return None, []
-    made, notes = pb.SolverParameter(), list[str]()
-    made.CopyFrom(solver)
+    made, notes = copy_of(solver), list[str]()
     of_forks = [field.name for field, _ in set_fields(made) if field.number >= PRIVATE]
     if of_forks:
         notes.append(f"solver.prototxt: {', '.join(of_forks)} left out, which only forks have")
-    phases = {graph.phase for graph in resolve_all(net)}
-    of_tests = [field.name for field, _ in set_fields(made) if field.name in _OF_TESTS and Phase.TEST not in phases]
+    without_tests = Phase.TEST not in model.phases
+    of_tests = [field.name for field, _ in set_fields(made) if field.name in _OF_TESTS and without_tests]
     if of_tests:
         what = f"{', '.join(of_tests)} left out, since the net has no data for TEST"
         notes.append(f"solver.prototxt: {what}; export the prototxt, with --weights, to have them")

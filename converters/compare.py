@@ -11,17 +11,17 @@ import numpy as np
 from caffe_proto.errors import FileError, in_file
 from converters.onnx.files import load_onnx
 from converters.onnx.session import OnnxSession, open_onnx_session
-from converters.running import Arrays, blob_values, difference, filled, input_shapes, made_up_inputs, output_names
+from converters.running import Arrays, blob_values, difference, input_shapes, made_up_inputs
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.model.data_shapes import DataShape, Known
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.formats import holds_weights
 from netdsl.model.opening import open_model
-from netdsl.net.build import Built
 from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
 
-Runnable = Built | OnnxSession  # a session gives all values of a model's nodes
+Runnable = NetModule | OnnxSession  # a session gives all values of a model's nodes
 Lengths = tuple[int | None, ...]  # None: any length
 
 _NO_SHAPES: Mapping[str, Shape] = {}
@@ -80,7 +80,7 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
     model = open_model(paths[0], paths[1:], dialect=dialect)
     try:
         deployed = deploy_model(model, shapes=shapes)
-        return Comparable(filled(deployed), deployed.data(Phase.TEST))
+        return Comparable(deployed.module(Phase.TEST), deployed.data(Phase.TEST))
     except NetError as problem:
         raise type(problem)(in_file(paths[0], problem)) from None
 
@@ -128,8 +128,8 @@ def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:
 
 
 def _input_lengths(model: Runnable) -> dict[str, Lengths]:
-    if isinstance(model, Built):
-        return dict(input_shapes(model))
+    if isinstance(model, NetModule):
+        return dict(input_shapes(model.built))
     return {
         name: tuple(length if isinstance(length, int) else None for length in shape)
         for name, shape in model.inputs.items()
@@ -137,18 +137,18 @@ def _input_lengths(model: Runnable) -> dict[str, Lengths]:
 
 
 def _outputs(model: Runnable) -> tuple[str, ...]:
-    return output_names(model) if isinstance(model, Built) else model.outputs
+    return tuple(model.outputs)
 
 
 def _values(model: Runnable, inputs: Arrays) -> Arrays:
     """All blobs by name, in the order in which they are computed."""
-    return blob_values(model, inputs) if isinstance(model, Built) else {**inputs, **model(inputs)}
+    return blob_values(model.built, inputs) if isinstance(model, NetModule) else {**inputs, **model(inputs)}
 
 
 def _inputs_of(model: Runnable, seed: int) -> Arrays:
     """Inputs that are valid for a Caffe net, or random numbers for another model. An open length is 1."""
-    if isinstance(model, Built):
-        return made_up_inputs(model, seed)
+    if isinstance(model, NetModule):
+        return made_up_inputs(model.built, seed)
     shapes = {name: tuple(length or 1 for length in lengths) for name, lengths in _input_lengths(model).items()}
     random = np.random.default_rng(seed)
     return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from converters.running import built_only, difference, edge_values, filled, made_up_inputs, output_values
+from caffe_proto.copies import copy_of, with_layers
+from converters.running import difference, edge_values, made_up_inputs, output_values
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer
 from netdsl.layer.deploying import AbsorbsAffine, AbsorbsPreparation, BecomesConvolution, ChannelAffine, NewLayer
@@ -21,9 +22,10 @@ from netdsl.model.weights.files import array_of, learned_layers
 from netdsl.model.weights.match import AnyArray
 from netdsl.model.weights.tensor_files import Precision
 from netdsl.net.build import Built
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
 
 Preprocess = Callable[[AnyArray], AnyArray]
+Changes = Mapping[int, Sequence[NewLayer]]  # by the index of a layer those in its place; none where it only goes
 
 TOLERANCE = 1e-4  # of the spread of an output: deep nets amplify what single precision rounds
 _ROUNDING_TOLERANCES = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # for values of 11 and of 8 bits
@@ -117,10 +119,11 @@ def difference_after(
     `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
     first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
     """
-    samples = made_up_inputs(before, seed)
+    built = before.layers(Phase.TEST)
+    samples = made_up_inputs(built, seed)
     actual, image = output_values(after, samples), next(iter(samples))
     prepared = samples if preprocess is None else {**samples, image: preprocess(samples[image])}
-    graph, edges = built_only(before).graph, edge_values(filled(before), prepared)
+    graph, edges = built.graph, edge_values(before.module(Phase.TEST).built, prepared)
     compared_edges = [edge for node in graph.nodes for edge in node.tops if end in (None, node.layer.name)]
     expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
     missing = [name for name in actual if name not in expected]
@@ -135,8 +138,9 @@ def _difference(actual: AnyArray, expected: AnyArray) -> float:
 
 def prune_to(model: Model, name: str) -> Model:
     """Prune a model to a layer and the layers that it depends on."""
-    editor = _ModelEditor.of(model)
-    nodes = editor.built.graph.nodes
+    _check_has_weights(model)
+    built = model.layers(Phase.TEST)
+    nodes = built.graph.nodes
     ends = [index for index, node in enumerate(nodes) if node.layer.name == name]
     if not ends:
         near = get_close_matches(name, [node.layer.name for node in nodes], 1)
@@ -147,8 +151,7 @@ def prune_to(model: Model, name: str) -> Model:
         if edges.intersection(nodes[index].tops):
             needed.add(index)
             edges.update(nodes[index].bottoms)
-    editor.removed.update(set(range(len(nodes))) - needed)
-    return editor.result()
+    return _with_changes(model, built, dict.fromkeys(set(range(len(nodes))) - needed, ()))
 
 
 def fold_affine(model: Model) -> Model:
@@ -156,25 +159,22 @@ def fold_affine(model: Model) -> Model:
 
     Layers that share parameters are not changed.
     """
-    editor = _ModelEditor.of(model)
-    nodes = editor.built.graph.nodes
+    built = _in_double_precision(model)
+    changes, nodes = dict[int, Sequence[NewLayer]](), built.graph.nodes
     readers = Counter(edge for node in nodes for edge in node.bottoms)
     reader = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}  # the only one, if it is that
-    for index, layer in enumerate(editor.built.layers):
-        if index in editor.removed or len(nodes[index].tops) != 1 or editor.shares(layer):
-            continue
-        folded = _fold_following(editor, index, layer, readers, reader) if isinstance(layer, AbsorbsAffine) else None
-        if folded is not None:
-            editor.replacements[index] = folded
-    return editor.result()
+    for index, layer in enumerate(built.layers):
+        if index not in changes and isinstance(layer, AbsorbsAffine) and len(nodes[index].tops) == 1:
+            changes |= {} if _shares(layer) else _fold_following(built, index, layer, readers, reader)
+    return _with_changes(model, built, changes)
 
 
 def _fold_following(
-    editor: _ModelEditor, index: int, layer: AbsorbsAffine, readers: Counter[int], reader: dict[int, int]
-) -> NewLayer | None:
-    """A layer with all following layers folded into it, or None if there are none to fold."""
-    nodes, layers = editor.built.graph.nodes, editor.built.layers
-    folded, edge = None, nodes[index].tops[0]
+    built: Built, index: int, layer: AbsorbsAffine, readers: Counter[int], reader: dict[int, int]
+) -> Changes:
+    """A layer with all following layers folded into it, which go."""
+    nodes, layers, changes = built.graph.nodes, built.layers, dict[int, Sequence[NewLayer]]()
+    edge = nodes[index].tops[0]
     total: tuple[torch.Tensor, torch.Tensor] | None = None
     while readers[edge] == 1 and len(nodes[reader[edge]].bottoms) == len(nodes[reader[edge]].tops) == 1:
         following = layers[reader[edge]]
@@ -186,11 +186,10 @@ def _fold_following(
         candidate = layer.with_affine(*total)
         if candidate is None:
             break
-        folded = candidate
-        folded[0].top[:] = nodes[reader[edge]].layer.top
-        editor.removed.add(reader[edge])
+        candidate[0].top[:] = nodes[reader[edge]].layer.top
+        changes |= {index: [candidate], reader[edge]: ()}
         edge = nodes[reader[edge]].tops[0]
-    return folded
+    return changes
 
 
 def make_fully_convolutional(model: Model) -> Model:
@@ -198,16 +197,16 @@ def make_fully_convolutional(model: Model) -> Model:
 
     Predictions get two more axes.
     """
-    editor = _ModelEditor.of(model)
-    built = editor.built
+    built = _in_double_precision(model)
+    changes = dict[int, Sequence[NewLayer]]()
     for index, (node, layer) in enumerate(built.pairs()):
         if isinstance(layer, BecomesConvolution) and len(node.bottoms) == 1:
             convolution = layer.as_convolution(built.shapes[node.bottoms[0]])
             if convolution is not None:
-                editor.replacements[index] = convolution
-    if not editor.replacements:
+                changes[index] = [convolution]
+    if not changes:
         raise ConversionError(f"net '{model.net.name}' has no fully connected layer that can become a convolution")
-    return editor.result()
+    return _with_changes(model, built, changes)
 
 
 def round_weights(model: Model, precision: Precision) -> Model:
@@ -260,37 +259,35 @@ def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
 
     The mean is subtracted by a layer of its own if the first layer pads images with zeros, which stand for the mean.
     """
-    editor = _ModelEditor.of(model)
-    index, layer = _image_layer(editor)
+    built = _in_double_precision(model)
+    index, layer = _image_layer(built)
     shift = -torch.tensor(preprocessing.mean, dtype=torch.float64)
     can_prepare = isinstance(layer, AbsorbsPreparation)
     replacement = layer.with_preparation(preprocessing.order, shift) if can_prepare else None
     if replacement is not None:
-        editor.replacements[index] = replacement
-        return editor.result()
+        return _with_changes(model, built, {index: [replacement]})
     replacement = layer.with_preparation(preprocessing.order, torch.zeros_like(shift)) if can_prepare else None
     if replacement is None:
         what = f"layer '{layer.layer.name}' of type {layer.layer.type}"
         raise ConversionError(f"{what} can't take images without preprocessing")
-    bias = _bias(editor, layer, preprocessing.order, shift)
+    bias = _bias(built, layer, preprocessing.order, shift)
     replacement[0].bottom[:] = bias[0].top
-    editor.replacements[index] = replacement
-    return editor.result(first=bias, after=index)
+    return _with_changes(model, built, {index: [bias, replacement]})
 
 
-def _image_layer(editor: _ModelEditor) -> tuple[int, Layer]:
+def _image_layer(built: Built) -> tuple[int, Layer]:
     """The only layer that reads the image."""
-    graph, layers, image = editor.built.graph, editor.built.layers, editor.built.input_edges()[:1]
+    graph, layers, image = built.graph, built.layers, built.input_edges()[:1]
     readers = [index for index, node in enumerate(graph.nodes) if set(image).intersection(node.bottoms)]
-    if len(readers) != 1 or editor.shares(layers[readers[0]]):
+    if len(readers) != 1 or _shares(layers[readers[0]]):
         names = ", ".join(repr(graph.nodes[index].layer.name) for index in readers) or "none"
         raise ConversionError(f"images must be read by one layer that shares no parameters; they are read by {names}")
     return readers[0], layers[readers[0]]
 
 
-def _bias(editor: _ModelEditor, layer: Layer, order: Sequence[int], shift: Tensor) -> NewLayer:
+def _bias(built: Built, layer: Layer, order: Sequence[int], shift: Tensor) -> NewLayer:
     """A layer that adds a shift to the channels in the image's own order."""
-    used_names = {message.name for message in editor.model.net.layer} | set(editor.built.graph.blobs)
+    used_names = {node.layer.name for node in built.graph.nodes} | set(built.graph.blobs)
     name = f"{layer.layer.bottom[0]}_without_mean"
     while name in used_names:
         name += "_"
@@ -299,51 +296,37 @@ def _bias(editor: _ModelEditor, layer: Layer, order: Sequence[int], shift: Tenso
     return pb.LayerParameter(name=name, type="Bias", bottom=layer.layer.bottom, top=[name]), [values]
 
 
-@dataclass
-class _ModelEditor:
-    """The layers of a model in double precision, with replacements for some of them."""
-
-    model: Model
-    built: Built
-    replacements: dict[int, NewLayer] = field(default_factory=dict)  # by the index of the layer that it replaces
-    removed: set[int] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, model: Model) -> _ModelEditor:
-        """An editor of a model, without changes yet."""
-        if not model.weights:
-            raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
-        return cls(model, NetModule(filled(model)).double().built)
-
-    def shares(self, layer: Layer) -> bool:
-        """Whether another layer may share this layer's parameters, which then must not change."""
-        return any(spec.name for spec in layer.layer.param)
-
-    def result(self, *, first: NewLayer | None = None, after: int = 0) -> Model:
-        """The edited model; a layer `first` is inserted before the layer with the index `after`."""
-        net = pb.NetParameter()
-        net.CopyFrom(self.model.net)
-        net.ClearField("layer")
-        names = {id(layer): name for name, layer in learned_layers(self.built).items()}
-        weights: dict[str, list[AnyArray]] = {}
-        for index, (original, layer) in enumerate(zip(self.model.net.layer, self.built.layers, strict=True)):
-            if first is not None and index == after:
-                net.layer.append(first[0])
-                weights[first[0].name] = _single_precision_blobs(first)
-            if index in self.removed:
-                continue
-            message = self.replacements[index][0] if index in self.replacements else original
-            net.layer.add().CopyFrom(message)
-            net.layer[-1].ClearField("phase")
-            if id(layer) in names:
-                name = names[id(layer)]
-                weights[name] = (
-                    _single_precision_blobs(self.replacements[index])
-                    if index in self.replacements
-                    else list(self.model.weights[name])
-                )
-        return replace(self.model, net=net, weights=weights, file=None)
+def _check_has_weights(model: Model) -> None:
+    if not model.weights:
+        raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
 
 
-def _single_precision_blobs(replacement: NewLayer) -> list[AnyArray]:
-    return [np.ascontiguousarray(array_of(blob), np.float32) for blob in replacement[1]]
+def _in_double_precision(model: Model) -> Built:
+    """The layers of a model with its weights in double precision."""
+    _check_has_weights(model)
+    return model.module(Phase.TEST).double().built
+
+
+def _shares(layer: Layer) -> bool:
+    """Whether another layer may share this layer's parameters, which then must not change."""
+    return any(spec.name for spec in layer.layer.param)
+
+
+def _with_changes(model: Model, built: Built, changes: Changes) -> Model:
+    """The model with other layers in the place of some, and with their weights."""
+    names = {id(layer): name for name, layer in learned_layers(built).items()}
+    layers, weights = list[pb.LayerParameter](), dict[str, list[AnyArray]]()
+    for index, (message, layer) in enumerate(zip(model.net.layer, built.layers, strict=True)):
+        name = names.get(id(layer))
+        if index not in changes:
+            layers.append(message)
+            weights |= {} if name is None else {name: list(model.weights[name])}
+        for new, blobs in changes.get(index, ()):
+            layers.append(new)
+            weights[name if name and new.name == message.name else new.name] = _in_single_precision(blobs)
+    net = with_layers(model.net, (copy_of(layer, without=["phase"]) for layer in layers))
+    return replace(model, net=net, weights=weights, file=None)
+
+
+def _in_single_precision(blobs: Sequence[Tensor]) -> list[AnyArray]:
+    return [np.ascontiguousarray(array_of(blob), np.float32) for blob in blobs]

@@ -12,17 +12,18 @@ from torch import Tensor
 
 from netdsl.layer import BringsData, Layer, Shape
 from netdsl.model.model import Model
-from netdsl.model.weights.files import allocate_with_weights, array_of
+from netdsl.model.weights.files import array_of
 from netdsl.model.weights.match import AnyArray
-from netdsl.net.build import Built, build, running
-from netdsl.net.graph import Phase, resolve
+from netdsl.net.build import Built, running
+from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import sample_inputs
 from netdsl.training.net import Net
 
 TOLERANCE = 1e-5  # of the spread of a blob's values; single-precision sums in another order differ by less
 
 Arrays = Mapping[str, AnyArray]
-NetToRun = Net | Built | Model  # the weights of a model are in memory only while it runs
+NetToRun = Net | Model  # the weights of a model are in memory only while it runs
 
 _NO_VALUES: Mapping[int, AnyArray] = {}
 
@@ -44,20 +45,14 @@ class Agreement:
         return cls(max(differences, default=math.inf), uninformative(*(outputs for _, outputs in runs)))
 
 
-def filled(net: NetToRun) -> Built:
-    """The layers of a net with its weights; those of a model get memory, which is free again when nobody holds them."""
-    if isinstance(net, Model):
-        built = build(resolve(net.net, Phase.TEST))
-        allocate_with_weights(built, net.weights)
-        return built
-    return built_only(net)
+def module_of(net: NetToRun) -> NetModule:
+    """The module of a net with its weights; that of a model has memory, which is free again when nobody holds it."""
+    return net.module(Phase.TEST) if isinstance(net, Model) else net.module
 
 
 def built_only(net: NetToRun) -> Built:
     """The layers of a net, to look at; those of a model have no memory."""
-    if isinstance(net, Model):
-        return net.layers(Phase.TEST)
-    return net.module.built if isinstance(net, Net) else net
+    return net.layers(Phase.TEST) if isinstance(net, Model) else net.module.built
 
 
 def input_shapes(built: Built) -> dict[str, Shape]:
@@ -65,22 +60,16 @@ def input_shapes(built: Built) -> dict[str, Shape]:
     return {built.graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
 
 
-def output_names(built: Built) -> tuple[str, ...]:
-    """The names of a net's outputs."""
-    return tuple(built.graph.blobs[edge] for edge in built.graph.outputs)
-
-
-def made_up_inputs(net: NetToRun, seed: int = 0) -> Arrays:
+def made_up_inputs(built: Built, seed: int = 0) -> Arrays:
     """Inputs of the net's own shapes that are valid for it; the same values for a seed."""
-    built = built_only(net)
     return dict(sample_inputs(built, input_shapes(built), seed))
 
 
-def output_values(net: NetToRun, inputs: Arrays) -> Arrays:
-    """The outputs of a net by name."""
-    built = filled(net)
-    blobs = blob_values(built, inputs)
-    return {name: blobs[name] for name in output_names(built)}
+def output_values(model: Model, inputs: Arrays) -> Arrays:
+    """The outputs of a model by name."""
+    module = model.module(Phase.TEST)
+    blobs = blob_values(module.built, inputs)
+    return {name: blobs[name] for name in module.outputs}
 
 
 def blob_values(built: Built, inputs: Arrays) -> dict[str, AnyArray]:

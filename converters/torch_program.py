@@ -11,7 +11,7 @@ from torch import SymInt, Tensor
 from torch.export import Dim, ExportedProgram
 
 from converters.lengths import changing_lengths, length_sources
-from converters.running import TOLERANCE, Agreement, Arrays, NetToRun, built_only, filled, input_shapes
+from converters.running import TOLERANCE, Agreement, Arrays, NetToRun, built_only, input_shapes, module_of
 from converters.staging import staged_file
 from netdsl.errors import ConversionError, first_line
 from netdsl.model.weights.files import array_of
@@ -20,7 +20,6 @@ from netdsl.net.graph import Phase
 from netdsl.net.memory_format import filters_as_in_caffe
 from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import sample_inputs
-from netdsl.training.net import Net
 
 
 def export_torch(
@@ -34,16 +33,12 @@ def export_torch(
     if built_only(net).graph.phase is not Phase.TEST:
         raise ConversionError("a net of the TRAIN phase isn't exported; take the TEST phase")
     with staged_file(path) as staged:
-        _write(_module_of(net), staged)
+        _write(module_of(net), staged)
         agreement = _agreement(net, staged) if verify else None
         if agreement is not None and agreement.difference > tolerance:
             differ = f"its outputs differ by {agreement.difference:.1e} of their spread, more than {tolerance:g}"
             raise ConversionError(f"{path}: not written: {differ}")
     return agreement
-
-
-def _module_of(net: NetToRun) -> NetModule:
-    return net.module if isinstance(net, Net) else NetModule(filled(net))
 
 
 def _write(module: NetModule, path: Path) -> None:
@@ -74,7 +69,7 @@ def _program(module: NetModule) -> ExportedProgram:
 def _agreement(net: NetToRun, path: Path) -> Agreement:
     """The agreement of a program in a file with its net, for two batch sizes; one after the other is in memory."""
     inputs, actual = _run(path, built_only(net))
-    module = _module_of(net)
+    module = module_of(net)
     with torch.no_grad(), running(module.built):
         expected = [_arrays(module(*samples)) for samples in inputs]
     return Agreement.of(*zip(actual, expected, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
     from netdsl.distributed.launchers.external import ExternalWorker
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
+    from netdsl.model.model import Model
 
 
 class Backend(Protocol):
@@ -51,12 +52,12 @@ class Backend(Protocol):
         """The number of processor cores of each worker."""
         ...
 
-    def begin(self, run: Run, folder: Path) -> None:
-        """Begin a run in a folder."""
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
+        """Begin a run in a folder, with weights that were opened; the result is the run that the folder then has."""
         ...
 
-    def train(self, folder: Path, **events: Any) -> End | None:
-        """Train the run in a folder; `events` are the arguments of `supervisor.train`."""
+    def train(self, folder: Path, **arguments: Any) -> End | None:
+        """Train the run in a folder; the other arguments are those of `supervisor.train`."""
         ...
 
 
@@ -75,16 +76,16 @@ class _OnThisMachine:
         """A worker's share of the cores of this machine."""
         return share_of_cores(workers)
 
-    def begin(self, run: Run, folder: Path) -> None:
-        """Begin a run in a folder, once its nets, data and weights were opened."""
-        _open(run)
-        _save(run, folder)
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
+        """Begin a run in a folder, once its nets and data were opened."""
+        _open(run, weights)
+        return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **events: Any) -> End | None:
+    def train(self, folder: Path, **arguments: Any) -> End | None:
         """Train the run in a folder."""
         from netdsl.distributed.supervisor import train
 
-        return train(folder, self.launcher(), **events)
+        return train(folder, self.launcher(), **arguments)
 
     def launcher(self) -> Launcher:
         """What starts the workers."""
@@ -136,26 +137,25 @@ class SparkBackend:
         """The number of cores that Spark gives a task."""
         return task_cores(self.address)
 
-    def begin(self, run: Run, folder: Path) -> None:
-        """Begin a run in a folder, once its nets and weights were opened; data may be out of this machine's reach."""
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
+        """Begin a run in a folder, once its nets were opened; data may be out of this machine's reach."""
         from netdsl.net.graph import connect, filter_layers
-        from netdsl.solver.settings import test_nets, train_net
 
-        for net in (train_net(run.solver), *test_nets(run.solver)):
-            connect(filter_layers(net, net.state))
+        for model in (run.solver.trained, *run.solver.tested):
+            connect(filter_layers(model.net, model.net.state))
         with suppress(DataError, FileError, MissingExtraError):  # which workers tell, unless they reach the data
-            _open(run)
-        _save(run, folder)
+            _open(run, weights)
+        return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **events: Any) -> End | None:
+    def train(self, folder: Path, **arguments: Any) -> End | None:
         """Train the run in a folder."""
-        from netdsl.distributed.run import Run
         from netdsl.distributed.supervisor import train
 
-        with replace(self, tasks=Run.load(folder).fitting(os.cpu_count() or 1)).session() as session:
+        run: Run = arguments["run"]
+        with replace(self, tasks=run.fitting(os.cpu_count() or 1)).session() as session:
             from netdsl.spark.launcher import SparkLauncher
 
-            return train(folder, SparkLauncher(session), **events)
+            return train(folder, SparkLauncher(session), **arguments)
 
     @property
     def address(self) -> str:
@@ -201,24 +201,27 @@ class ExternalBackend:
         """A worker's share of the cores of its machine."""
         return share_of_cores(self.worker.local_size)
 
-    def begin(self, run: Run, folder: Path) -> None:
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, in the first worker; a run of restarted workers is resumed."""
-        from netdsl.distributed.run import exists
+        from netdsl.distributed.run import Run, exists
 
         worker = self.worker
         if run.fitting(worker.size) != worker.size:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
         started_again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
-        if worker.rank == 0 and not (started_again and exists(folder)):
-            _open(run)
-            _save(run, folder)
+        if worker.rank != 0:
+            return run
+        if started_again and exists(folder):
+            return Run.load(folder)
+        _open(run, weights)
+        return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **events: Any) -> End | None:
+    def train(self, folder: Path, **arguments: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
         from netdsl.distributed.launchers.external import train_as_worker
         from netdsl.distributed.supervisor import train
 
-        return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
+        return train_as_worker(folder, lambda launcher: train(folder, launcher, **arguments))
 
 
 @dataclass(frozen=True)
@@ -258,48 +261,48 @@ class MpiBackend:
         """A worker's share of the cores of its machine."""
         return share_of_cores(workers if self.rank is None else self.rank.local_size)
 
-    def begin(self, run: Run, folder: Path) -> None:
+    def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, in the first rank."""
         if self.rank is not None and run.workers != self.rank.size:
             raise DistributedError(f"mpiexec started {self.rank.size} ranks, not {run.workers}; --workers isn't needed")
-        if self.supervises:
-            _open(run)
-            _save(run, folder)
+        if not self.supervises:
+            return run
+        _open(run, weights)
+        return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **events: Any) -> End | None:
+    def train(self, folder: Path, **arguments: Any) -> End | None:
         """Train the run in a folder, or do this rank's part of it."""
         from netdsl.distributed.supervisor import train
 
         if self.rank is None:
             from netdsl.mpi.launcher import MpiexecLauncher
 
-            return train(folder, MpiexecLauncher(), **events)
+            return train(folder, MpiexecLauncher(), **arguments)
         from netdsl.mpi.launcher import train_as_rank
 
-        return train_as_rank(lambda launcher: train(folder, launcher, **events))
+        return train_as_rank(lambda launcher: train(folder, launcher, **arguments))
 
 
-def _open(run: Run) -> None:
+def _open(run: Run, weights: Sequence[Model]) -> None:
     """Open all that a run needs, so that a mistake in it is told before the run takes its folder."""
     import torch
 
     from netdsl.solver.open_solver import open_solver
 
     compute = replace(run.compute, device=torch.device("cpu"))
-    with open_solver(run.solver, folder=run.folder, compute=compute, weights=run.weights, tables=run.tables):
+    with open_solver(run.solver, compute=compute, weights=weights, tables=run.tables):
         pass
 
 
-def _save(run: Run, folder: Path) -> None:
-    """Begin a run, whose weights are stored as files that all workers read."""
+def _saved(run: Run, folder: Path, weights: Sequence[Model]) -> Run:
+    """The run, which is begun in a folder; its weights are stored there as files that all workers read."""
     from netdsl.distributed.run import exists
     from netdsl.model.opening import store_for_workers
-    from netdsl.solver.settings import find_file, split_names, train_net
 
     if not exists(folder):  # otherwise saving is refused
-        files = [find_file(name, run.folder) for name in split_names(run.weights)]
-        run = replace(run, weights=store_for_workers(files, train_net(run.solver), folder))
+        run = replace(run, weights=store_for_workers(weights, folder))
     run.save(folder)
+    return run
 
 
 HERE = LocalBackend()

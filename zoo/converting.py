@@ -76,10 +76,10 @@ def _convert_weights(
         data = model.data(model.phases[0], stub_unknown=True) if model.names else {}
         warn_of_guesses(model.net.name, data)
         return ConvertedFiles(files, names=model.names, data=data)
-    weights = open_weights(source)
-    if weights.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
-        write(weights.file, output)
+    opened = open_weights(source)
+    if opened.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        write(opened.file, output)
     else:
-        layers = None if weights.file is None else weights.file.message
-        write_weights(weights.weights, output, net=layers, precision=precision)
+        layers = None if opened.file is None else opened.file.message
+        write_weights(opened.weights, output, net=layers, precision=precision)
     return ConvertedFiles(files)

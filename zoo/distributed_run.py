@@ -16,7 +16,10 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervisor import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.model.model import Model
+from netdsl.model.opening import open_files
 from netdsl.solver.events import Action, Event, Listener, no_action
+from netdsl.solver.settings import find_weights
 from zoo.backends import Backend, LocalBackend
 from zoo.run_starts import note_start
 from zoo.training import find_start
@@ -25,31 +28,41 @@ from zoo.worker_count import WorkerCount
 _RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
 
 
-def begin(run: Run, folder: Path, backend: Backend) -> None:
-    """Begin a run in a folder, with everything fixed that is needed to repeat it. Its snapshots go there too."""
+def begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
+    """Begin a run in a folder, with everything fixed that is needed to repeat it. Its snapshots go there too.
+
+    `weights` are those that the run names, where they are open already. The result is the run that the folder has.
+    """
     if run.snapshot is not None:
         raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
-    _begin(_with_snapshots_in(run, folder), folder, backend)
+    return _begin(_with_snapshots_in(run, folder), folder, backend, weights)
 
 
 def _with_snapshots_in(run: Run, folder: Path) -> Run:
-    solver = pb.SolverParameter()
-    solver.CopyFrom(run.solver)
-    solver.snapshot_prefix = str(folder.resolve() / Path(run.solver.snapshot_prefix).name)
-    return replace(run, solver=solver)
+    prefix = folder.resolve() / Path(run.solver.param.snapshot_prefix).name
+    return replace(run, solver=run.solver.with_fields(snapshot_prefix=str(prefix)))
 
 
-def _begin(run: Run, folder: Path, backend: Backend) -> None:
+def _begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
     cores = backend.cores(run.workers)
     loading = replace(run.compute.loading, workers=min(run.compute.loading.workers, cores))
     compute = replace(run.compute, loading=loading)
-    backend.begin(replace(run, compute=compute, threads=cores).settled(), folder)
+    run = replace(run, compute=compute, threads=cores).settled()
+    return backend.begin(run, folder, _weights_of(run, backend) if weights is None else weights)
+
+
+def _weights_of(run: Run, backend: Backend) -> list[Model]:
+    """The weights of the files that a run names, in the process that begins it."""
+    if not backend.supervises:
+        return []
+    return open_files(find_weights(run.weights, run.folder), run.solver.trained)
 
 
 def train(
     folder: Path,
     backend: Backend,
     *,
+    run: Run | None = None,
     listeners: Sequence[Listener] = (),
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
@@ -61,12 +74,13 @@ def train(
 ) -> End | None:
     """Train the run in a folder to its end, from its beginning or from its last saved round.
 
-    A transport, a number of workers and a deadline that are named take the place of the run's own. The command that
-    this is the work of is noted in the folder. The result is how the run ended, if this process supervises the workers.
+    `run` is that one, if this process has begun it. A transport, a number of workers and a deadline that are named take
+    the place of the run's own. The command that this is the work of is noted in the folder. The result is how the run
+    ended, if this process supervises the workers.
     """
     if not backend.supervises:
         return backend.train(folder)
-    run = Run.load(folder)  # first of all: where no run begins no file is made
+    run = run or Run.load(folder)  # first of all: where no run begins no file is made
     changed = _change(run, folder, transport, workers, deadline)
     if changed != run:
         changed.save(folder, again=True)
@@ -79,7 +93,7 @@ def train(
                 for listener in listeners:
                     listener(report)
 
-        return backend.train(folder, told=on_report, on_restart=on_restart, note=note, requested=requested)
+        return backend.train(folder, run=changed, told=on_report, on_restart=on_restart, note=note, requested=requested)
 
 
 def steps_of_round(param: pb.SolverParameter) -> int:
@@ -106,7 +120,7 @@ def _change(
     )
 
 
-def begin_replay(original: Path, folder: Path, backend: Backend) -> None:
+def begin_replay(original: Path, folder: Path, backend: Backend) -> Run:
     """Begin a run in another folder in which workers leave and come after the same rounds as in an earlier one."""
     run, memberships = Run.load(original), read_memberships(original)
     if not memberships or memberships[0].after:
@@ -117,7 +131,7 @@ def begin_replay(original: Path, folder: Path, backend: Backend) -> None:
         )
     workers = 1 + max(number for membership in memberships for number in membership.members)
     run = replace(run, workers=workers, fewest=None, memberships=memberships)
-    backend.begin(_with_snapshots_in(run, folder), folder)
+    return backend.begin(_with_snapshots_in(run, folder), folder, _weights_of(run, backend))
 
 
 def train_on_devices(
@@ -136,7 +150,7 @@ def train_on_devices(
     start = find_start(run, listen)
     several = replace(
         run,
-        strategy=AllReduce(tau=steps_of_round(run.solver), divides_batch=False),
+        strategy=AllReduce(tau=steps_of_round(run.solver.param), divides_batch=False),
         workers=len(run.devices),
         snapshot=None if start is None else str(start.resolve()),
         weights=run.weights if start is None else (),
@@ -144,5 +158,5 @@ def train_on_devices(
     )
     with TemporaryDirectory(prefix="netdsl-") as temporary:
         folder, backend = Path(temporary, "run"), LocalBackend()
-        _begin(several, folder, backend)
-        return train(folder, backend, listeners=listeners, on_restart=on_restart, requested=requested)
+        begun = _begin(several, folder, backend)
+        return train(folder, backend, run=begun, listeners=listeners, on_restart=on_restart, requested=requested)

@@ -34,7 +34,7 @@ def write_text(request: TextRequest) -> Iterator[str]:
     model = open_model(request.model, request.weights, deployed=True, dialect=request.dialect)
     alphabet = Alphabet(classes_of_model(request.model, request.weights))
     try:
-        generator = TextGenerator(model.net, model.weights, alphabet, request.device)
+        generator = TextGenerator(model, alphabet, request.device)
         yield from generator.write(request.beginning, request.length, request.temperature, request.seed)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.files import CaffeFile, read, read_solver
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.errors import NetError
@@ -18,6 +20,9 @@ from zoo.cards import Card
 from zoo.catalogue import CatalogueModel
 from zoo.model_folder import ModelFolder, is_model_folder, open_folder
 from zoo.store.local_store import Store
+
+if TYPE_CHECKING:
+    from netdsl.solver.settings import SolverSettings
 
 ZooModel = ModelFolder | CatalogueModel
 
@@ -65,23 +70,24 @@ def settings_of(model: ZooModel) -> pb.SolverParameter | None:
     return read_solver(solver).message if isinstance(solver, Path) else solver
 
 
-def solver_of(name: str) -> tuple[pb.SolverParameter, Path]:
+def solver_of(name: str, dialect: str | None = None) -> tuple[SolverSettings, Path]:
     """The settings that a named model is trained with, and the folder where the names of files in them begin. Snapshots
     are named after the model, in the working directory."""
+    from netdsl.solver.settings import open_settings  # needs torch, which who only names a model needn't wait for
+
     model = find_model(Path(name))
     if model is None:
         raise NetError(f"{name}: is no name or folder of a model; --solver takes a file of your own")
     settings = settings_of(model)
     if settings is None:
         raise NetError(f"{model.origin}: has no solver.prototxt, which says how it is trained; --solver takes one")
-    param = pb.SolverParameter()
-    param.CopyFrom(settings)
+    param = copy_of(settings)
     param.snapshot_prefix = model.path.resolve().name
     if isinstance(model, ModelFolder):
-        return param, model.path
+        return open_settings(param, model.path, dialect), model.path
     param.ClearField("net")
     param.net_param.CopyFrom(model.net)
-    return param, Path()
+    return open_settings(param, dialect=dialect), Path()
 
 
 def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) -> CaffeFile[Message]:

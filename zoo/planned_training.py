@@ -5,51 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.errors import PlanError
-from netdsl.layer.data import state_batch
-from netdsl.net.graph import is_included
+from netdsl.model.edits import separate_phases, with_batch
+from netdsl.net.graph import Phase
 from netdsl.planner.plan import Plan, write_plan
-from netdsl.solver.settings import inline_nets, train_net
 from zoo import distributed_run
 from zoo.backends import Backend
-from zoo.training import brings_data, separate_phases
 
 PLAN = "plan.json"  # of a run's folder
 
 
 def begin_planned(run: Run, plan: Plan, folder: Path, backend: Backend) -> Run:
     """Begin a run as a plan says, in a folder, where the plan is kept too."""
-    planned = with_plan(run, plan)
-    distributed_run.begin(planned, folder, backend)
+    begun = distributed_run.begin(with_plan(run, plan), folder, backend)
     write_plan(plan, folder / PLAN)
-    return planned
+    return begun
 
 
 def with_plan(run: Run, plan: Plan) -> Run:
     """The run with the plan's batch, passes, precision, strategy and workers. Tests keep their batches."""
-    solver = inline_nets(run.solver, run.folder)
-    net = solver.net_param if solver.HasField("net_param") else solver.train_net_param
-    name = train_net(solver).name
+    name = run.solver.net_to_train.net.name
     if name != plan.net:
         raise PlanError(f"the plan is for net '{plan.net}', and this is '{name}'; make one for it with `zoo plan`")
-    separate_phases(net)
-    _state_batches(net, plan.batch)
-    solver.iter_size = plan.iter_size
+    net = with_batch(separate_phases(run.solver.net_to_train), Phase.TRAIN, plan.batch)
     return replace(
         run,
-        solver=solver,
+        solver=run.solver.with_net(net).with_fields(iter_size=plan.iter_size),
         strategy=plan.strategy,
         workers=plan.workers,
         fewest=None,
         compute=replace(run.compute, precision=plan.precision),
     )
-
-
-def _state_batches(net: pb.NetParameter, batch: int) -> None:
-    """Let the data layers of the TRAIN phase bring so many items at once."""
-    state = pb.NetState(phase=pb.TRAIN)
-    for layer in net.layer:
-        if brings_data(layer) and is_included(layer, state) and not state_batch(layer, batch):
-            raise PlanError(f"layer '{layer.name}' ({layer.type}) doesn't say how large a batch is, so a plan can't")

@@ -20,9 +20,7 @@ from netdsl.model.opening import match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
-from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
 from zoo.backends import HERE, LocalBackend, SparkBackend
@@ -87,24 +85,23 @@ def _here(
     table: TableFiles,
     progress: Progress,
     listen: Listener,
-) -> PredictionSubgraph:
-    inputs = _inputs(request, model, table.schema.names)
-    net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, model.weights, request.names.blobs, request.columns, request.device or "cpu")
-    names = _with_classes(request, predictor.subgraph.classes(), listen)
-    _tell_weights(model, predictor.subgraph, listen)
-    check_new_columns(table.schema.names, names.columns(predictor.subgraph))
-    adder = ColumnAdder(names, request.batch or predictor.subgraph.batch, invalid=request.invalid)
+) -> Predictor:
+    predictor = _predictor(request, model, table.schema.names)
+    predictor = predictor.with_items(infer_shapes(table.first(), predictor.inputs)).load(request.device or "cpu")
+    names = _with_classes(request, predictor.classes(), listen)
+    _tell_weights(model, predictor, listen)
+    check_new_columns(table.schema.names, names.columns(predictor))
+    adder = ColumnAdder(names, request.batch or predictor.batch, invalid=request.invalid)
     rows = chain(
         [table.none()], table.batches(adder.batch)
     )  # the first batch has the columns even if there are no rows
     with progress(len(table)) as advance:
         write_parquet(Path(request.output), adder.add(predictor, rows, request.data), advance)
-    return predictor.subgraph
+    return predictor
 
 
-def _tell_weights(model: Model, subgraph: PredictionSubgraph, listen: Listener) -> None:
-    listen(WeightsLoaded(model.files, match_names(model, subgraph.built)))
+def _tell_weights(model: Model, predictor: Predictor, listen: Listener) -> None:
+    listen(WeightsLoaded(model.files, match_names(model, predictor.built)))
 
 
 def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> ColumnNames:
@@ -119,32 +116,30 @@ def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> Co
     return replace(request.names, classes=classes)
 
 
-def _inputs(request: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
-    """The inputs of the net; an error if the table lacks their columns, or has a new one already."""
-    subgraph = prediction_subgraph(model.net, request.names.blobs)
-    inputs, new_columns = subgraph.net_inputs(request.columns), request.names.columns(subgraph)
+def _predictor(request: PredictRequest, model: Model, names: Sequence[str]) -> Predictor:
+    """What predicts; an error if the table lacks the columns of its inputs, or has a new one already."""
+    predictor = Predictor(model, request.names.blobs, request.columns)
+    inputs, new_columns = predictor.inputs, request.names.columns(predictor)
     if not new_columns:
         raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
     check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
     check_new_columns(names, new_columns)
-    return inputs
+    return predictor
 
 
-def _on_spark(
-    request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener
-) -> PredictionSubgraph:
+def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener) -> Predictor:
     with backend.session() as session:
         from netdsl.spark import NetModel
         from netdsl.spark.tables import parquet  # needs pyspark, which the session has checked
 
         frame = parquet.read(session, path)
-        inputs = _inputs(request, model, frame.columns)
-        rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
-        net = infer_shapes(model.net, rows, inputs)
+        predictor = _predictor(request, model, frame.columns)
+        rows = parquet.sample(frame, [net_input.blob.column for net_input in predictor.inputs])
+        items = infer_shapes(rows, predictor.inputs)
+        predictor, net = predictor.with_items(items), model.with_items(items).net
         net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
-        subgraph = prediction_subgraph(net, request.names.blobs)
-        names = _with_classes(request, subgraph.classes(), listen)
-        _tell_weights(model, subgraph, listen)
+        names = _with_classes(request, predictor.classes(), listen)
+        _tell_weights(model, predictor, listen)
         net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
         net_model.setClassCol(names.predicted_class).setClasses(names.classes)
         net_model.setHandleInvalid(request.invalid.value)
@@ -153,4 +148,4 @@ def _on_spark(
         if request.batch:
             net_model.setBatchSize(request.batch)
         parquet.write(session, net_model.transform(frame), request.output)
-    return subgraph
+    return predictor

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, SetImages
 from netdsl.data.sources.annotations.proposals import Boxes, write_proposals
@@ -22,8 +21,9 @@ from netdsl.errors import DataError, NetError
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.tops import MakesRegions
 from netdsl.layers import type_of
+from netdsl.model.model import Model
 from netdsl.model.opening import match_names, open_model
-from netdsl.net.graph import resolve
+from netdsl.net.graph import Phase
 from netdsl.net.sample_inputs import input_kinds
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, WeightsLoaded
@@ -59,10 +59,10 @@ def propose(request: ProposeRequest, progress: Progress, listen: Listener = igno
     marked = open_annotated_set(request.data)
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     try:
-        proposer = _Proposer(Predictor(model.net, model.weights, [_blob(model.net)], device=request.device), request)
+        proposer = _Proposer(Predictor(model, [_blob(model)]).load(request.device), request)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
-    listen(WeightsLoaded(model.files, match_names(model, proposer.predictor.subgraph.built)))
+    listen(WeightsLoaded(model.files, match_names(model, proposer.predictor.built)))
     names, boxes = list[str](), list[Boxes]()
     with progress(len(marked)) as advance:
         for name, pixels in _decoded(marked):
@@ -91,7 +91,7 @@ class _Proposer:
 
     def __init__(self, predictor: Predictor, request: ProposeRequest) -> None:
         self.predictor, self._sizing = predictor, request.sizing
-        built = predictor.subgraph.built
+        built = predictor.built
         for layer in built.layers:
             if isinstance(layer, MakesRegions):
                 layer.keep_regions(request.most)
@@ -108,16 +108,16 @@ class _Proposer:
         pixels, scale = self._sizing(image)
         size = torch.tensor([[*pixels.shape[1:], scale]], dtype=torch.float32)
         tops = self.predictor.run({self._images[0]: torch.from_numpy(pixels)[None], self._sizes[0]: size})
-        (edge,) = self.predictor.subgraph.outputs.values()
+        (edge,) = self.predictor.outputs.values()
         boxes = tops[edge].astype(np.float32).reshape(-1, 5)[:, 1:] / np.float32(scale)
         if not np.isfinite(boxes).all():
             raise DataError("a region isn't finite; the weights can't be right")
         return boxes
 
 
-def _blob(net: pb.NetParameter) -> str:
+def _blob(model: Model) -> str:
     """The blob with the regions of a net's TEST phase."""
-    for node in resolve(net).nodes:
+    for node in model.graphs[0].nodes if Phase.TEST in model.phases else ():
         kind = type_of(node.layer)
         if kind is not None and issubclass(kind, MakesRegions):
             return node.layer.top[0]

@@ -23,11 +23,11 @@ from netdsl.model.data_shapes import DataShape, read_data
 from netdsl.model.model import Model
 from netdsl.model.opening import copy_model, match_names, open_model
 from netdsl.net.build import Built
-from netdsl.net.graph import filter_layers
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
+from netdsl.net.learning import losses_of
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
-from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
+from netdsl.prediction.scoring import RowScore, Scorer, scoring_inputs
 from netdsl.solver.evaluation import average_batches, gather_scores
 from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output, WeightsLoaded
 from netdsl.solver.opened_nets import data_events, net_created, opened_data
@@ -90,9 +90,9 @@ def test(
     Tasks of Spark give no such scores, and without a device take the GPUs that Spark assigns to them. `listen` hears of
     the data and the weights, and of nets and batches run here.
     """
-    model = open_model(request.net, split_names(request.weights), dialect=request.dialect)
-    model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
-    model = replace(model, net=filter_layers(model.net, model.net.state))
+    weights = split_names(request.weights)
+    opened = open_model(request.net, weights, dialect=request.dialect, level=request.level, stages=request.stages)
+    model = opened.only(Phase.TEST)
     source = None if request.data is None else parse_source(request.data)
     if source is not None and source.content is Content.CAPTIONS:
         _check_once(request, backend)
@@ -166,7 +166,7 @@ def _check_weights(request: TestRequest, model: Model, built: Built, listen: Lis
 def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:
     """Test on batches of the data, which begin again at their end."""
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
-    with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
+    with closing(ModuleNet.open(model, Compute(device), table)) as running:
         listen(net_created(running.built, ""))
         _check_weights(request, model, running.built, listen)
         copy_model(model, running.built)
@@ -210,13 +210,13 @@ def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None
 def _here(
     request: TestRequest, model: Model, source: tuple[TableFormat, str], device: torch.device, listen: Listener
 ) -> TestResult:
-    _check_weights(request, model, build_for_scoring(model.net), listen)
+    _check_weights(request, model, model.settled(Phase.TEST).built, listen)
     table = TableFiles(*source)
     classes = _tell_rows(request, source[1], len(table), table.schema, listen)
-    inputs = _inputs(request, model.net, table.schema.names)
-    scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, request.columns, device)
+    model = model.with_items(infer_shapes(table.first(), _inputs(request, model, table.schema.names)))
+    scorer = Scorer(model, request.columns, device)
     with gather_scores(scorer.built) as scores:
-        means = _means(model.net, scorer.score(table.batches(scorer.batch), str(request.data)), scorer.built)
+        means = _means(model, scorer.score(table.batches(scorer.batch), str(request.data)))
     return replace(means, tables=score_tables(scores, classes or _model_names(request)))
 
 
@@ -233,7 +233,7 @@ def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: 
 def _on_spark(
     request: TestRequest, model: Model, device: torch.device | None, backend: SparkBackend, listen: Listener
 ) -> TestResult:
-    _check_weights(request, model, build_for_scoring(model.net), listen)
+    _check_weights(request, model, model.settled(Phase.TEST).built, listen)
     if request.data is None or request.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
@@ -242,25 +242,26 @@ def _on_spark(
         from netdsl.spark.tables import parquet
 
         frame = parquet.read(session, path)
-        inputs = _inputs(request, model.net, frame.columns)
+        inputs = _inputs(request, model, frame.columns)
         _tell_rows(request, path, parquet.count(frame), parquet.arrow_schema(session, frame), listen)
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
-        net = infer_shapes(model.net, rows, inputs)
         place = None if device is None else str(device)
-        score = score_rows(frame, net, model.weights, request.columns, place)
-    return _means(model.net, score, build_for_scoring(net))
+        scored = model.with_items(infer_shapes(rows, inputs))
+        score = score_rows(frame, scored, request.columns, place)
+    return _means(scored, score)
 
 
-def _inputs(request: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:
+def _inputs(request: TestRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
     """The inputs of the net; an error if the table lacks their columns."""
-    inputs = scoring_inputs(build_for_scoring(net), request.columns)
+    inputs = scoring_inputs(model.settled(Phase.TEST), request.columns)
     check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
     return inputs
 
 
-def _means(net: pb.NetParameter, score: RowScore, built: Built) -> TestResult:
+def _means(model: Model, score: RowScore) -> TestResult:
     loss, outputs = score.means()
-    module = NetModule(build_for_scoring(net))
-    weights = {name: module.losses.get(edge, 0.0) for name, edge in module.outputs.items()}
+    built = model.settled(Phase.TEST).built
+    losses = losses_of(built)
+    weights = {built.graph.blobs[edge]: losses.get(edge, 0.0) for edge in built.graph.outputs}
     means = tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items()))
     return TestResult(loss, means, read_data(built))

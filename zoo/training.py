@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.tables.table import Table
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
-from netdsl.layer import BringsData, Layer
-from netdsl.layers import LAYERS
-from netdsl.model.model import open_net
+from netdsl.model.edits import separate_phases
 from netdsl.net.graph import Phase, is_included
 from netdsl.solver import state
 from netdsl.solver.events import Action, Event, Listener, Notice, no_action
 from netdsl.solver.open_solver import open_solver
-from netdsl.solver.settings import find_file, train_net
+from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from zoo.data_layers import are_marked_images, data_layers, set_source, source_for
@@ -28,9 +26,6 @@ from zoo.data_layers import are_marked_images, data_layers, set_source, source_f
 NO_TESTS = "none"  # as test data: the run doesn't test
 
 Sources = dict[Phase, str]
-NetField = Literal["net", "net_param", "train_net", "train_net_param"]
-
-_PHASES = (pb.TRAIN, pb.TEST)
 
 
 def train(
@@ -72,7 +67,7 @@ def find_start(run: Run, listen: Listener) -> Path | None:
     if run.snapshot is None:
         return None
     if run.snapshot == NEWEST:
-        return newest(run.solver.snapshot_prefix, lambda text: listen(Notice(text)))
+        return newest(run.solver.param.snapshot_prefix, lambda text: listen(Notice(text)))
     if run.weights:
         raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
     return Path(run.snapshot)
@@ -86,21 +81,16 @@ def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
     in the inputs' order.
     """
     if test_data == NO_TESTS:
-        run, test_data = replace(run, solver=_without_tests(run.solver)), None
-    param, folder = run.solver, run.folder
-    field = _net_field(param)
-    net = train_net(param, folder) if field is None else _open_field(param, field, folder)
-    sources = _sources(param, data, test_data)
-    if data_layers(net):
-        return replace(run, solver=_with_net(param, net, sources)) if sources else run
+        run, test_data = replace(run, solver=run.solver.without_tests()), None
+    sources = _sources(run.solver.param, data, test_data)
+    if data_layers(run.solver.net_to_train.net):
+        return replace(run, solver=_reading(run.solver, sources)) if sources else run
     return replace(run, tables={phase: Table(source) for phase, source in sources.items()})
 
 
-def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_data: str | None) -> pb.SolverParameter:
+def with_data(solver: SolverSettings, data: str | None, test_data: str | None) -> SolverSettings:
     """The settings with other sources of the net's data layers."""
-    field = _net_field(param)
-    net = _open_field(param, field, folder) if field else pb.NetParameter()
-    return _with_net(param, net, _sources(param, data, test_data))
+    return _reading(solver, _sources(solver.param, data, test_data))
 
 
 def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
@@ -127,73 +117,19 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
     return sources
 
 
-def _without_tests(param: pb.SolverParameter) -> pb.SolverParameter:
-    """The settings of the same training without any test."""
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
-    for field in ("test_iter", "test_interval", "test_state", "test_net", "test_net_param"):
-        changed.ClearField(field)
-    return changed
-
-
-def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources) -> pb.SolverParameter:
-    """The settings with the net that they name, whose data layers read other sources."""
-    field = _net_field(param)
-    if field is None:
+def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
+    """The settings whose net has data layers that read other sources."""
+    if solver.train_net is not None and solver.test_nets:
         raise SolverError("--data is for solvers that name one net, in `net`, or in `train_net` and test none")
-    if not data_layers(net):
-        name = getattr(param, field) if isinstance(getattr(param, field), str) else f"net '{net.name}'"
+    model, param = solver.net_to_train, solver.param
+    if not data_layers(model.net):
+        name = param.net or param.train_net or f"net '{model.net.name}'"
         raise SolverError(f"{name}: has no layer that names what it reads, so it can't read something else")
     if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
-        separate_phases(net)
+        model = separate_phases(model)
+    net = copy_of(model.net)
     for layer in data_layers(net):
         phase = Phase.TRAIN if is_included(layer, pb.NetState(phase=pb.TRAIN)) else Phase.TEST
         if phase in sources:
             set_source(layer, sources[phase])
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
-    changed.ClearField(field)
-    getattr(changed, f"{field.removesuffix('_param')}_param").CopyFrom(net)
-    return changed
-
-
-def _net_field(param: pb.SolverParameter) -> NetField | None:
-    """The field that has or names the only net; None if there is no such field, or nets for tests beside it."""
-    has_test_nets = param.test_net or param.test_net_param
-    fields: tuple[NetField, ...] = ("net", "net_param", *(() if has_test_nets else ("train_net", "train_net_param")))
-    return next((field for field in fields if param.HasField(field)), None)
-
-
-def _open_field(param: pb.SolverParameter, field: NetField, folder: Path) -> pb.NetParameter:
-    source = getattr(param, field)
-    return open_net(find_file(source, folder) if isinstance(source, str) else source).net
-
-
-def brings_data(layer: pb.LayerParameter) -> bool:
-    """Whether a layer's tops come from outside the net."""
-    return issubclass(LAYERS.get(layer.type, Layer), BringsData)
-
-
-def separate_phases(net: pb.NetParameter) -> None:
-    """Make a data layer that all phases share one for each, so that they can read different data."""
-    layers = list[pb.LayerParameter]()
-    for layer in net.layer:
-        shared = brings_data(layer) and all(is_included(layer, pb.NetState(phase=phase)) for phase in _PHASES)
-        layers += [_in_phase(layer, phase) for phase in _PHASES] if shared else [layer]
-    net.ClearField("layer")
-    net.layer.extend(layers)
-
-
-def _in_phase(layer: pb.LayerParameter, phase: pb.Phase) -> pb.LayerParameter:
-    """A copy of a layer that only one phase has."""
-    changed = pb.LayerParameter()
-    changed.CopyFrom(layer)
-    if layer.include:
-        rules = [rule for rule in layer.include if not rule.HasField("phase") or rule.phase == phase]
-        changed.ClearField("include")
-        changed.include.extend(rules)
-        for rule in changed.include:
-            rule.phase = phase
-    else:
-        changed.exclude.extend(pb.NetStateRule(phase=other) for other in _PHASES if other != phase)
-    return changed
+    return solver.with_net(replace(model, net=net))

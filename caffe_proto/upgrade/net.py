@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import UpgradeError
 from caffe_proto.upgrade import v0, v1
 
@@ -34,8 +35,7 @@ def upgrade_net(net: pb.NetParameter) -> Upgraded[pb.NetParameter]:
     """The net in today's form."""
     if net.layers and net.layer:
         raise UpgradeError(f"net '{net.name}': it has both `layer` and `layers`; write all layers as `layer`")
-    upgraded = pb.NetParameter()
-    upgraded.CopyFrom(net)
+    upgraded = copy_of(net)
     changes = _upgrade_layer_forms(upgraded) + _upgrade_inputs(upgraded) + _upgrade_batch_norms(upgraded)
     return Upgraded(upgraded, tuple(changes))
 
@@ -139,8 +139,7 @@ _SOLVER_TYPE_NAMES = {
 
 def upgrade_solver(solver: pb.SolverParameter) -> Upgraded[pb.SolverParameter]:
     """The solver in today's form. Nets inside it are not upgraded, as in Caffe."""
-    upgraded = pb.SolverParameter()
-    upgraded.CopyFrom(solver)
+    upgraded = copy_of(solver)
     if not solver.HasField("solver_type"):
         return Upgraded(upgraded, ())
     old = pb.SolverParameter.SolverType.Name(solver.solver_type)

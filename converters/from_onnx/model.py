@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.blobs import MAX_AXES
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from converters.from_onnx.operators import OPERATORS, OnnxNode
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter, Value
@@ -90,9 +91,9 @@ class Importer:
             self._convert(node)
         self.problems.check("it")
         outputs = [(value.name, self._value(value.name, "an output")) for value in self.graph.output]
-        model, names = self.net.finish(outputs)
+        names = self.net.end(outputs)
         _name_outputs(self.net, names, [name for name, _ in outputs])
-        return model
+        return self.net.model()
 
     def _shape(self, value: Any) -> Shape:
         if value.name in self.shapes:
@@ -232,8 +233,7 @@ def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[An
 
 def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
     """Raise a ConversionError if a node, by the shapes that follow from its inputs, would fill the memory."""
-    known = type(model)()
-    known.CopyFrom(model)
+    known = copy_of(model)
     small = [(name, array) for name, array in arrays.items() if array.size <= _SMALL]
     known.graph.initializer.extend(onnx_module("numpy_helper").from_array(array, name) for name, array in small)
     try:

@@ -14,11 +14,11 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from converters.from_torch.operators import COUNTERPARTS, Call
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter
-from converters.running import TOLERANCE, difference, filled
+from converters.running import TOLERANCE, difference
 from netdsl.errors import ConversionError
 from netdsl.model.model import Model
 from netdsl.model.weights.files import array_of
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
 
 
 def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str = "", verify: bool = True) -> Model:
@@ -59,7 +59,7 @@ def _trace(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> Exported
 
 def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs: Sequence[str], what: str) -> None:
     """Raise a ConversionError unless both compute the same outputs."""
-    actual = NetModule(filled(model))(*(example.float() for example in inputs))
+    actual = model.module(Phase.TEST)(*(example.float() for example in inputs))
     expected = _tensors(module(*(example.clone() for example in inputs)))
     for name, tensor in zip(outputs, expected, strict=True):
         error = difference(array_of(actual[name]), array_of(tensor))
@@ -104,7 +104,8 @@ class Tracer:
             elif node.op == "call_function":
                 self._call(node)
         self.problems.check(self.what)
-        return self.net.finish(list(self._outputs()))
+        names = self.net.end(list(self._outputs()))
+        return self.net.model(), names
 
     def _placeholder(self, node: fx.Node, spec: Any) -> None:
         if spec.kind is InputKind.USER_INPUT:

@@ -101,8 +101,8 @@ class NetWriter:
         self._read[name] = self._read.pop(blob.name, 0)
         return NetBlob(name, blob.shape)
 
-    def finish(self, outputs: Sequence[tuple[str, Value]]) -> tuple[Model, list[str]]:
-        """Finish the net, with the values as its only outputs; the second result has the outputs' names in it.
+    def end(self, outputs: Sequence[tuple[str, Value]]) -> list[str]:
+        """End the net with the values as its only outputs, and return their names in it.
 
         Caffe's rule: outputs are the blobs that no layer reads.
         """
@@ -115,7 +115,11 @@ class NetWriter:
                 value = self.layer(dsl.Split, [value])
             names.append(value.name)
         self._silence(names)
-        return Model(self.net, self.weights), names
+        return names
+
+    def model(self) -> Model:
+        """The net that was written, with its weights."""
+        return Model(self.net, self.weights)
 
     def _silence(self, outputs: Sequence[str]) -> None:
         tops = [top for layer in self.net.layer for top in layer.top]

@@ -17,7 +17,7 @@ from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
 from converters.onnx.session import WrittenModel
 from converters.onnx.verification import Report
 from converters.onnx.verification import verify as verify_onnx
-from converters.running import TOLERANCE, NetToRun, filled
+from converters.running import TOLERANCE, NetToRun, module_of
 from converters.staging import staged_file
 from netdsl.errors import ConversionError
 from netdsl.layer import BringsData, HasOnnxForm
@@ -59,7 +59,7 @@ def to_onnx(net: NetToRun, *, opset: int | None = None, metadata: Metadata = _NO
     Values have the names of blobs, nodes those of layers. The first axis of the inputs stays open if the net allows
     it. The default opset is the newest that the installed onnxruntime supports.
     """
-    return _model_of(filled(net), opset, metadata).joined()
+    return _model_of(module_of(net).built, opset, metadata).joined()
 
 
 def export_onnx(
@@ -78,7 +78,7 @@ def export_onnx(
     puts the weights into a file of their own, which is the default above 2 GB.
     """
     with staged_file(path) as staged:
-        message = write_model(_model_of(filled(net), opset, metadata), staged, external=external)
+        message = write_model(_model_of(module_of(net).built, opset, metadata), staged, external=external)
         report = verify_onnx(WrittenModel(staged, message, str(path)), net, tolerance=tolerance) if verify else None
         if report is not None and not report.passed:
             raise ConversionError(f"{path}: not written: {report}")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import Message
 
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.wire import LENGTH, Buffer, tag, varint
@@ -166,8 +167,7 @@ class SplitModel:
     @classmethod
     def of(cls, model: Any) -> SplitModel:
         """A model of which a copy has no values."""
-        copy, values = type(model)(), list[AnyArray | None]()
-        copy.CopyFrom(model)
+        copy, values = copy_of(model), list[AnyArray | None]()
         for tensor in copy.graph.initializer:
             values.append(np.frombuffer(tensor.raw_data, np.uint8) if tensor.HasField("raw_data") else None)
             tensor.ClearField("raw_data")
@@ -175,8 +175,7 @@ class SplitModel:
 
     def joined(self) -> Any:
         """The model with its values, which are copied."""
-        model = type(self.message)()
-        model.CopyFrom(self.message)
+        model = copy_of(self.message)
         for tensor, array in zip(model.graph.initializer, self.values, strict=True):
             if array is not None:
                 tensor.raw_data = array.tobytes()
@@ -216,8 +215,7 @@ def write_model(model: SplitModel, path: Path, *, external: bool | None = None) 
 
 def _with_values_in(data: Path, model: SplitModel) -> SplitModel:
     """Write a model's large values into a file of their own, to which the result refers."""
-    message, inside, outside, offset = type(model.message)(), list[AnyArray | None](), list[AnyArray](), 0
-    message.CopyFrom(model.message)
+    message, inside, outside, offset = copy_of(model.message), list[AnyArray | None](), list[AnyArray](), 0
     for tensor, array in zip(message.graph.initializer, model.values, strict=True):
         if array is None or array.nbytes < _SMALL_BYTES:
             inside.append(array)
@@ -252,12 +250,7 @@ def _tag(message: Any, field: str, length: int) -> bytes:
 
 def _around(message: Any, name: str) -> tuple[bytes, bytes]:
     """The bytes of the fields before one and after it."""
-    parts = type(message)(), type(message)()
-    number = message.DESCRIPTOR.fields_by_name[name].number
-    for part, is_before in zip(parts, (True, False), strict=True):
-        part.CopyFrom(message)
-        for field, _ in message.ListFields():
-            if field.number == number or (field.number < number) is not is_before:
-                part.ClearField(field.name)
-    before, after = (part.SerializeToString() for part in parts)
-    return before, after
+    fields, number = [field for field, _ in message.ListFields()], message.DESCRIPTOR.fields_by_name[name].number
+    before = copy_of(message, without=[field.name for field in fields if field.number >= number])
+    after = copy_of(message, without=[field.name for field in fields if field.number <= number])
+    return before.SerializeToString(), after.SerializeToString()

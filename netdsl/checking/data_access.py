@@ -7,26 +7,23 @@ from collections.abc import Iterable
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.locations import error_label
-from netdsl.layer import BringsData
 from netdsl.layer.data import DataOrigin
-from netdsl.layers import type_of
+from netdsl.layers import data_layer_of
 from netdsl.model.data_shapes import ReadShapes, read_shapes
 from netdsl.net.graph import Graph
 
 
 def unreadable_data(graphs: Iterable[Graph], read: ReadShapes) -> list[str]:
     """A sentence for each data layer whose source, or whose first item, can't be read; no camera is switched on."""
-    sentences = (_problem(node.layer, type_of(node.layer), read) for graph in graphs for node in graph.nodes)
+    sentences = (_problem(node.layer, read) for graph in graphs for node in graph.nodes)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence is not None))
 
 
-def _problem(layer: pb.LayerParameter, kind: type | None, read: ReadShapes) -> str | None:
-    if kind is None or not issubclass(kind, BringsData) or kind.data_origin is not DataOrigin.FILES:
-        return None
-    message = pb.LayerParameter()
-    message.CopyFrom(layer)
+def _problem(message: pb.LayerParameter, read: ReadShapes) -> str | None:
     try:
-        read_shapes(kind(message, []), read)
+        layer = data_layer_of(message)
+        if layer is not None and layer.data_origin is DataOrigin.FILES:
+            read_shapes(layer, read)
     except (CaffeError, OSError) as problem:
-        return f"{error_label(layer)}: {problem}"
+        return f"{error_label(message)}: {problem}"
     return None

@@ -7,13 +7,14 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from torch import nn
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.image_sizes import halved_images
 from netdsl.data.batches.reading import Loading
@@ -26,10 +27,10 @@ from netdsl.layers import type_of
 from netdsl.model.model import Model, open_net
 from netdsl.net.build import Built, at_layer, build, reshape
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Graph, Phase, connect, resolve_all
+from netdsl.net.graph import Graph, Phase, connect
 from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import Array, input_kinds, is_image, sample_inputs
-from netdsl.solver.trainable_net import Compute, ModuleOnBatches
+from netdsl.solver.trainable_net import Compute, ModuleNet
 
 _MEAN = (3, 1, 1)  # the shape of the mean for layers that scale it to their bottoms
 _LOADING = Loading(workers=1, prefetch=1)
@@ -87,13 +88,12 @@ def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
 
 
 def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
-    net = open_net(path, dialect=settings.dialect, lenient=True).net
-    graph = next((each for each in resolve_all(net, stages=settings.stages) if each.phase is Phase.TRAIN), None)
+    model = replace(open_net(path, dialect=settings.dialect, lenient=True), stages=settings.stages)
+    graph = next((graph for graph in model.graphs if graph.phase is Phase.TRAIN), None)
     trial.trains = graph is not None and _has_loss(graph)
     if graph is None or not trial.trains:
         return
-    net = graph.net
-    built = _built(net, settings)
+    built = _built(graph.net, settings)
     with TemporaryDirectory(prefix="zoo-check-") as folder:
         made, inputs = _with_samples(built, Path(folder))
         _run(connect(made), inputs, settings, trial)
@@ -120,8 +120,7 @@ def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
 
 def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetParameter:
     """A copy of a net whose data layers have no larger batches than wanted."""
-    made = pb.NetParameter()
-    made.CopyFrom(net)
+    made = copy_of(net)
     for layer in made.layer:
         kind = type_of(layer)
         if kind is not None and issubclass(kind, (BringsData, MakesData)):
@@ -131,8 +130,7 @@ def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetPa
 
 def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str, Array]]:
     """The net with data layers that read made-up files in a folder, and values for those that read none."""
-    made, names = pb.NetParameter(), built.graph.blobs
-    made.CopyFrom(built.graph.net)
+    made, names = copy_of(built.graph.net), built.graph.blobs
     kinds = input_kinds(built)
     values = sample_inputs(built, {names[edge]: built.shapes[edge] for edge in built.input_edges()})
     for index, (node, layer) in enumerate(built.pairs()):
@@ -160,7 +158,7 @@ def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, tri
         trial.reads = True
         built = build(graph)
         trial.shapes = {graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
-        net = ModuleOnBatches(_with_statistics(NetModule(built).allocate()), feeds.next, Compute())
+        net = ModuleNet(_with_statistics(NetModule(built).allocate()), feeds.next, Compute())
         trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()
         trial.backward = not settings.forward_only
     if not math.isfinite(trial.loss):

@@ -27,9 +27,9 @@ _SPREAD = 0.01  # of made-up weights, with which values neither vanish nor grow 
 def dry_run(built: Built) -> None:
     """Run one small image forward, or the smallest batch and images that the net takes.
 
-    Weights are made up, and so are data that the net itself would bring. The built net can't be used for anything else
-    afterwards.
+    Weights are made up, and so are data that the net itself would bring.
     """
+    built = built.with_own_blobs()
     for index, (node, layer) in enumerate(built.pairs()):
         if not (node.bottoms or layer.blob_names() or isinstance(layer, BringsData)):
             built.layers[index] = _SampledData(node.layer, [])

@@ -10,6 +10,7 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
 from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
@@ -20,7 +21,7 @@ from netdsl.model.data_shapes import DataShape, Items, Known, assumed_items, dim
 from netdsl.model.model import Model, open_net
 from netdsl.net.build import Built, check_fillers, doubts_of, unknown_types
 from netdsl.net.caffe_memory import memory_notes
-from netdsl.net.graph import Graph, Phase, resolve_all, with_input_layer
+from netdsl.net.graph import Graph, Phase
 from netdsl.net.placeholder_layer import unavailable_types
 
 
@@ -86,7 +87,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             warnings.simplefilter("ignore")
             model, finding.skipped = _open(path, settings)
             finding.parsed = True
-            graphs = resolve_all(with_input_layer(model.net), stages=settings.stages)
+            graphs = model.graphs
             if not graphs:
                 raise NetError("the net has no layers")
             model = replace(model, net=_without_files(model.net))
@@ -155,8 +156,7 @@ def _distinct(builts: Sequence[Built]) -> list[Built]:
 
 def _without_files(net: pb.NetParameter) -> pb.NetParameter:
     """A net without the names of files, such as of means or of image sizes, which exist only where the net is used."""
-    made = pb.NetParameter()
-    made.CopyFrom(net)
+    made = copy_of(net)
     for layer in made.layer:
         for settings in (value for _, value in layer.ListFields() if isinstance(value, Message)):
             for setting, _ in settings.ListFields():

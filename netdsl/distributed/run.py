@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import torch
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import remove_leftovers, write_pieces
 from netdsl.data.tables.table import Table
@@ -24,7 +23,7 @@ from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_tr
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
 from netdsl.plugins import allowed_plugins, plugins
-from netdsl.solver.settings import inline_nets
+from netdsl.solver.settings import SolverSettings, open_settings
 from netdsl.solver.trainable_net import Compute
 
 NEWEST = "auto"  # as a snapshot: the newest whole one, if there is one
@@ -41,7 +40,7 @@ class Run:
     what the nets themselves read.
     """
 
-    solver: pb.SolverParameter
+    solver: SolverSettings
     strategy: Strategy = field(default_factory=ModelAveraging)
     workers: int = 1  # at most, if `fewest` is set
     folder: Path = Path()
@@ -97,13 +96,11 @@ class Run:
         return replace(self, transport=transport)
 
     def settled(self) -> Run:
-        """The same run with everything that must be fixed to repeat it: nets in the settings, and a random seed."""
-        solver = inline_nets(self.solver, self.folder)
-        if solver.random_seed < 0:
-            solver.random_seed = random.randrange(2**31)
-        weights = (*solver.weights, *self.weights)
-        solver.ClearField("weights")
-        return replace(self, solver=solver, weights=weights, folder=self.folder.resolve())
+        """The same run with a random seed, which must be fixed to repeat it, and all weights in one place."""
+        param = self.solver.param
+        seed = param.random_seed if param.random_seed >= 0 else random.randrange(2**31)
+        solver = self.solver.without("weights").with_fields(random_seed=seed)
+        return replace(self, solver=solver, weights=(*param.weights, *self.weights), folder=self.folder.resolve())
 
     def save(self, path: Path, *, again: bool = False) -> None:
         """Begin a run of several workers in a folder, which is made; or write it again after a change."""
@@ -114,13 +111,13 @@ class Run:
         if (path / _RUN).exists() and not again:
             raise DistributedError(f"{path}: has a run already; resume it, or name another folder")
         remove_leftovers(path)
-        write(CaffeFile(self.solver, form=Form.TEXT), path / _SOLVER)
+        write(CaffeFile(self.solver.message, form=Form.TEXT), path / _SOLVER)
         data = msgspec.json.encode(_RunFile(_VERSION, self, tuple(allowed_plugins())), enc_hook=_to_plain)
         write_pieces(path / _RUN, [msgspec.json.format(data, indent=1) + b"\n"])
 
     @classmethod
-    def load(cls, path: Path) -> Run:
-        """The run that a folder has."""
+    def load(cls, path: Path, solver: SolverSettings | None = None) -> Run:
+        """The run that a folder has, with its solver, where that needn't be read again."""
         file = path / _RUN
         try:
             data = file.read_bytes()
@@ -131,7 +128,7 @@ class Run:
                     "new one, with the model or the newest snapshot of this one as --weights"
                 )
             _check_plugins(path, head.plugins)
-            return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path)).run
+            return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path, solver)).run
         except OSError as problem:
             raise DistributedError(f"{file}: can't be read: {problem.strerror}; does a run begin there?") from None
         except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
@@ -172,15 +169,15 @@ def _check_plugins(folder: Path, names: Sequence[str]) -> None:
 
 def _to_plain(value: Any) -> str:
     match value:
-        case pb.SolverParameter():
+        case SolverSettings():
             return _SOLVER
         case _:
             return str(value)
 
 
-def _from_plain(folder: Path, kind: type, plain: Any) -> Any:
-    if kind is pb.SolverParameter:
-        return read_solver(folder / plain).message
+def _from_plain(folder: Path, solver: SolverSettings | None, kind: type, plain: Any) -> Any:
+    if kind is SolverSettings:
+        return solver or open_settings(read_solver(folder / plain).message)
     if kind is Strategy:
         return from_plain(plain, folder / _RUN)
     try:

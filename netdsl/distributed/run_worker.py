@@ -10,7 +10,6 @@ from pathlib import Path
 
 import torch
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, few
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.distributed.communicator import Communicator
@@ -41,7 +40,6 @@ _BROKEN_SEQUENCES = (
     "what it keeps is for the next batch of the same sequences, and workers take turns with the data, so that each "
     "skips parts of them; train with one worker"
 )
-_FIRST_ONLY = ("test_iter", "test_interval", "test_net_param", "test_state", "display", "snapshot", "debug_info")
 
 
 def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[[str], object] | None = None) -> None:
@@ -152,7 +150,9 @@ def open_worker(
         run.compute.loading, rank=communicator.rank, size=communicator.size, divided=run.strategy.divides_batch
     )
     compute = replace(run.compute, device=device or run.device(communicator.rank), loading=loading)
-    solver_settings = run.solver if communicator.rank == 0 else _only_training(run.solver)
+    solver_settings = run.solver
+    if communicator.rank != 0:  # the first worker tests, tells and saves for all
+        solver_settings = run.solver.without_tests().without("display", "snapshot", "debug_info")
 
     def poll_action() -> Action:
         """Testing may take long, and asks before every batch."""
@@ -173,19 +173,10 @@ def open_worker(
         names = [f"layer '{node.layer.name}'" for node, _ in solver.net.built.remembering_layers()]
         if communicator.size > 1 and names:
             listen(Notice(f"{few(names, _SHOWN)}: {_BROKEN_SEQUENCES}"))
-        seed(solver_settings, communicator.rank)
+        seed(solver_settings.param, communicator.rank)
         if run.snapshot is not None:
             state.restore(solver, run.snapshot)
         yield Worker(solver, communicator, clock, pulse)
-
-
-def _only_training(settings: pb.SolverParameter) -> pb.SolverParameter:
-    """The settings without tests and snapshots, which the first worker does for all."""
-    changed = pb.SolverParameter()
-    changed.CopyFrom(settings)
-    for name in _FIRST_ONLY:
-        changed.ClearField(name)
-    return changed
 
 
 def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:

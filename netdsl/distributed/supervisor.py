@@ -50,6 +50,7 @@ def train(
     folder: Path,
     launcher: Launcher,
     *,
+    run: Run | None = None,
     told: Callable[[Told], object] = lambda told: None,
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
@@ -58,13 +59,14 @@ def train(
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left.
 
+    `run` is that one, where it needn't be read again.
     `told` gets the workers' events and records. When a worker is lost, `on_restart` is told the number of the next
     attempt and why, and all workers begin again from the journal; the run fails after so many attempts without a round
     done in between. Where the launcher can't start workers again the run fails at once, and says how to go on. `note`
     is told what a user should know before training begins.
     """
     folder = folder.resolve()
-    run = launcher.prepare(folder, Run.load(folder), note)
+    run = launcher.prepare(folder, run or Run.load(folder), note)
     run.save(folder, again=True)
     attempts = Retries(lambda: requested() is Action.STOP, retries)
 

@@ -9,12 +9,12 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, ParamSpec, Unpack
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import dialect_named, mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.constructors import CAFFE_NAMES, assign
 from netdsl.dsl.layer_types import Convolution, InnerProduct, Input, Pooling
 from netdsl.errors import NetError
-from netdsl.net.graph import resolve_all, with_input_layer
 
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import NetSettings, PoolingParameterPoolMethodName
@@ -78,13 +78,13 @@ def net_message(
 def check_net(net: pb.NetParameter) -> None:
     """Raise a NetError if layer types, connections, shapes or fillers are wrong in a phase of the net."""
     from netdsl.model.data_shapes import settle  # needs torch, for which nobody should wait who only describes a net
+    from netdsl.model.model import Model
     from netdsl.net.build import check_fillers
 
-    marked = pb.NetParameter()
-    marked.CopyFrom(net)
+    marked = copy_of(net)
     mark_by_fields(marked)
-    for graph in resolve_all(with_input_layer(marked)):
-        check_fillers(settle(marked, graph.phase, {}, said={}).built)
+    for phase in Model(marked).phases:
+        check_fillers(settle(marked, phase, {}, said={}).built)
 
 
 def _window_settings(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair | None) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +48,19 @@ class LayerBlobs(nn.Module):
                 done[id(empty)] = _filled(empty, device)
             if empty.is_meta:
                 setattr(self, name, done[id(empty)])
+
+    def with_own_blobs(self) -> Self:
+        """A copy that shares all with this layer but its tensors, which get memory and change by themselves."""
+        own = copy(self)
+        tables = {name: copy(value) for name, value in vars(self).items() if isinstance(value, dict)}
+        vars(own).update(tables)  # torch's, of tensors and hooks, and that of blobs in another shape
+        for name, buffer in self.named_buffers(recurse=False):
+            setattr(own, name, buffer if buffer.is_meta else buffer.clone())
+        return own
+
+    def share_with_copies(self, copies: Mapping[LayerBlobs, LayerBlobs]) -> None:
+        """Use the parameters of copies, where this layer uses one of another layer in another shape."""
+        self._reshaped = {name: (copies[owner], owned, shape) for name, (owner, owned, shape) in self._reshaped.items()}
 
     def check_fillers(self) -> None:
         """Raise a NetError if a blob can't get its first values."""

@@ -118,12 +118,6 @@ class HasSampleFiles(BringsData):
         """
         raise NotImplementedError
 
-    def _with_own_settings(self) -> pb.LayerParameter:
-        """A copy of the layer's message, in which files can be named."""
-        copied = pb.LayerParameter()
-        copied.CopyFrom(self.layer)
-        return copied
-
 
 class MakesData(Layer):
     """A layer without bottoms that computes its tops by itself, the first time when the net is set up."""

@@ -6,12 +6,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer
+from caffe_proto.copies import copy_of
+from netdsl.layer import BringsData, Layer
 from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.layers.split import insert_splits
 from netdsl.registry import Registry
 
-__all__ = ["LAYERS", "insert_splits", "type_of"]
+__all__ = ["LAYERS", "data_layer_of", "insert_splits", "type_of"]
 
 LAYERS = Registry[type[Layer]]("layer type")
 
@@ -37,3 +38,9 @@ def type_of(layer: pb.LayerParameter) -> type[Layer] | None:
             if issubclass(kind, ReplacesUserCode) and name in kind.python_names:
                 return kind
     return LAYERS.get(layer.type)
+
+
+def data_layer_of(message: pb.LayerParameter) -> BringsData | None:
+    """The layer of a message, with a copy of it, if its tops come from outside the net; None if they don't."""
+    kind = type_of(message)
+    return kind(copy_of(message), []) if kind is not None and issubclass(kind, BringsData) else None

@@ -11,6 +11,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.datum import DatumSource
 from netdsl.data.sources.leveldb import LevelDbSource
@@ -131,10 +132,7 @@ class DatumData(DataLayer, HasDatabaseForm):
         return self.settings().batch_size
 
     def from_database(self, path: str, settings: pb.TransformationParameter) -> pb.LayerParameter:
-        made, own = pb.LayerParameter(), self.settings()
-        made.CopyFrom(self.layer)
-        for field in ("data_param", "image_data_param", "transform_param"):
-            made.ClearField(field)
+        made, own = copy_of(self.layer, without=("data_param", "image_data_param", "transform_param")), self.settings()
         made.type = "Data"
         made.data_param.source, made.data_param.backend = path, pb.DataParameter.LMDB
         made.data_param.batch_size = own.batch_size
@@ -163,7 +161,7 @@ class ImagesWithMaps(DataLayer, HasSampleFiles):
         return not self.layer.image_data_param.is_color
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made = self._with_own_settings()
+        made = copy_of(self.layer)
         p = made.image_data_param
         names = write_images(map(as_pixels, values[0]), folder)
         p.source, p.root_folder = write_list(folder, names, self.write_labels(folder, values[1])), f"{folder}/"

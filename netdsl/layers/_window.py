@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.deploying import AbsorbsAffine, NewLayer
@@ -193,8 +194,7 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1 or len(self.layer.top) > 1:
             return None
-        made = pb.LayerParameter()
-        made.CopyFrom(self.layer)
+        made = copy_of(self.layer)
         made.convolution_param.ClearField("bias_term")
         return made, [self.scaled(factor), shift if self.bias is None else self.bias * factor + shift]
 

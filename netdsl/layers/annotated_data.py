@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.annotations.records import MarkedItems
 from netdsl.data.sources.class_names import class_groups, read_class_names
@@ -109,7 +110,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         """Each image has an object of the first class."""
-        made, p = self._with_own_settings(), self.layer.annotated_data_param
+        made, p = copy_of(self.layer), self.layer.annotated_data_param
         if len(self.layer.top) > _MAP and not p.single_class:
             made.annotated_data_param.label_map_file = str(folder / "classes.prototxt")
             write_class_groups(folder / "classes.prototxt", values[_MAP].shape[1])

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
 from netdsl.layer.deploying import AbsorbsPreparation, NewLayer
@@ -33,8 +33,7 @@ class Convolution(Convolving, AbsorbsPreparation):
         padded = self.window.same or any(self.window.begin + self.window.end)
         if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):
             return None
-        made = pb.LayerParameter()
-        made.CopyFrom(self.layer)
+        made = copy_of(self.layer)
         weight = torch.empty_like(self.weight)
         weight[:, list(order)] = self.weight
         if self.bias is None and not shift.any():

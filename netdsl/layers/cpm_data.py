@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.poses import POSES, PoseDatumSource
 from netdsl.data.transforms.pose_skeleton import COCO, MPI, MPI_MIDDLES, MPI_SINGLE, Skeleton, plain_skeleton
@@ -68,7 +69,7 @@ class CPMData(DataLayer, HasSampleFiles):
         )
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made, p = self._with_own_settings(), self._settings()
+        made, p = copy_of(self.layer), self._settings()
         records = pose_samples(values[0], joints=p.np_in_lmdb, scale=p.target_dist, masked=self._has_limbs())
         write_records(folder / "items", records)
         if self._has_limbs():
@@ -84,8 +85,7 @@ class CPMData(DataLayer, HasSampleFiles):
     def _database(self) -> pb.DataParameter:
         p = self.layer.cpmdata_param
         if self._has_limbs():
-            named = pb.DataParameter()
-            named.CopyFrom(self.layer.data_param)
+            named = copy_of(self.layer.data_param)
             named.source = named.source.removeprefix(f"{POSES}:")  # as other commands name such a database
             return named
         backend = pb.DataParameter.LMDB if p.backend == pb.CPMDataParameter.LMDB else pb.DataParameter.LEVELDB

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
@@ -68,7 +69,7 @@ class Data(DatumData, HasSampleFiles):
         return as_pixels(values) if kind is BlobKind.NUMBER and values.ndim > 1 else values
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made, path = self._with_own_settings(), folder / "items"
+        made, path = copy_of(self.layer), folder / "items"
         images, labels = values[0], values[1] if len(values) > 1 else np.zeros(len(values[0]), np.float32)
         with lmdb_writer(path) as put:
             for index, (image, label) in enumerate(zip(images, labels, strict=True)):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.joint_list import ClusteredJoints, JointListSource, listed_joints
 from netdsl.data.transforms.decode import resize
@@ -51,7 +52,7 @@ class DataHeatmap(DataLayer, HasSampleFiles):
         return Reading(source, p.batchsize, name=p.source, item_transform=HeatmapTransform(p))
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made = self._with_own_settings()
+        made = copy_of(self.layer)
         p, count = made.heatmap_data_param, len(values[0])
         images = [resize(as_pixels(image), p.cropsize, p.cropsize) for image in values[0]]
         last = max([2 * values[1].shape[1], *(int(number) for number in p.labelinds.split(",") if number)])

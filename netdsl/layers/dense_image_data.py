@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.segmentation import dense_image_source
 from netdsl.data.types import Array
@@ -45,7 +46,7 @@ class DenseImageData(DataLayer, HasSampleFiles):
         return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed), name=p.source)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made = self._with_own_settings()
+        made = copy_of(self.layer)
         made.dense_image_data_param.source = write_list(
             folder,
             write_images(map(as_pixels, values[0]), folder),

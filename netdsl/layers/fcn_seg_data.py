@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.pixel_sets import PixelSet, PixelSetSource, nyud, pascal_context, sbdd, sift_flow, voc
 from netdsl.data.types import Array
@@ -78,7 +79,7 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
         return Reading(source, 1, name=pixels.list)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made, settings = self._with_own_settings(), self._settings()
+        made, settings = copy_of(self.layer), self._settings()
         folders = {name: folder / name for name in self._own().settings if name.endswith("_dir")}
         if "context_dir" in folders:
             folders["context_dir"].mkdir()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.data.types import Array
@@ -42,7 +43,7 @@ class HDF5Data(DataLayer, HasSampleFiles):
         return Reading(source, p.batch_size, shuffle=p.shuffle, groups=source.rows, name=p.source)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made, path = self._with_own_settings(), folder / "rows.h5"
+        made, path = copy_of(self.layer), folder / "rows.h5"
         Hdf5Rows(path).add(dict(zip(self.layer.top, values, strict=True)))
         made.hdf5_data_param.source = write_list(folder, [path])
         return made

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.images import ImageSource
 from netdsl.data.types import Array
@@ -42,7 +43,7 @@ class ImageData(DatumData, HasSampleFiles):
         return Reading(source, p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made, images = self._with_own_settings(), values[0]
+        made, images = copy_of(self.layer), values[0]
         labels = values[1].astype(int).ravel().tolist() if len(values) > 1 else [0] * len(images)
         made.image_data_param.source = write_list(folder, write_images(map(as_pixels, images), folder), labels)
         made.image_data_param.root_folder = f"{folder}/"

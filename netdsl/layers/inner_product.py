@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.deploying import AbsorbsAffine, BecomesConvolution, NewLayer
@@ -40,8 +41,7 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1:
             return None
-        made = pb.LayerParameter()
-        made.CopyFrom(self.layer)
+        made = copy_of(self.layer)
         made.inner_product_param.ClearField("bias_term")
         weight = self.weight * (factor if self.transpose else factor[:, None])
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
@@ -51,10 +51,8 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         if self.axis != 1 or len(bottom) not in (2, 4) or self.works_in_place():
             return None
         height, width = bottom[2:] or (1, 1)
-        made, p = pb.LayerParameter(), self.layer.inner_product_param
-        made.CopyFrom(self.layer)
+        made, p = copy_of(self.layer, without=["inner_product_param"]), self.layer.inner_product_param
         made.type = "Convolution"
-        made.ClearField("inner_product_param")
         made.convolution_param.num_output = p.num_output
         made.convolution_param.kernel_h, made.convolution_param.kernel_w = height, width
         if not p.bias_term:

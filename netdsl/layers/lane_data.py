@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.datum import MOST_LANES, MOST_POINTS, LaneDatumSource
 from netdsl.data.transforms.boxes import Jitter
@@ -77,7 +78,7 @@ class LaneData(DataLayer, HasSampleFiles):
         )
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made = self._with_own_settings()
+        made = copy_of(self.layer)
         write_records(folder / "items", lane_samples(values[0]))
         write_mean_file(made, values[0].shape[1:], folder)
         made.data_param.source, made.data_param.backend = str(folder / "items"), pb.DataParameter.LMDB

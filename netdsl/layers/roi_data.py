@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.source import Item
 from netdsl.data.types import Array
@@ -125,7 +126,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
 
         R-FCN's nets that learn boxes for objects of all classes alike can be told by the shape of their targets.
         """
-        made = self._with_own_settings()
+        made = copy_of(self.layer)
         source, side = write_coco_sample(folder, self.classes, self.batch_size(), regions=not self.proposes)
         agnostic = len(values) > self.targets_top and values[self.targets_top].shape[1] == _AGNOSTIC
         set_param_str(made, source=source, scales=(side,), **({"agnostic": True} if agnostic else {}))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.running import SharesMemory
 
@@ -41,12 +42,10 @@ def insert_splits(net: pb.NetParameter) -> pb.NetParameter:
     weights = {(index, place): weight for index, layer in enumerate(net.layer)
                for place, weight in enumerate(layer.loss_weight[: len(layer.top)]) if weight}  # fmt: skip
     tops_used: Counter[Top] = Counter(dict.fromkeys(weights, 1))
-    split = pb.NetParameter()
-    split.CopyFrom(net)
-    split.ClearField("layer")
+    split = copy_of(net, without=["layer"])
     for index, original in enumerate(net.layer):
-        layer = split.layer.add()
-        layer.CopyFrom(original)
+        split.layer.append(original)
+        layer = split.layer[-1]
         for place, name in enumerate(original.bottom):
             top = sources[index, place]
             if readers[top] + (top in weights) > 1:

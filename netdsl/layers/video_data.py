@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.video import CameraSource, VideoList, VideoSegmentSource, VideoSource
 from netdsl.data.types import Array
@@ -53,7 +54,7 @@ class VideoData(DataLayer, HasSampleFiles):
         return self._reading_of_segments(seed) if self._is_of_tsn() else self._reading_of_frames()
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        made, images = self._with_own_settings(), as_pixels(values[0])
+        made, images = copy_of(self.layer), as_pixels(values[0])
         write = self._write_stacks if self._is_of_tsn() else self._write_frames
         write_mean_file(made, write(folder, images, made.video_data_param), folder)
         return made

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.types import Array
@@ -36,7 +37,7 @@ class WindowData(DataLayer, HasSampleFiles):
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         """In each image a window of an object, and one of background."""
-        made, images, parts = self._with_own_settings(), values[0], list[str]()
+        made, images, parts = copy_of(self.layer), values[0], list[str]()
         channels, height, width = images.shape[1:]
         for index, name in enumerate(write_images(map(as_pixels, images), folder)):
             parts += [f"# {index}", name, *map(str, (channels, height, width, 2))]

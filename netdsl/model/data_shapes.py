@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Loading, Reading
@@ -18,11 +19,11 @@ from netdsl.errors import NetError, UnknownLayerError
 from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import UNKNOWN, DataOrigin, state_batch, state_shapes, stated_shapes
 from netdsl.layer.samples import TYPICAL_ITEMS
-from netdsl.layers import type_of
+from netdsl.layers import data_layer_of, type_of
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import Mismatch, Weights, pair_blobs
 from netdsl.net.build import Built, infer
-from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer
+from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer, without_layers
 from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
@@ -73,6 +74,13 @@ class Settled:
     built: Built
     data: Mapping[str, DataShape]
     batch: int | None = None
+
+    def stating(self, items: Items) -> Settled:
+        """The same, of a net whose data layers state these items."""
+        data = {
+            name: DataShape(shape.item, Known.STATED) if name in items else shape for name, shape in self.data.items()
+        }
+        return replace(self, data=data)
 
 
 def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
@@ -180,9 +188,8 @@ class _DataLayer:
         """The layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
         if message.bottom:
             return None
-        kind = type_of(message)
         try:
-            layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
+            layer = data_layer_of(message)
             if layer is not None:
                 shapes, batch = layer.known_shapes(), layer.stated_batch()
             elif is_unavailable(message):  # of which only those are known that its message states
@@ -205,19 +212,13 @@ class _DataLayer:
         shape = top.takes((item[0], *(size or item[1:])))
         return item if shape is None else shape[1:]
 
-    def typical_shape(self, top: _Top) -> Shape:
-        """The shape of a batch, with a typical image's lengths where settings say none; empty for no shape."""
-        if top.shape is None or UNKNOWN not in top.shape:
-            return top.shape or ()
-        return (top.batch, *self.typical_item(top, _TYPICAL[0]))
-
     def say(self, items: Items) -> None:
         """Take what the user says of some tops, and what follows from that for the others, such as maps of an image."""
         for top in self.tops:
             if top.name in items:
                 top.shape, top.known = (top.batch, *items[top.name]), Known.SAID
         if self.layer is not None and any(top.known is Known.SAID for top in self.tops):
-            own = _copy_layer(self.message)
+            own = copy_of(self.message)
             state_shapes(own, [top.shape if top.shape and top.known is not None else () for top in self.tops])
             for top, shape in zip(self.tops, type(self.layer)(own, []).known_shapes(), strict=False):
                 if top.known is None and shape is not None and UNKNOWN not in shape:
@@ -238,25 +239,11 @@ class _DataLayer:
 
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
     """A net whose data layers state these shapes of items, and what follows from them. Its inputs are a layer."""
-    made = _copy_net(with_input_layer(net))
+    made = copy_of(with_input_layer(net))
     for layer in filter(None, map(_DataLayer.of, made.layer)):
         if items.keys() & set(layer.message.top):
             layer.say(items)
             state_shapes(layer.message, [top.shape if top.shape and top.known else () for top in layer.tops])
-    return made
-
-
-def with_typical_shapes(net: pb.NetParameter) -> pb.NetParameter:
-    """A net whose layers that read files state typical shapes where nothing is known, for who looks at what it takes.
-
-    What it is then given says the shapes.
-    """
-    made = _copy_net(net)
-    for layer in filter(None, map(_DataLayer.of, made.layer)):
-        if layer.is_open and layer.layer is not None and layer.layer.data_origin is DataOrigin.FILES:
-            items = [layer.typical_item(layer.tops[0], _TYPICAL[0]), *[()] * len(layer.tops[1:])]
-            pairs = zip(layer.tops, items, strict=True)
-            state_shapes(layer.message, [layer.typical_shape(top) or (top.batch, *item) for top, item in pairs])
     return made
 
 
@@ -272,12 +259,6 @@ def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int
         )
         for name, shape in zip(message.top, shapes, strict=False)
     ]
-
-
-def _copy_layer(layer: pb.LayerParameter) -> pb.LayerParameter:
-    copied = pb.LayerParameter()
-    copied.CopyFrom(layer)
-    return copied
 
 
 def read_shapes(layer: BringsData, read: ReadShapes) -> Sequence[Shape] | None:
@@ -324,7 +305,7 @@ class _Settling:
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
         for message in self._net.layer:  # which is how graphs have them, so that their data are read once
             message.phase = message.phase if message.HasField("phase") else self._net.state.phase
-        self._unstated = _copy_net(self._net)
+        self._unstated = copy_of(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         for top in self._all_tops():
             top.stated_batch = top.stated_batch or batch
@@ -383,7 +364,7 @@ class _Settling:
             with suppress(NetError):
                 settled = self._of_batch(batch).result(beside)
                 self._of_batch(2 * batch).result(beside)
-                if _state_batches(_copy_net(self._unstated), batch):
+                if _state_batches(copy_of(self._unstated), batch):
                     advice = f"with a batch that is a multiple of {batch} it fits"
                     problem = type(problem)(f"{problem}; {advice}")
                     break
@@ -519,7 +500,8 @@ class _Settling:
                 for layer in self._layers
                 if layer.is_open and labels.issuperset(top.name for top in layer.tops)
             }
-            built = self._infer(_without(connect(self._net), {node.layer.name for node in readers} | missing))
+            going = missing | {node.layer.name for node in readers}
+            built = self._infer(without_layers(self._net, lambda layer: layer.name in going))
         except NetError:
             return
         shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
@@ -570,7 +552,7 @@ class _Settling:
 
     def _of_batch(self, batch: int) -> _Settling:
         """The same phase with another batch in all data layers."""
-        net = _copy_net(self._unstated)
+        net = copy_of(self._unstated)
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known in certain and top.shape}
@@ -603,23 +585,6 @@ def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
         for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
         if kind in TYPICAL_ITEMS
     }
-
-
-def _copy_net(net: pb.NetParameter) -> pb.NetParameter:
-    copied = pb.NetParameter()
-    copied.CopyFrom(net)
-    return copied
-
-
-def _without(graph: Graph, removed: Collection[str]) -> pb.NetParameter:
-    """A net without some layers and all that reads what only they make."""
-    rest = pb.NetParameter(name=graph.net.name, state=graph.net.state)
-    made: set[str] = set()
-    for node in graph.nodes:
-        if node.layer.name not in removed and made.issuperset(node.layer.bottom):
-            rest.layer.append(node.layer)
-            made.update(node.layer.top)
-    return rest
 
 
 def _state_batches(net: pb.NetParameter, batch: int) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import dialect_named, mark, mark_by_fields
 from caffe_proto.errors import CaffeError, FileError, in_file
 from caffe_proto.files import CaffeFile, Form, read_net
@@ -22,19 +23,22 @@ from netdsl.errors import NetError, ShapeWarning
 from netdsl.model.formats import FileModel, NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.model.weights.match import AnyArray, Weights, arrays_of
 from netdsl.model.weights.torch_names import TensorMatch
-from netdsl.net.graph import Phase, resolve_all, with_input_layer
+from netdsl.net.graph import Graph, Phase, filter_layers, net_of, resolve_all, state_of, with_input_layer
 
 if TYPE_CHECKING:
+    import torch
+
     from netdsl.model.data_shapes import DataShape, Items, ItemsBeside, ReadShapes, Settled
     from netdsl.net.build import Built
+    from netdsl.net.module import NetModule
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """A net in today's form with its weights by layer. Nobody changes either: an edit makes another model.
 
-    What follows from them is asked of the model, computed when it is first asked for, and kept: the phases, and for
-    each phase the layers with all shapes, and what is known of its data.
+    What follows from them is asked of the model, computed when it is first asked for, and kept: the graphs of
+    its phases, and for each phase the layers with all shapes, and what is known of its data.
     """
 
     net: pb.NetParameter
@@ -52,9 +56,14 @@ class Model:
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
     @cached_property
+    def graphs(self) -> Sequence[Graph]:
+        """The graphs of the phases that the net has, TEST first."""
+        return resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)
+
+    @property
     def phases(self) -> list[Phase]:
         """The phases that the net has, TEST first."""
-        return [graph.phase for graph in resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)]
+        return [graph.phase for graph in self.graphs]
 
     def layers(self, phase: Phase, *, stub_unknown: bool = False) -> Built:
         """The layers of a phase with all shapes; they have no memory.
@@ -70,6 +79,19 @@ class Model:
             warn_of_doubts(settled.built)
             warn_of_guesses(self.net.name, settled.data)
         return settled.built
+
+    def module(self, phase: Phase, device: torch.device | str = "cpu") -> NetModule:
+        """The layers of a phase as a torch module, with the model's weights; an error if a layer that learns has none.
+
+        The module belongs to the caller, who may change it. Only it has the weights in memory, which is free again when
+        nobody holds it; the layers are kept without memory for the next module.
+        """
+        from netdsl.model.weights.files import allocate_with_weights
+        from netdsl.net.module import NetModule
+
+        built = self.layers(phase).with_own_blobs()
+        allocate_with_weights(built, self.weights, device)
+        return NetModule(built)
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
         """The shape of one item of each blob that data layers of a phase bring, and how it is known."""
@@ -109,6 +131,24 @@ class Model:
         """The files that the weights are from."""
         return tuple(dict.fromkeys(self.sources.values()))
 
+    def only(self, phase: Phase) -> Model:
+        """The model with the layers of one phase, at its level and with its stages; no rules are left."""
+        net = filter_layers(self.net, state_of(self.net, phase, self.level, self.stages))
+        return replace(self, net=net_of(net, net.layer), level=0, stages=())
+
+    def with_items(self, items: Mapping[str, tuple[int, ...]]) -> Model:
+        """The model whose data layers state these shapes of items. Layers that have them already stay."""
+        from netdsl.model.data_shapes import with_items
+
+        if not items:
+            return self
+        known = {name: shape for name, shape in self.known.items() if name not in items}
+        made = replace(self, net=with_items(self.net, items), known=known)
+        for key, settled in self._settled.items():
+            if all(name not in settled.data or settled.data[name].item == item for name, item in items.items()):
+                made._settled[key] = settled.stating(items)
+        return made
+
     def with_weights(self, weights: Weights) -> Model:
         """The model with other values for some of its layers. If all are the same, the file still has exactly these."""
         same = all(
@@ -116,6 +156,13 @@ class Model:
             for name, arrays in weights.items()
         )
         return self if same else replace(self, weights={**self.weights, **weights}, file=None)
+
+
+def in_state(model: Model, state: pb.NetState) -> Model:
+    """The model in another state, which says the phase too."""
+    net = copy_of(model.net)
+    net.state.CopyFrom(state)
+    return replace(model, net=net, level=state.level)
 
 
 def warn_of_guesses(net: str, data: Mapping[str, DataShape]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import mark, marks_of
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
@@ -24,16 +25,6 @@ from netdsl.net.build import Built
 _NUMBERED = re.compile(r"(?P<layer>.*)\.(?P<index>0|[1-9][0-9]{0,8})", re.DOTALL)  # the name of a tensor
 _NEVER_WEIGHTS = (".solverstate", ".binaryproto")
 _SHOWN = 5  # layers that an error names
-
-
-@dataclass(frozen=True)
-class WeightsFile:
-    """The weights of one file by layer, and the file of Caffe's that they are in, if it is one."""
-
-    path: Path
-    weights: Weights
-    file: CaffeFile[pb.NetParameter] | None = None
-    names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
 
 
 def open_model(
@@ -64,31 +55,33 @@ def open_model(
 
 def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     """The model with the weights of files over its own; a file that has none of its net's layers is an error."""
-    files = _open_all(paths, model)
+    files = open_files(paths, model)
     if not files:
         return model
-    take_dialect(model.net, files)
+    model = with_dialect_of(model, files)
     return replace(
         model,
         weights={**model.weights, **{name: arrays for file in files for name, arrays in file.weights.items()}},
         file=files[0].file if len(files) == 1 and not model.weights else None,
         names=tuple(match for file in files for match in file.names),
-        sources={**model.sources, **{name: file.path for file in files for name in file.weights}},
+        sources={**model.sources, **{name: path for file in files for name, path in file.sources.items()}},
     )
 
 
-def take_dialect(net: pb.NetParameter, files: Iterable[str | Path | WeightsFile]) -> None:
-    """Mark a net with the dialect that one of its files of weights says, where it leaves that open."""
-    possible = marks_of(net)
+def with_dialect_of(model: Model, files: Iterable[str | Path | Model]) -> Model:
+    """The model in the dialect that one of its files of weights says, where its net leaves that open."""
+    possible = marks_of(model.net)
     for file in files:
-        said = marks_of(file.file.message) if isinstance(file, WeightsFile) and file.file is not None else ()
+        said = marks_of(file.file.message) if isinstance(file, Model) and file.file is not None else ()
         if len(possible) != 1 and len(said) == 1 and (not possible or said[0] in possible):
+            net = copy_of(model.net)
             mark(net, said)
-            return
+            return replace(model, net=net)
+    return model
 
 
-def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | WeightsFile]:
-    """Files of weights, of which those of Caffe are opened; others need the net for that."""
+def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | Model]:
+    """Files of weights, of which those of Caffe are opened; others need the net's layers for that."""
     return [path if _needs_net(Path(path)) else open_weights(path) for path in paths]
 
 
@@ -96,29 +89,39 @@ def _needs_net(path: Path) -> bool:
     return has_tensors(path) and reader_of(path) is None
 
 
-def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -> WeightsFile:
-    """The weights of a file of any format. Tensors with torch's own names need the net whose layers they are for.
+def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -> Model:
+    """The weights of a file of any format, as a model without layers.
 
-    Tensors are recognised by the file's suffix, and Caffe's files by what they hold, whatever they are called.
+    Tensors with torch's own names need the net whose layers they are for. Tensors are recognised by the file's suffix,
+    and Caffe's files by what they hold, whatever they are called.
     """
     path = Path(path)
     reader = reader_of(path)
     if reader is not None:
-        return WeightsFile(path, reader(path).weights)
+        return _without_layers(path, reader(path).weights)
     if has_tensors(path):
         return _open_tensors(path, net)
     file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
     weights = arrays_of(file)
     if not weights and file.form is Form.TEXT:
         raise WeightsError(f"{path}: is a net without weights; name the file that has them")
-    return WeightsFile(path, weights, file)
+    return _without_layers(path, weights, file)
 
 
-def _open_tensors(path: Path, net: Model | Sequence[Built] | None) -> WeightsFile:
+def _without_layers(
+    path: Path,
+    weights: Weights,
+    file: CaffeFile[pb.NetParameter] | None = None,
+    names: Sequence[TensorMatch] = (),
+) -> Model:
+    return Model(pb.NetParameter(), weights, file, tuple(names), dict.fromkeys(weights, path))
+
+
+def _open_tensors(path: Path, net: Model | Sequence[Built] | None) -> Model:
     tensors = read_tensors(path)
     numbered = _numbered(tensors)
     if numbered is not None:
-        return WeightsFile(path, numbered)
+        return _without_layers(path, numbered)
     if net is None:
         first = next(iter(tensors))
         raise WeightsError(f"{path}: names such as '{first[:100]}' aren't LAYER.INDEX; say which net they are for")
@@ -126,7 +129,7 @@ def _open_tensors(path: Path, net: Model | Sequence[Built] | None) -> WeightsFil
         weights, names = map_names(tensors, layout_of(net))
     except CaffeError as problem:
         raise type(problem)(f"{path}: {problem}") from None
-    return WeightsFile(path, weights, names=tuple(names))
+    return _without_layers(path, weights, names=names)
 
 
 def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | None:
@@ -155,41 +158,39 @@ def layout_of(net: Model | Sequence[Built]) -> Layout:
     return layout
 
 
-def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool = False) -> LoadReport:
+def load_weights(source: str | Path | Model, *nets: Built, partial: bool = False) -> LoadReport:
     """Copy the weights of a file of any format into the layers of the same name.
 
     A layer that the file doesn't have keeps its values. A file with none of the nets' layers is an error. Of several
     nets the first is reported, and what none of them uses.
     """
-    file = source if isinstance(source, WeightsFile) else open_weights(source, nets)
+    if isinstance(source, Model):
+        file, path = source, source.file.path if source.file else ", ".join(map(str, source.files))
+    else:
+        file, path = open_weights(source, nets), str(Path(source))
     names = list(dict.fromkeys(name for net in nets for name in learned_layers(net)))
     if names or file.weights:
-        _check_names(file, names, nets[0].graph.net.name)
+        check_names(file.weights, names, nets[0].graph.net.name, f"{path}: has")
     try:
         reports = [copy_weights(net, file.weights, partial=partial) for net in nets]
     except WeightsError as problem:
-        raise WeightsError(f"{file.path}: {problem}") from None
+        raise WeightsError(f"{path}: {problem}") from None
     unused = set[str].intersection(*(set(report.unused) for report in reports))
     return replace(reports[0], unused=tuple(name for name in reports[0].unused if name in unused))
 
 
-def _open_all(paths: Iterable[str | Path], model: Model) -> list[WeightsFile]:
+def open_files(paths: Iterable[str | Path], model: Model) -> list[Model]:
     """The weights of files, each of which has one of the layers of the model's net at least."""
-    files = [open_weights(path, model) for path in paths]
-    for file in files:
-        _check_names(file, [layer.name for layer in model.net.layer], model.net.name)
-    return files
-
-
-def _check_names(file: WeightsFile, layers: Collection[str], net: str) -> None:
-    """An error unless a file has one of the layers at least."""
-    if not file.weights:
-        raise WeightsError(f"{file.path}: has no weights")
-    check_names(file.weights, layers, net, f"{file.path}: has")
+    opened = [(path, open_weights(path, model)) for path in map(Path, paths)]
+    for path, file in opened:
+        check_names(file.weights, [layer.name for layer in model.net.layer], model.net.name, f"{path}: has")
+    return [file for _, file in opened]
 
 
 def check_names(weights: Weights, layers: Collection[str], net: str, whose: str = "there are") -> None:
     """An error unless some of the weights are for one of the layers."""
+    if not weights:
+        raise WeightsError(f"{whose} no weights")
     if weights.keys().isdisjoint(layers):
         names, others = (few((f"'{name}'" for name in names), _SHOWN) for names in (weights, layers))
         raise WeightsError(
@@ -218,23 +219,22 @@ def match_names(model: Model, built: Built) -> LoadReport:
     )
 
 
-def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder: Path) -> tuple[str, ...]:
-    """Files of Caffe's with the weights of files of any format, in a folder that all workers of a run see.
+def store_for_workers(files: Iterable[Model], folder: Path) -> tuple[str, ...]:
+    """Write weights as files of Caffe's, in a folder that all workers of a run see.
 
     So workers need nothing but Caffe's formats, and the run can be repeated when the files have changed.
     """
-    files = _open_all(paths, Model(net))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
     stored = []
     for number, file in enumerate(files):
-        name = file.path.stem.removesuffix(".caffemodel")
+        name = file.files[0].stem.removesuffix(".caffemodel")
         stored.append(folder.resolve() / f"weights{number}_{name}{_suffix(file)}")
         write(file.file or caffe_file_of(file.weights), stored[-1])
     return tuple(map(str, stored))
 
 
-def _suffix(file: WeightsFile) -> str:
+def _suffix(file: Model) -> str:
     return ".h5" if file.file is not None and file.file.form is Form.HDF5 else ".caffemodel"

@@ -24,6 +24,7 @@ from netdsl.errors import (
     user_code_problem,
 )
 from netdsl.layer import BringsData, Layer, Loss, Shape
+from netdsl.layer.blobs import LayerBlobs
 from netdsl.layer.core import DialectDoubt
 from netdsl.layer.running import KeepsState
 from netdsl.layers import LAYERS, type_of
@@ -56,6 +57,13 @@ class Built:
     graph: Graph
     layers: list[Layer] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
+
+    def with_own_blobs(self) -> Built:
+        """Copies of the layers, which share all with these but blobs. So they can get memory without these."""
+        copies: dict[LayerBlobs, Layer] = {layer: layer.with_own_blobs() for layer in self.layers}
+        for layer in copies.values():
+            layer.share_with_copies(copies)
+        return Built(self.graph, list(copies.values()), list(self.shapes))
 
     def pairs(self) -> list[tuple[Node, Layer]]:
         """The nodes in order, each with its layer."""

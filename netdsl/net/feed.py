@@ -20,9 +20,9 @@ from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
-from netdsl.layer import BringsData, Shape
+from netdsl.layer import Shape
 from netdsl.layer.data import DataOrigin, state_shapes
-from netdsl.layers import type_of
+from netdsl.layers import data_layer_of
 from netdsl.net.graph import Graph, Node, Phase
 
 USER_FEED = "(given)"  # stands among the names of layers for the batches of the program or of a table
@@ -91,7 +91,7 @@ class Feeds:
 
     def _open(self, index: int, loading: Loading, user_blobs: Collection[str]) -> None:
         node = self._graph.nodes[index]
-        layer = _data_layer(node)
+        layer = data_layer_of(node.layer)
         if layer is None:
             return
         if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(user_blobs):
@@ -108,7 +108,7 @@ class Feeds:
         nodes, intakes = list[Node](), list[Intake]()
         for node in self._graph.nodes:
             with _at(node):
-                layer = _data_layer(node)
+                layer = data_layer_of(node.layer)
                 if layer is not None:
                     nodes.append(node)
                     intakes.append(layer.intake())
@@ -224,16 +224,6 @@ def _at(node: Node) -> Iterator[None]:
         yield
     except CaffeError as problem:
         raise type(problem)(f"{error_label(node.layer)}: {problem}") from None
-
-
-def _data_layer(node: Node) -> BringsData | None:
-    """The layer, if its tops come from outside."""
-    kind = type_of(node.layer)
-    if kind is None or not issubclass(kind, BringsData):
-        return None
-    message = pb.LayerParameter()
-    message.CopyFrom(node.layer)
-    return kind(message, [])
 
 
 def _state_tops(layer: pb.LayerParameter, shapes: list[Shape]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import IntEnum
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of, with_layers
 from caffe_proto.locations import error_label
 from netdsl.errors import GraphError, NetError
 
@@ -85,8 +86,7 @@ def with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
     """A net whose inputs without shapes are tops of a layer, which can get shapes; Caffe drops such inputs."""
     if not net.input:
         return net
-    made = pb.NetParameter()
-    made.CopyFrom(net)
+    made = copy_of(net)
     made.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=made.input))
     made.ClearField("input")
     return made
@@ -94,8 +94,7 @@ def with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
 
 def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequence[str] = ()) -> pb.NetState:
     """The state of a net. Caffe's rule: phase and level replace the net's own, stages are added to its own."""
-    state = pb.NetState()
-    state.CopyFrom(net.state)
+    state = copy_of(net.state)
     state.phase, state.level = _PHASES[phase], level
     state.stage.extend([stages] if isinstance(stages, str) else stages)
     return state
@@ -103,12 +102,27 @@ def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequenc
 
 def filter_layers(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
     """A copy of a net with the layers of one state only, and with that state."""
-    copy = pb.NetParameter()
-    copy.CopyFrom(net)
-    copy.state.CopyFrom(state)
-    copy.ClearField("layer")
-    copy.layer.extend(layer for layer in net.layer if is_included(layer, copy.state))
-    return copy
+    filtered = with_layers(net, (layer for layer in net.layer if is_included(layer, state)))
+    filtered.state.CopyFrom(state)
+    return filtered
+
+
+def without_layers(net: pb.NetParameter, goes: Callable[[pb.LayerParameter], bool]) -> pb.NetParameter:
+    """A copy of a net without some layers, and without those that read what only these make."""
+    layers, made, gone = list[pb.LayerParameter](), set[str](), set[str]()
+    for layer in net.layer:
+        if goes(layer) or gone.intersection(layer.bottom):
+            gone.update(top for top in layer.top if top not in made)
+        else:
+            layers.append(layer)
+            made.update(layer.top)
+            gone.difference_update(layer.top)
+    return with_layers(net, layers)
+
+
+def net_of(net: pb.NetParameter, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
+    """A copy of a net with some layers in place of its own, which no rules leave out any more."""
+    return with_layers(net, (copy_of(layer, without=("include", "exclude")) for layer in layers))
 
 
 def connect(net: pb.NetParameter) -> Graph:
@@ -143,8 +157,7 @@ def matches_rule(state: pb.NetState, rule: pb.NetStateRule) -> bool:
 
 
 def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unread: dict[int, None]) -> None:
-    layer = pb.LayerParameter()
-    layer.CopyFrom(original)
+    layer = copy_of(original)
     if not layer.HasField("phase"):
         layer.phase = _PHASES[graph.phase]
     if layer.propagate_down and len(layer.propagate_down) != len(layer.bottom):

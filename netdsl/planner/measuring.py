@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -146,9 +146,10 @@ class SampleNet:
         self._rounds.append(timed_operations(step.differentiate))
 
     def operations(self) -> list[Timed]:
-        """All operations and the update, each with its least seconds."""
-        names = [operation for operation, _ in self._rounds[0]]
-        least = [min(seconds) for seconds in zip(*([each for _, each in turn] for turn in self._rounds), strict=True)]
+        """All operations and the update, each with its least seconds. Rare steps that do others don't count."""
+        rounds = [tuple(zip(*turn, strict=True)) for turn in self._rounds]
+        names, _ = Counter(names for names, _ in rounds).most_common(1)[0]
+        least = [min(each) for each in zip(*(seconds for found, seconds in rounds if found == names), strict=True)]
         assert self._update is not None
         return [*zip(names, least, strict=True), (self._update, min(self._updates))]
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.batches.reading import Loading
 from netdsl.layer.data import DataOrigin
 from netdsl.net.build import Built
@@ -23,7 +24,7 @@ from netdsl.net.module import NetModule
 from netdsl.planner.layer_costs import VALUE_BYTES
 from netdsl.planner.operations import ConvolutionPass, TensorOperation, operations_of, tensors_in, without_values
 from netdsl.solver.solver import Solver
-from netdsl.solver.trainable_net import Compute, LossScale, ModuleOnBatches
+from netdsl.solver.trainable_net import Compute, LossScale, ModuleNet
 
 _UNIT = 512  # bytes, of which the sizes of all blocks are multiples
 _SMALL = 1 << 20  # bytes up to which a block is cut out of a small segment
@@ -106,7 +107,7 @@ def _follow_step(built: Built, param: pb.SolverParameter, precision: ComputePrec
         watch.mark(MemoryKind.DATA, batch.values())
         return batch
 
-    trained = ModuleOnBatches(NetModule(built), next_batch, Compute())
+    trained = ModuleNet(NetModule(built), next_batch, Compute())
     trained.loss_scale = LossScale("meta") if precision is ComputePrecision.FP16 else None
     solver = Solver(_without_output(param), trained)
     watch.mark_all(MemoryKind.HISTORY)
@@ -118,8 +119,7 @@ def _follow_step(built: Built, param: pb.SolverParameter, precision: ComputePrec
 
 def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
     """The same settings for a solver that neither displays nor saves anything, with one batch in an iteration."""
-    quiet = pb.SolverParameter()
-    quiet.CopyFrom(param)
+    quiet = copy_of(param)
     quiet.iter_size = 1  # all batches take the same memory: gradients are added up in one place
     quiet.ClearField("display")
     quiet.ClearField("snapshot")

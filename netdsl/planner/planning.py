@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
 import torch
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.distributed.strategies.strategy import ModelSize, Strategy
 from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.model.data_shapes import Items
-from netdsl.model.model import Model
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
@@ -28,7 +26,7 @@ from netdsl.planner.plan import Forecast, Plan
 from netdsl.planner.step_time import PassCost, pass_cost
 from netdsl.planner.units import format_seconds
 from netdsl.solver.flat import FlatWeights
-from netdsl.solver.settings import train_net
+from netdsl.solver.settings import SolverSettings
 
 _TAUS = (5, 10, 25, 50, 100)
 _AS_QUICK = 1.03  # how many times as long a way may take that is preferred for another reason
@@ -37,13 +35,12 @@ _MOST_PASSES = 64
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What to plan: a solver with its nets, the machines, and how many items an epoch has.
+    """What to plan for: the machines, and how many items an epoch has.
 
     `batches` are the least and the most items of a worker's iteration; by default it has the solver's. Times are in
     seconds, and the budget is in seconds of a device.
     """
 
-    solver: pb.SolverParameter
     cluster: DeviceCluster
     items: int
     precision: ComputePrecision = ComputePrecision.EXACT
@@ -121,12 +118,12 @@ class Planning:
 class Planner:
     """Plans the training of one net. What a pass costs is computed once for each batch and device."""
 
-    def __init__(self, solver: pb.SolverParameter, items: Items | None = None) -> None:
-        self._solver, net = solver, train_net(solver)
-        model = Model(net, items=items or {}, level=net.state.level)
+    def __init__(self, solver: SolverSettings, items: Items | None = None) -> None:
+        model = replace(solver.trained, items=items or {})
+        self._solver = solver.param
         self._built, self.data = model.layers(Phase.TRAIN), model.data(Phase.TRAIN)
-        self.net, self.iterations = net.name, solver.max_iter
-        self.items = _own_batch(self._built) * solver.iter_size  # of an iteration, as the solver has it
+        self.net, self.iterations = model.net.name, self._solver.max_iter
+        self.items = _own_batch(self._built) * self._solver.iter_size  # of an iteration, as the solver has it
         self._costs: dict[tuple[str, ComputePrecision, int], PassCost | MemoryBoundError] = {}
 
     @cached_property

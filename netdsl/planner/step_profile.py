@@ -86,8 +86,8 @@ class _SolverClock:
     """The clock of a solver that runs for a while."""
 
     def __init__(self, solver: Solver, device: torch.device) -> None:
-        assert isinstance(solver.net, ModuleNet)
-        self._solver, self._net, self._device = solver, solver.net, device
+        assert isinstance(solver.net, ModuleNet) and solver.net.feeds is not None
+        self._solver, self._feeds, self._device = solver, solver.net.feeds, device
         self._waited: list[float] = []
 
     def profile(self) -> StepProfile:
@@ -98,15 +98,15 @@ class _SolverClock:
         return StepProfile(max(0.0, busy - transfer - update), fmean(waited), transfer, update)
 
     def _iterate_once(self) -> None:
-        before = self._net.feeds.waited
+        before = self._feeds.waited
         self._solver.iterate()
-        self._waited.append(self._net.feeds.waited - before)
+        self._waited.append(self._feeds.waited - before)
 
     def _transfer_seconds(self) -> float:
         """The seconds that the device waits until a batch was copied to it; none where it computes in memory."""
         if self._device.type == "cpu":
             return 0.0
-        batch = [tensor.cpu().pin_memory() for tensor in self._net.feeds.next().values()]
+        batch = [tensor.cpu().pin_memory() for tensor in self._feeds.next().values()]
         return self._median_seconds(lambda: [tensor.to(self._device, non_blocking=True) for tensor in batch])
 
     def _update_seconds(self) -> float:

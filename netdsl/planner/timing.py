@@ -20,7 +20,7 @@ from netdsl.model.data_shapes import DataShape
 from netdsl.model.model import Model
 from netdsl.model.opening import copy_model
 from netdsl.net.build import Built, running, set_batch
-from netdsl.net.graph import Phase
+from netdsl.net.graph import Phase, without_layers
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.memory import check_blobs
 from netdsl.net.memory_format import channels_last_pays, laid_out, wish_of
@@ -96,8 +96,9 @@ def time_net(
     net, of which there are about two for each iteration.
     """
     device = torch.device(device)
-    model = replace(model, net=_without_writers(model.net))
-    module = NetModule(model.layers(phase))
+    quiet = without_layers(model.net, _writes_file)
+    model = model if len(quiet.layer) == len(model.net.layer) else replace(model, net=quiet)
+    module = NetModule(model.layers(phase).with_own_blobs())
     if not module.built.layers:
         raise NetError(f"the net has no layers in phase {phase.name} at this level and with these stages")
     if batch is not None:
@@ -119,14 +120,9 @@ def time_net(
         return NetTime(tuple(layers), tuple(passes[1:]), model.data(phase))
 
 
-def _without_writers(net: pb.NetParameter) -> pb.NetParameter:
-    """A net without the layers that write files."""
-    made = pb.NetParameter()
-    made.CopyFrom(net)
-    made.ClearField("layer")
-    kinds = ((layer, type_of(layer)) for layer in net.layer)
-    made.layer.extend(layer for layer, kind in kinds if kind is None or not issubclass(kind, WritesFile))
-    return made
+def _writes_file(layer: pb.LayerParameter) -> bool:
+    kind = type_of(layer)
+    return kind is not None and issubclass(kind, WritesFile)
 
 
 def _time_pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:

@@ -18,7 +18,6 @@ from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, check_outputs, finite_rows, without_missing
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.prediction.predictor import Predictor
-from netdsl.prediction.subgraph import PredictionSubgraph
 
 _NO_ROWS = np.ones(0, bool)
 
@@ -53,18 +52,19 @@ class ColumnNames:
     predicted_class: str = ""
     classes: tuple[str, ...] = ()
 
-    def columns(self, subgraph: PredictionSubgraph) -> list[NewColumn]:
+    def columns(self, predictor: Predictor) -> list[NewColumn]:
         """The new columns that a net can fill; there are probabilities only of several classes."""
         columns = list[NewColumn]()
         for blob, name in self.blobs.items():
-            edge = subgraph.outputs[blob]
-            columns.append(NewColumn(name, edge, ColumnForm.NUMBER if subgraph.values(edge) == 1 else ColumnForm.ARRAY))
-        if subgraph.prediction is not None and subgraph.classes() > 1 and self.probability:
-            columns.append(NewColumn(self.probability, subgraph.prediction, ColumnForm.ARRAY))
-        if subgraph.prediction is not None and subgraph.classes() and self.prediction:
-            columns.append(NewColumn(self.prediction, subgraph.prediction, ColumnForm.BEST))
-        if subgraph.prediction is not None and subgraph.classes() > 1 and self.predicted_class and self.classes:
-            columns.append(NewColumn(self.predicted_class, subgraph.prediction, ColumnForm.NAME))
+            edge = predictor.outputs[blob]
+            form = ColumnForm.NUMBER if predictor.values(edge) == 1 else ColumnForm.ARRAY
+            columns.append(NewColumn(name, edge, form))
+        if predictor.prediction is not None and predictor.classes() > 1 and self.probability:
+            columns.append(NewColumn(self.probability, predictor.prediction, ColumnForm.ARRAY))
+        if predictor.prediction is not None and predictor.classes() and self.prediction:
+            columns.append(NewColumn(self.prediction, predictor.prediction, ColumnForm.BEST))
+        if predictor.prediction is not None and predictor.classes() > 1 and self.predicted_class and self.classes:
+            columns.append(NewColumn(self.predicted_class, predictor.prediction, ColumnForm.NAME))
         return columns
 
 
@@ -98,7 +98,7 @@ class ColumnAdder:
             first += batch.num_rows
 
     def _add(self, predictor: Predictor, batch: Any, rows: RowRange, random: Random) -> Any:
-        columns = self.names.columns(predictor.subgraph)
+        columns = self.names.columns(predictor)
         if not batch.num_rows:
             return _with_columns(
                 batch,
@@ -129,7 +129,7 @@ class ColumnAdder:
             batch = batch.slice(0, 0)
         valid, new_columns = np.zeros(batch.num_rows, bool), dict[str, Any]()
         for column in columns:
-            values = np.zeros((len(valid), predictor.subgraph.values(column.edge)), np.float32)
+            values = np.zeros((len(valid), predictor.values(column.edge)), np.float32)
             new_columns[column.name] = self._column(values, column.form, valid)
         return _with_columns(batch, new_columns)
 

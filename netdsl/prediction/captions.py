@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.types import Array
 from netdsl.errors import NetError
-from netdsl.model.deploy.deploy_net import deploy
-from netdsl.model.weights.match import Weights
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
 from netdsl.prediction.sequence_net import SequenceNet, choose
 
 _END = 0  # the number of a caption's end, which is also read before its first word
@@ -58,12 +57,10 @@ class Sentence:
 
 
 class CaptionGenerator:
-    """A net with weights that writes captions. Its inputs are `cont`, the number of a word, and an image's features."""
+    """A model that writes captions. Its inputs are `cont`, the number of a word, and an image's features."""
 
-    def __init__(
-        self, net: pb.NetParameter, weights: Weights, vocabulary: Vocabulary, device: torch.device | str = "cpu"
-    ) -> None:
-        self._net, self._vocabulary = SequenceNet(deploy(net, batch=1), weights, device), vocabulary
+    def __init__(self, model: Model, vocabulary: Vocabulary, device: torch.device | str = "cpu") -> None:
+        self._net, self._vocabulary = SequenceNet(deploy_model(model, batch=1), device), vocabulary
         words = len(vocabulary.words)
         if self._net.outputs != words:
             found = f"tells {self._net.outputs} words apart, and the vocabulary has {words}, with the end of captions"

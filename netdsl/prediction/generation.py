@@ -7,24 +7,21 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.alphabet import Alphabet
 from netdsl.data.types import Array
 from netdsl.errors import NetError
-from netdsl.model.deploy.deploy_net import deploy
-from netdsl.model.weights.match import Weights
+from netdsl.model.deploy.deploy_net import deploy_model
+from netdsl.model.model import Model
 from netdsl.prediction.sequence_net import SequenceNet, choose
 
 
 class TextGenerator:
-    """A net with weights that writes. What it was trained on is steps of several texts; here it is one of each."""
+    """A model that writes. What it was trained on is steps of several texts; here it is one of each."""
 
-    def __init__(
-        self, net: pb.NetParameter, weights: Weights, alphabet: Alphabet, device: torch.device | str = "cpu"
-    ) -> None:
+    def __init__(self, model: Model, alphabet: Alphabet, device: torch.device | str = "cpu") -> None:
         if not alphabet.characters:
             raise NetError("has no alphabet: a labels.txt with a character on each line must lie beside it")
-        self._net = SequenceNet(deploy(net, batch=1), weights, device)
+        self._net = SequenceNet(deploy_model(model, batch=1), device)
         if self._net.feature_shapes:
             raise NetError(f"can't write text: it has an input '{next(iter(self._net.feature_shapes))}', too")
         self._alphabet = alphabet

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from netdsl.data.transforms.transform import ImageTransform
 from netdsl.errors import DataError
 
 if TYPE_CHECKING:  # writing rows doesn't need torch, whose import takes seconds
-    from netdsl.net.build import Built
+    from netdsl.model.data_shapes import Settled
 
 Preprocess = Callable[[Arrays], Mapping[str, Any]]  # a user's function for a batch of rows
 
@@ -30,11 +30,19 @@ class NetInput:
     transform: ImageTransform | None
 
 
-def inputs_of(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
-    """All inputs of a net. `columns` has the columns of blobs; by default a column has the blob's name."""
+def inputs_of(settled: Settled, columns: Mapping[str, str]) -> list[NetInput]:
+    """All inputs of a phase of a net. `columns` has the columns of blobs; by default a column has the blob's name.
+
+    A shape that is a guess is none here, since the rows say it.
+    """
+    from netdsl.model.data_shapes import Known
+
+    guesses = {name for name, shape in settled.data.items() if shape.known is Known.GUESSED}
     inputs = []
-    for node, layer in built.data_layers():
-        intake = layer.intake()
+    for node, layer in settled.built.data_layers():
+        stated = layer.intake()
+        shapes = (None if top in guesses else shape for top, shape in zip(stated.tops, stated.shapes, strict=True))
+        intake = replace(stated, shapes=tuple(shapes))
         transforms = [intake.transform, *[None] * len(node.tops)]
         for blob, edge, transform in zip(blob_columns(intake, columns), node.tops, transforms, strict=False):
             inputs.append(NetInput(blob, edge, intake.batch_size, transform))

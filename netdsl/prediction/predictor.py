@@ -1,8 +1,12 @@
-"""The predictor: a net with weights, which takes rows of arrays and returns rows of arrays."""
+"""The predictor: the layers of a model that predict, which take rows of arrays and return rows of arrays."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -14,44 +18,114 @@ from netdsl.data.tables.table import Arrays
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random
-from netdsl.errors import DataError, ShapeError, WeightsError
+from netdsl.errors import DataError, GraphError, ShapeError, WeightsError
 from netdsl.layer import Shape
+from netdsl.model.deploy.deploy_layers import deploy_layer
+from netdsl.model.deploy.predictions import (
+    Prediction,
+    loss_predictions,
+    measured_predictions,
+    needed_layers,
+    other_outputs,
+)
+from netdsl.model.model import Model
 from netdsl.model.weights.files import fill_weights
-from netdsl.model.weights.match import Weights
-from netdsl.net.build import running
+from netdsl.net.build import Built, running
+from netdsl.net.graph import Graph, Node, Phase, net_of
 from netdsl.net.module import NetModule
-from netdsl.prediction.net_inputs import NetInput
-from netdsl.prediction.subgraph import prediction_subgraph
+from netdsl.prediction.net_inputs import NetInput, inputs_of
 
 _NO_COLUMNS: Mapping[str, str] = {}
 _BATCH = RowRange("the batch")
+_PREDICTION = "(prediction)"  # the name of a layer in place of a loss
 
 
 class Predictor:
-    """The subgraph of a net that predicts, with its weights."""
+    """What predicts of a model: those layers of its TEST phase, or of TRAIN if it has no other, that some blobs and the
+    prediction depend on.
 
-    def __init__(
-        self,
-        net: pb.NetParameter,
-        weights: Weights,
-        blobs: Collection[str],
-        columns: Mapping[str, str] = _NO_COLUMNS,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        self.subgraph = prediction_subgraph(net, blobs)
-        self.inputs = self.subgraph.net_inputs(columns)
+    Losses become their predictions, as in deploy nets. The prediction of a net without losses is what it measures, or
+    else its only output. It can be asked about at once, and called when it is loaded.
+    """
+
+    def __init__(self, model: Model, blobs: Collection[str] = (), columns: Mapping[str, str] = _NO_COLUMNS) -> None:
+        if not model.graphs:
+            raise GraphError(f"net '{model.net.name}' has no layers")
+        graph = model.graphs[0]
+        prediction = _prediction(model.graphs)
+        ends = {name: graph.edge_of(name) for name in blobs}
+        predicted = () if prediction is None else prediction.edges[:1]
+        nodes = [(index, node) for index, node in needed_layers(graph, {*ends.values(), *predicted}).items()]
+        if prediction is not None and prediction.layer is not None:
+            predicted = (len(graph.blobs),)
+            nodes.append((prediction.place, Node(_named(prediction.layer), prediction.edges, predicted)))
+            nodes.sort(key=lambda pair: pair[0])  # behind the loss, if that is among them
+        self._columns = columns
+        self._model = _of_layers(model, [node.layer for _, node in nodes])
+        pairs = zip(nodes, self._model.graphs[0].nodes if nodes else (), strict=True)
+        edges = {old: new for (_, node), made in pairs for old, new in zip(node.tops, made.tops, strict=True)}
+        self.outputs = {name: edges[edge] for name, edge in ends.items()}
+        self.prediction = edges[predicted[0]] if predicted else None
+        self.built = self._ending_at_outputs(self._model.settled(Phase.TEST).built)
+        self._module: NetModule | None = None
+
+    def _ending_at_outputs(self, built: Built) -> Built:
+        """The same layers, with the wanted blobs and the prediction as the only outputs."""
+        wanted = {*self.outputs.values(), *(() if self.prediction is None else (self.prediction,))}
+        return replace(built, graph=replace(built.graph, outputs=sorted(wanted)), shapes=list(built.shapes))
+
+    def with_items(self, items: Mapping[str, Shape]) -> Predictor:
+        """What predicts the same of data with these shapes of items."""
+        made = copy(self)
+        vars(made).pop("inputs", None)
+        made._model = self._model.with_items(items)
+        made.built = made._ending_at_outputs(made._model.settled(Phase.TEST).built)
+        return made
+
+    def load(self, device: torch.device | str = "cpu") -> Predictor:
+        """Take memory of a device for the model's weights; returns the predictor itself."""
         self._device = torch.device(device)
-        self._module = NetModule(self.subgraph.built).allocate(self._device)
+        self.built = self._ending_at_outputs(self._model.layers(Phase.TEST).with_own_blobs())
+        self._module = NetModule(self.built).allocate(self._device)
         try:
-            fill_weights(self.subgraph.built, weights)
+            fill_weights(self.built, self._model.weights)
         except WeightsError as problem:
-            raise WeightsError(f"{problem}; inputs here are {self._input_shapes(self.subgraph.built.shapes)}") from None
+            raise WeightsError(f"{problem}; inputs here are {self._input_shapes(self.built.shapes)}") from None
+        return self
+
+    @property
+    def input_edges(self) -> list[int]:
+        """The edges of the inputs that it needs."""
+        graph = self.built.graph
+        read = {*graph.outputs, *(edge for node in graph.nodes for edge in node.bottoms)}
+        return [edge for edge in self.built.input_edges() if edge in read]
+
+    @cached_property
+    def inputs(self) -> list[NetInput]:
+        """The inputs that it needs, with their columns."""
+        needed = set(self.input_edges)
+        inputs = inputs_of(self._model.settled(Phase.TEST), self._columns)
+        return [net_input for net_input in inputs if net_input.edge in needed]
+
+    @property
+    def batch(self) -> int:
+        """The batch size that the net states."""
+        return next((self.built.shapes[edge][0] for edge in self.input_edges if self.built.shapes[edge]), 1)
+
+    def values(self, edge: int) -> int:
+        """The number of values that a blob has for a row."""
+        return math.prod(self.built.shapes[edge][1:])
+
+    def classes(self) -> int:
+        """The number of predicted classes; 0 if the prediction isn't a vector for each row."""
+        shape = () if self.prediction is None else self.built.shapes[self.prediction]
+        return shape[1] if shape[:1] == (self.batch,) and len(shape) > 1 and math.prod(shape[2:]) == 1 else 0
 
     def __call__(self, arrays: Arrays, random: Random, rows: RowRange = _BATCH) -> dict[int, Array]:
         """The predicted blobs by their edges, for some rows of a table. `random` is for transforms."""
         edges = {net_input.edge: input_tensor(net_input, arrays, random, rows) for net_input in self.inputs}
         count = len(next(iter(edges.values())))
-        graph = self.subgraph.built.graph
+        graph = self.built.graph
         tops = self.run(edges)
         for edge in graph.outputs:
             if tops[edge].shape[:1] != (count,):
@@ -63,22 +137,56 @@ class Predictor:
 
     def run(self, edges: Mapping[int, Tensor]) -> dict[int, Array]:
         """The predicted blobs by their edges, of any shapes, for the values of the inputs by theirs."""
+        assert self._module is not None, "it must be loaded before"
         shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
         try:
-            with torch.no_grad(), running(self.subgraph.built):
+            with torch.no_grad(), running(self.built):
                 inputs = {edge: tensor.to(self._device, non_blocking=True) for edge, tensor in edges.items()}
                 tops = self._module.run(inputs)
         except ShapeError as problem:
-            given, made_for = self._input_shapes(shapes), self._input_shapes(self.subgraph.built.shapes)
+            given, made_for = self._input_shapes(shapes), self._input_shapes(self.built.shapes)
             if given == made_for:
                 raise
             raise ShapeError(f"{problem}; inputs have {given}, and the net is made for {made_for}") from None
-        return {edge: tops[edge].cpu().numpy() for edge in self.subgraph.built.graph.outputs}
+        return {edge: tops[edge].cpu().numpy() for edge in self.built.graph.outputs}
 
     def _input_shapes(self, shapes: Mapping[int, Shape] | Sequence[Shape]) -> str:
         """The shapes of the inputs of one row, such as: 'data' of 3 x 28 x 28."""
-        sizes = {each.blob.name: " x ".join(map(str, shapes[each.edge][1:])) or "one number" for each in self.inputs}
+        edges, blobs = self.input_edges, self.built.graph.blobs
+        sizes = {blobs[edge]: " x ".join(map(str, shapes[edge][1:])) or "one number" for edge in edges}
         return ", ".join(f"'{name}' of {size}" for name, size in sizes.items())
+
+
+def _prediction(graphs: Sequence[Graph]) -> Prediction | None:
+    """The only prediction that counts, of a net with these graphs."""
+    for prediction in (*loss_predictions(graphs), *measured_predictions(graphs[0])):
+        if prediction.is_single:
+            return prediction
+    outputs = other_outputs(graphs)
+    return Prediction(len(graphs[0].nodes), tuple(outputs)) if len(outputs) == 1 else None
+
+
+def _named(layer: pb.LayerParameter) -> pb.LayerParameter:
+    """A layer in place of a loss, with a name that no other layer has."""
+    named = deploy_layer(layer)
+    named.name, named.top[:] = _PREDICTION, [_PREDICTION]
+    return named
+
+
+def _of_layers(model: Model, layers: Sequence[pb.LayerParameter]) -> Model:
+    """A model of some layers of another one's first phase, for tests; the same if they are all that it has."""
+    graph = model.graphs[0]
+    own = [node.layer for node in graph.nodes]
+    if graph.phase is Phase.TEST and len(layers) == len(own) and all(map(_is_of_tests, layers, own)):
+        return model
+    net = net_of(graph.net, layers)
+    for layer in net.layer:
+        layer.phase = pb.TEST
+    return replace(model, net=net, level=0, stages=())
+
+
+def _is_of_tests(layer: pb.LayerParameter, own: pb.LayerParameter) -> bool:
+    return layer is own and layer.phase == pb.TEST
 
 
 def input_tensor(net_input: NetInput, arrays: Arrays, random: Random, rows: RowRange) -> Tensor:

@@ -12,16 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.data.tables.arrow import arrow
 from netdsl.data.tables.columns import RowRange
 from netdsl.data.tables.table import arrays_of
 from netdsl.errors import DataError
-from netdsl.model.data_shapes import with_typical_shapes
+from netdsl.model.data_shapes import Settled
+from netdsl.model.model import Model
 from netdsl.model.weights.files import fill_weights
-from netdsl.model.weights.match import Weights
-from netdsl.net.build import Built, build, running
-from netdsl.net.graph import connect, filter_layers
+from netdsl.net.build import running
+from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 from netdsl.prediction.invalid_rows import check_inputs
 from netdsl.prediction.net_inputs import NetInput, inputs_of
@@ -62,35 +61,25 @@ def _sum(one: Values, other: Values) -> Values:
     return tuple(x + y for x, y in zip(one, other, strict=True))
 
 
-def build_for_scoring(net: pb.NetParameter) -> Built:
-    """The built net, in the state that its message has."""
-    return build(connect(with_typical_shapes(filter_layers(net, net.state))))
-
-
-def scoring_inputs(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
+def scoring_inputs(settled: Settled, columns: Mapping[str, str]) -> list[NetInput]:
     """The inputs that layers read."""
-    read = {edge for node in built.graph.nodes for edge in node.bottoms}
-    inputs = [net_input for net_input in inputs_of(built, columns) if net_input.edge in read]
+    graph = settled.built.graph
+    read = {edge for node in graph.nodes for edge in node.bottoms}
+    inputs = [net_input for net_input in inputs_of(settled, columns) if net_input.edge in read]
     if not inputs:
-        raise DataError(f"none of the blobs of net '{built.graph.net.name}' come from outside")
+        raise DataError(f"none of the blobs of net '{graph.net.name}' come from outside")
     return inputs
 
 
 class Scorer:
-    """A net with weights that runs on batches of its own size, and finally on the rows that are left."""
+    """A model whose TEST phase runs on batches of its own size, and finally on the rows that are left."""
 
-    def __init__(
-        self,
-        net: pb.NetParameter,
-        weights: Weights,
-        columns: Mapping[str, str],
-        device: torch.device | None = None,
-    ) -> None:
+    def __init__(self, model: Model, columns: Mapping[str, str], device: torch.device | None = None) -> None:
         self._device = device or torch.device("cpu")
-        self.built = build_for_scoring(net)
+        self.built = model.layers(Phase.TEST).with_own_blobs()
         self._module = NetModule(self.built).allocate(self._device)
-        self._inputs = scoring_inputs(self.built, columns)
-        fill_weights(self.built, weights)
+        self._inputs = scoring_inputs(model.settled(Phase.TEST), columns)
+        fill_weights(self.built, model.weights)
 
     @property
     def batch(self) -> int:

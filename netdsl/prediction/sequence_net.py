@@ -8,12 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer.samples import BlobKind
-from netdsl.model.weights.match import Weights
-from netdsl.net.graph import resolve
+from netdsl.model.model import Model
 from netdsl.net.sample_inputs import input_kinds
 from netdsl.net.sequences import beginning_edges
 from netdsl.prediction.predictor import Predictor
@@ -24,11 +22,11 @@ class SequenceNet:
     and perhaps features that stay the same.
     """
 
-    def __init__(self, net: pb.NetParameter, weights: Weights, device: torch.device | str = "cpu") -> None:
-        if not beginning_edges(resolve(net)):
+    def __init__(self, model: Model, device: torch.device | str = "cpu") -> None:
+        if not any(beginning_edges(graph) for graph in model.graphs[:1]):
             raise NetError("can't write: none of its layers keeps what was before")
-        self._predictor = Predictor(net, weights, (), device=device)
-        built = self._predictor.subgraph.built
+        self._predictor = Predictor(model).load(device)
+        built = self._predictor.built
         self._layers = [layer for _, layer in built.remembering_layers()]
         inputs, kinds = {each.edge: each.blob.name for each in self._predictor.inputs}, input_kinds(built)
         markers = {node.bottoms[layer.begins_at] for node, layer in built.remembering_layers()}
@@ -42,7 +40,7 @@ class SequenceNet:
         self.feature_shapes = {
             name: built.shapes[edge][1:] for edge, name in inputs.items() if edge not in (self._numbers, self._goes_on)
         }
-        prediction = self._predictor.subgraph.prediction
+        prediction = self._predictor.prediction
         self.outputs = 0 if prediction is None else built.shapes[prediction][-1]
         self._features: dict[int, Tensor] = {}
         self._edges = {name: edge for edge, name in inputs.items()}
@@ -69,7 +67,7 @@ class SequenceNet:
         edges |= {edge: value.expand(count, *value.shape[1:]) for edge, value in self._features.items()}
         self._begins = False
         tops = self._predictor.run(edges)
-        prediction = self._predictor.subgraph.prediction
+        prediction = self._predictor.prediction
         likely = tops[prediction].astype(np.float64) if prediction in tops else np.zeros((count, 0))
         likely = likely.reshape(count, likely.size // count)
         if not likely.size or not np.isfinite(likely).all() or likely.min() < 0:

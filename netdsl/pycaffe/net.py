@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import Form
 from netdsl.allowed_modules import PYTHON_LAYERS
@@ -23,16 +22,8 @@ from netdsl.errors import NetError, ShapeError, WeightsWarning
 from netdsl.layer import BringsData, Layer, Shape
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import insert_splits
-from netdsl.model.model import open_net
-from netdsl.model.opening import (
-    WeightsFile,
-    copy_model,
-    load_weights,
-    open_caffe_files,
-    open_model,
-    open_weights,
-    take_dialect,
-)
+from netdsl.model.model import Model, in_state, open_net
+from netdsl.model.opening import copy_model, load_weights, open_caffe_files, open_model, open_weights, with_dialect_of
 from netdsl.model.weights.files import save_net
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
@@ -70,23 +61,22 @@ class Net:
         open_named = open_net if weights else open_model
         model = open_named(network_file, dialect=process.dialect())
         files = open_caffe_files([weights] if weights else [])
-        take_dialect(model.net, files)
-        model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))
-        self._set_up(model.net)
+        model = with_dialect_of(model, files)
+        self._set_up(in_state(model, state_of(model.net, phase_of(phase), level, stages or ())))
         copy_model(model, self._built)
         for file in files:
             self.copy_from(file)
 
     @classmethod
-    def of(cls, net: pb.NetParameter) -> Net:
-        """The net of a message, in the state that it says."""
+    def of(cls, model: Model) -> Net:
+        """The net of a model, in the state that it says."""
         made = cls.__new__(cls)
-        made._set_up(net)
+        made._set_up(model)
         return made
 
-    def _set_up(self, net: pb.NetParameter) -> None:
+    def _set_up(self, model: Model) -> None:
         self._callbacks: dict[str, list[_Callback]] = {}
-        self.param = insert_splits(connect(filter_layers(net, net.state)).net)
+        self.param = insert_splits(connect(filter_layers(model.net, model.net.state)).net)
         self._device = process.device()
         graph = connect(self.param)
         self._feeds = Feeds.open(graph, loading=_loading(), device=self._device)
@@ -324,12 +314,12 @@ class Net:
         self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
-    def copy_from(self, weights: str | Path | WeightsFile) -> None:
+    def copy_from(self, weights: str | Path | Model) -> None:
         """Take the weights of a file of any format, layer by layer of the same name."""
         self._flush()
         report = load_weights(weights, self._built)
         if report.missing:
-            path = weights.path if isinstance(weights, WeightsFile) else weights
+            path = weights.files[0] if isinstance(weights, Model) else weights
             warnings.warn(f"{path}: {report}", WeightsWarning, stacklevel=2)
 
     def load_hdf5(self, weights: str | Path) -> None:

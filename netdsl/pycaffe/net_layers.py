@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.locations import error_label
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
@@ -37,8 +37,7 @@ class NetLayer:
         if isinstance(self.layer, RunsUserCode):
             self.layer.user.setup(bottom, top)
         else:
-            message = pb.LayerParameter()
-            message.CopyFrom(self.layer.layer)
+            message = copy_of(self.layer.layer)
             with at_layer(message):
                 type(self.layer)(message, [blob.shape for blob in bottom])
 

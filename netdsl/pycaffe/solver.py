@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.model.opening import load_weights
 from netdsl.pycaffe import process
 from netdsl.pycaffe.net import Net
@@ -19,15 +20,7 @@ from netdsl.solver import state
 from netdsl.solver.caffe_log import CaffeLog
 from netdsl.solver.events import Event, Notice, WeightsLoaded
 from netdsl.solver.flat import share_blobs
-from netdsl.solver.settings import (
-    find_file,
-    inline_nets,
-    read_settings,
-    seed,
-    split_names,
-    test_nets,
-    train_net,
-)
+from netdsl.solver.settings import find_weights, open_settings, read_settings, seed
 from netdsl.solver.solver import Solver as TrainingLoop
 from netdsl.solver.trainable_net import LossScale, Positions
 
@@ -96,9 +89,9 @@ class Solver:
         seed(self.param, process.solver_rank())
         self._log = CaffeLog(self.param, write_log_line)
         folder = Path(solver_file).parent
-        inlined = inline_nets(self.param, folder, process.dialect())
-        self.net = Net.of(train_net(inlined))
-        self.test_nets = [Net.of(net) for net in test_nets(inlined)]
+        settings = open_settings(self.param, folder, process.dialect())
+        self.net = Net.of(settings.trained)
+        self.test_nets = [Net.of(model) for model in settings.tested]
         self._loop = TrainingLoop(
             self.param if process.solver_rank() == 0 else _only_training(self.param),
             _SolverNet(self.net),
@@ -107,8 +100,7 @@ class Solver:
             require_finite=False,
         )
         nets = [self.net, *self.test_nets]
-        for name in split_names(self.param.weights):
-            path = find_file(name, folder)
+        for path in find_weights(self.param.weights, folder):
             self._listen(WeightsLoaded((path,), load_weights(path, *(net._built for net in nets))))
 
     def _listen(self, event: Event) -> None:
@@ -213,8 +205,7 @@ class AdamSolver(SGDSolver):
 
 def _only_training(param: pb.SolverParameter) -> pb.SolverParameter:
     """Settings without tests and snapshots. Caffe's rule: of several solvers the first one does that for all."""
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
+    changed = copy_of(param)
     changed.test_interval = changed.snapshot = 0
     changed.snapshot_after_train = False
     return changed

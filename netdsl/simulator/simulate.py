@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.machines import Link
 from netdsl.distributed.run import Run
@@ -15,6 +14,7 @@ from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import Pace, World
 from netdsl.solver.events import Action, Event, TestFinished, as_numbers
+from netdsl.solver.settings import SolverSettings
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,8 @@ def simulate(run: Run, *, link: Link, pace: Pace, goal: float = math.inf) -> Sim
     return _SimulatedRun(replace(run, solver=_without_output(run.solver)).settled(), link, pace, goal).simulation()
 
 
-def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
-    for name in ("display", "snapshot", "debug_info"):
-        changed.ClearField(name)
-    changed.snapshot_after_train = False
-    return changed
+def _without_output(solver: SolverSettings) -> SolverSettings:
+    return solver.without("display", "snapshot", "debug_info").with_fields(snapshot_after_train=False)
 
 
 class _SimulatedRun:

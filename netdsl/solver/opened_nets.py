@@ -12,7 +12,7 @@ from netdsl.data.sources.source import count_of
 from netdsl.errors import DataError
 from netdsl.layer import Layer
 from netdsl.layer.samples import BlobKind
-from netdsl.model.deploy.predictions import PredictingGraph
+from netdsl.model.deploy.predictions import loss_predictions, measured_predictions
 from netdsl.net.build import AUTOMATIC, Built
 from netdsl.net.graph import Node, Phase
 from netdsl.net.sequences import sequence_inputs
@@ -60,7 +60,7 @@ def opened_data(net: ModuleNet) -> list[DataOpened]:
     tests, vocabulary = graph.phase is Phase.TEST, all(sequence_inputs(graph))
     return [
         DataOpened(reading.name, count_of(reading.source), classes_of(reading.source), tests, vocabulary)
-        for reading in net.feeds.readings()
+        for reading in (net.feeds.readings() if net.feeds else ())
     ]
 
 
@@ -110,8 +110,7 @@ class ClassPrediction:
 def class_predictions(built: Built, *, measured: bool = False) -> Iterator[ClassPrediction]:
     """What a loss compares with single labels of the data; also what is only `measured`, as by an accuracy."""
     graph, data_edges = built.graph, set(built.input_edges())
-    predicting = PredictingGraph.of([graph])
-    for prediction in (*predicting.losses, *(predicting.measures if measured else ())):
+    for prediction in (*loss_predictions([graph]), *(measured_predictions(graph) if measured else ())):
         layer, node = built.layers[prediction.place], graph.nodes[prediction.place]
         labels = [
             edge

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.dialects import FORKS
 from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from netdsl.errors import SolverError
-from netdsl.model.model import open_net
+from netdsl.model.model import Model, in_state, open_net
 from netdsl.solver.evaluation import DETECTION, precision_rule
 
 Policy = Callable[[pb.SolverParameter, int, int], float]  # of the settings, the iteration and the step
@@ -84,85 +86,139 @@ def _refuse_forks(param: pb.SolverParameter) -> None:
             raise SolverError(f"'{field.name}' is a setting of a fork of Caffe that isn't supported; remove it")
 
 
-def train_net(param: pb.SolverParameter, folder: Path | None = None) -> pb.NetParameter:
-    """The net for training, in today's form, with its state: the solver's `train_state` over the net's own."""
-    fields = _train_fields(param)
-    if not fields:
-        raise SolverError(f"the solver names no net to train; it needs exactly one of {', '.join(_TRAIN_FIELDS)}")
-    return _with_state(_net_of(getattr(param, fields[0]), folder), pb.TRAIN, [param.train_state])
+class SolverSettings:
+    """A solver's settings and the models of its nets, each of which was opened once. Nobody changes any of them.
 
-
-def _train_fields(param: pb.SolverParameter) -> list[str]:
-    """The field that has the net for training, if one has."""
-    fields = [name for name in _TRAIN_FIELDS if param.HasField(name)]
-    if len(fields) > 1:
-        named = " and ".join(fields)
-        raise SolverError(f"the solver names {named}; it needs exactly one of {', '.join(_TRAIN_FIELDS)}")
-    return fields
-
-
-def test_nets(param: pb.SolverParameter, folder: Path | None = None) -> list[pb.NetParameter]:
-    """The nets for testing. Caffe's rule: `test_iter` says how many; the last ones are the `net` itself."""
-    test_only: list[str | pb.NetParameter] = [*param.test_net_param, *param.test_net]
-    shared: list[str | pb.NetParameter] = [
-        getattr(param, name) for name in ("net_param", "net") if param.HasField(name)
-    ]
-    count = len(param.test_iter)
-    if count < len(test_only) or (not shared and count != len(test_only)):
-        raise SolverError(f"the solver has {count} test_iter for {len(test_only)} test nets; give one for each")
-    if param.test_state and len(param.test_state) != count:
-        raise SolverError(
-            f"the solver has {len(param.test_state)} test_state for {count} test nets; give one for each, or none"
-        )
-    if count and param.test_interval <= 0:
-        raise SolverError("the solver has a test_iter, so it needs a test_interval above 0")
-    sources = test_only + shared[:1] * (count - len(test_only))
-    states = [[state] for state in param.test_state] or [[]] * count
-    return [_with_state(_net_of(source, folder), pb.TEST, state) for source, state in zip(sources, states, strict=True)]
-
-
-def _with_state(net: pb.NetParameter, phase: pb.Phase, states: Sequence[pb.NetState]) -> pb.NetParameter:
-    merged = pb.NetState(phase=phase)
-    for state in (net.state, *states):
-        merged.MergeFrom(state)
-    net.state.CopyFrom(merged)
-    return net
-
-
-def net_sources(param: pb.SolverParameter) -> tuple[str, list[str]]:
-    """Where the nets for training and testing are, in Caffe's words: `net file: lenet.prototxt`, or `net_param`."""
-    train = _source_in_words(param, _train_fields(param)[0])
-    tests = ["test_net_param"] * len(param.test_net_param) + [f"test_net file: {name}" for name in param.test_net]
-    return train, tests + [train] * (len(param.test_iter) - len(tests))
-
-
-def _source_in_words(param: pb.SolverParameter, field: str) -> str:
-    value = getattr(param, field)
-    return f"{field} file: {value}" if isinstance(value, str) else field
-
-
-def inline_nets(
-    param: pb.SolverParameter, folder: Path | None = None, dialect: str | None = None
-) -> pb.SolverParameter:
-    """The same settings with the nets themselves, in today's form, in place of the names of their files.
-
-    `dialect` is the fork of Caffe that the nets are for, as `open_net` takes it; they keep it.
+    `net` is trained and tested, `train_net` only trained, each of `test_nets` only tested: Caffe's fields of these
+    names say which. `param` keeps the names of their files, and has no net itself.
     """
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
-    for name in _train_fields(param):
-        field = f"{name.removesuffix('_param')}_param"
-        changed.ClearField(name)
-        getattr(changed, field).CopyFrom(_net_of(getattr(param, name), folder, dialect))
-    del changed.test_net_param[:], changed.test_net[:]
-    tests: list[str | pb.NetParameter] = [*param.test_net_param, *param.test_net]
-    for source in tests:
-        changed.test_net_param.add().CopyFrom(_net_of(source, folder, dialect))
-    return changed
+
+    def __init__(
+        self,
+        param: pb.SolverParameter,
+        net: Model | None = None,
+        train_net: Model | None = None,
+        test_nets: tuple[Model, ...] = (),
+    ) -> None:
+        self.param, self.net, self.train_net, self.test_nets = param, net, train_net, test_nets
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, SolverSettings) and self.message == other.message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """To other processes goes the message, whose nets are opened there."""
+        return open_settings, (self.message,)
+
+    @cached_property
+    def trained(self) -> Model:
+        """The model that is trained, whose state is the solver's `train_state` over the net's own."""
+        return _with_state(self.net_to_train, pb.TRAIN, [self.param.train_state])
+
+    @property
+    def net_to_train(self) -> Model:
+        """The net with the layers of all states, of which those of one are trained."""
+        model = self.net or self.train_net
+        if model is None:
+            raise SolverError(f"the solver names no net to train; it needs exactly one of {', '.join(_TRAIN_FIELDS)}")
+        return model
+
+    @cached_property
+    def tested(self) -> tuple[Model, ...]:
+        """The models that are tested, each in its state.
+
+        Caffe's rule: `test_iter` says how many; the last ones are the `net` itself.
+        """
+        param, own, count = self.param, self.test_nets, len(self.param.test_iter)
+        if count < len(own) or (self.net is None and count != len(own)):
+            raise SolverError(f"the solver has {count} test_iter for {len(own)} test nets; give one for each")
+        if param.test_state and len(param.test_state) != count:
+            raise SolverError(
+                f"the solver has {len(param.test_state)} test_state for {count} test nets; give one for each, or none"
+            )
+        if count and param.test_interval <= 0:
+            raise SolverError("the solver has a test_iter, so it needs a test_interval above 0")
+        models = [*own, *([] if self.net is None else [self.net] * (count - len(own)))]
+        states = [[state] for state in param.test_state] or [[]] * count
+        return tuple(_with_state(model, pb.TEST, state) for model, state in zip(models, states, strict=True))
+
+    @cached_property
+    def message(self) -> pb.SolverParameter:
+        """Caffe's message, which has the nets themselves in place of the names of their files."""
+        message = copy_of(self.param, without=("net", "train_net", "test_net"))
+        for field, model in (("net_param", self.net), ("train_net_param", self.train_net)):
+            if model is not None:
+                getattr(message, field).CopyFrom(model.net)
+        message.test_net_param.extend(model.net for model in self.test_nets)
+        return message
+
+    def sources(self) -> tuple[str, list[str]]:
+        """Where the nets for training and testing are, in Caffe's words: `net file: lenet.prototxt`, or `net_param`."""
+        param, field = self.param, "net" if self.net is not None else "train_net"
+        name = getattr(param, field)
+        train = f"{field} file: {name}" if name else f"{field}_param"
+        own = ["test_net_param"] * (len(self.test_nets) - len(param.test_net))
+        tests = own + [f"test_net file: {name}" for name in param.test_net]
+        return train, tests + [train] * (len(param.test_iter) - len(tests))
+
+    def with_fields(self, **values: object) -> SolverSettings:
+        """The same nets with other values of some settings."""
+        param = copy_of(self.param)
+        for name, value in values.items():
+            if isinstance(value, list):
+                getattr(param, name)[:] = value
+            else:
+                setattr(param, name, value)
+        return SolverSettings(param, self.net, self.train_net, self.test_nets)
+
+    def without(self, *fields: str) -> SolverSettings:
+        """The same nets without some settings."""
+        param = copy_of(self.param, without=fields)
+        return SolverSettings(param, self.net, self.train_net, self.test_nets)
+
+    def without_tests(self) -> SolverSettings:
+        """The settings of the same training without any test."""
+        param = copy_of(self.param, without=("test_iter", "test_interval", "test_state", "test_net"))
+        return SolverSettings(param, self.net, self.train_net)
+
+    def with_net(self, model: Model) -> SolverSettings:
+        """The settings with another model in place of the one to train, and to test where that is the same."""
+        param = copy_of(self.param, without=("net", "train_net"))
+        trained = {"net": model} if self.train_net is None else {"train_net": model}
+        return SolverSettings(param, test_nets=self.test_nets, **trained)
 
 
-def _net_of(source: str | pb.NetParameter, folder: Path | None, dialect: str | None = None) -> pb.NetParameter:
-    return open_net(source if isinstance(source, pb.NetParameter) else find_file(source, folder), dialect=dialect).net
+def open_settings(
+    source: str | Path | pb.SolverParameter, folder: Path | None = None, dialect: str | None = None
+) -> SolverSettings:
+    """The settings of a solver's file or message with their nets, each of which is opened once.
+
+    Names of files may begin in `folder`, too, which is by default that of the solver's file. `dialect` is the fork of
+    Caffe that the nets are for, as `open_net` takes it.
+    """
+    if not isinstance(source, pb.SolverParameter):
+        folder = Path(source).parent if folder is None else folder
+        source = read_settings(source)
+
+    def opened(net: str | pb.NetParameter) -> Model:
+        return open_net(net if isinstance(net, pb.NetParameter) else find_file(net, folder), dialect=dialect)
+
+    fields = [name for name in _TRAIN_FIELDS if source.HasField(name)]
+    if len(fields) > 1:
+        raise SolverError(
+            f"the solver names {' and '.join(fields)}; it needs exactly one of {', '.join(_TRAIN_FIELDS)}"
+        )
+    trained = {name.removesuffix("_param"): opened(getattr(source, name)) for name in fields}
+    tests: list[str | pb.NetParameter] = [*source.test_net_param, *source.test_net]
+    param = copy_of(source, without=("net_param", "train_net_param", "test_net_param"))
+    return SolverSettings(param, test_nets=tuple(map(opened, tests)), **trained)
+
+
+def _with_state(model: Model, phase: pb.Phase, states: Sequence[pb.NetState]) -> Model:
+    """The model in a phase, in the net's own state with others over it."""
+    state = pb.NetState(phase=phase)
+    for part in (model.net.state, *states):
+        state.MergeFrom(part)
+    return in_state(model, state)
 
 
 def find_file(name: str, folder: Path | None) -> Path:
@@ -176,6 +232,11 @@ def split_names(names: Iterable[str]) -> Iterator[str]:
     """The single names in names of weights files. Caffe's rule: one may have several, with commas between them."""
     for name in names:
         yield from (part.strip() for part in name.split(","))
+
+
+def find_weights(names: Iterable[str], folder: Path | None) -> list[Path]:
+    """The files that names of weights mean, which begin in the working folder or in another one."""
+    return [find_file(name, folder) for name in split_names(names)]
 
 
 def next_step(param: pb.SolverParameter, iteration: int, step: int) -> int:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from caffe_proto.errors import CaffeError
 from netdsl.errors import SolverError
-from netdsl.solver.trainable_net import ModuleOnBatches, TrainableNet
+from netdsl.solver.trainable_net import ModuleNet, TrainableNet
 from netdsl.solver.update import Updater
 
 _WARM_UP = 3  # steps before a recording, in which libraries choose their algorithms and layers send their constants
@@ -46,7 +46,7 @@ class StepGraph:
     aren't as the recorded one was, are left to the solver, and `tell` is called once with each reason.
     """
 
-    def __init__(self, net: ModuleOnBatches, updater: Updater, work: Repeat, tell: Callable[[str], None]) -> None:
+    def __init__(self, net: ModuleNet, updater: Updater, work: Repeat, tell: Callable[[str], None]) -> None:
         self._net, self._updater, self._work, self._tell = net, updater, work, tell
         self._stream = torch.cuda.Stream(net.compute.device)  # type: ignore[no-untyped-call]
         self._recording: _Recording | None = None
@@ -131,12 +131,12 @@ class StepGraph:
 
 def step_graph(net: TrainableNet, updater: Updater, work: Repeat, tell: Callable[[str], None]) -> StepGraph | None:
     """What repeats the steps of a net's solver, if the net is on a GPU and that is wanted."""
-    if isinstance(net, ModuleOnBatches) and net.compute.cuda_graph and net.compute.device.type == "cuda":
+    if isinstance(net, ModuleNet) and net.compute.cuda_graph and net.compute.device.type == "cuda":
         return StepGraph(net, updater, work, tell)
     return None
 
 
-def _lasting_obstacle(net: ModuleOnBatches) -> str:
+def _lasting_obstacle(net: ModuleNet) -> str:
     """Why no step of a net can be recorded; empty if all can."""
     if net.compute.compiled:
         return "torch compiles the net"
@@ -144,7 +144,7 @@ def _lasting_obstacle(net: ModuleOnBatches) -> str:
     return next((f"layer '{name}' {reason}" for name, reason in reasons if reason), "")
 
 
-def _hook(net: ModuleOnBatches) -> str:
+def _hook(net: ModuleNet) -> str:
     """A hook of the program's, which a replay wouldn't call."""
     for layer in net.built.layers:
         of_blobs = [(blob._backward_hooks, blob._post_accumulate_grad_hooks) for blob in layer.blob_tensors()]
@@ -153,7 +153,7 @@ def _hook(net: ModuleOnBatches) -> str:
     return ""
 
 
-def _conditions(net: ModuleOnBatches, updater: Updater, batches: Sequence[Batch]) -> _Conditions:
+def _conditions(net: ModuleNet, updater: Updater, batches: Sequence[Batch]) -> _Conditions:
     layers, param = net.built.layers, updater.param
     every = chain.from_iterable((*layer._parameters.values(), *layer._buffers.values()) for layer in layers)
     own = [blob for blob in every if blob is not None]

@@ -10,11 +10,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_batches import Values
 from netdsl.data.tables.table import Table
 from netdsl.errors import NetError, SolverError
+from netdsl.model.model import Model
 from netdsl.net.build import Built, build, running
 from netdsl.net.compute_precision import ComputePrecision, halves_of, products_of
 from netdsl.net.feed import Feeds
@@ -88,15 +88,22 @@ class Compute:
             )
 
 
-class ModuleOnBatches:
+class ModuleNet:
     """A `NetModule` that takes a batch, by the edges of its inputs, from `next_batch` whenever it runs.
 
-    It knows no places in the data, so all batches that it may get are alike.
+    Where batches come from `feeds`, it knows its place in the data, which are closed with it; otherwise all batches
+    that it may get are alike.
     """
 
-    def __init__(self, module: NetModule, next_batch: Callable[[], dict[int, Tensor]], compute: Compute) -> None:
+    def __init__(
+        self,
+        module: NetModule,
+        next_batch: Callable[[], dict[int, Tensor]],
+        compute: Compute,
+        feeds: Feeds | None = None,
+    ) -> None:
         self.module, self.built, self.compute = module, module.built, compute
-        self.next_batch = next_batch
+        self.next_batch, self.feeds = next_batch, feeds
         self._parameters = list(module.parameters())  # torch's `zero_grad` goes through all layers in each step
         self._forward = torch.compile(self._loss_and_outputs) if compute.compiled else self._loss_and_outputs
         self.last_outputs: Mapping[str, Tensor] = {}
@@ -159,51 +166,40 @@ class ModuleOnBatches:
         losses, outputs = self.module.losses, self.module.outputs
         return {name: losses[edge] for name, edge in outputs.items() if edge in losses}
 
+    @classmethod
+    def open(cls, model: Model, compute: Compute | None = None, values: Values | Table | None = None) -> ModuleNet:
+        """The net of a model, in the state that it says, on the batches of its data layers, or on `values` or a table
+        in their place, which say the shapes of what they bring."""
+        compute = compute or Compute()
+        graph = connect(filter_layers(model.net, model.net.state))
+        table, values = (values, None) if isinstance(values, Table) else (None, values)
+        user_blobs = graph.blobs if values is not None else ()
+        loading, device = compute.loading, compute.device
+        feeds = Feeds.open(graph, loading=loading, user_blobs=user_blobs, table=table, device=device)
+        if values is not None:
+            feeds.give(values)
+        module = NetModule(build(graph), caffe_gradients=compute.caffe_gradients).allocate(device)
+        return cls(module, feeds.next, compute, feeds)
+
     def positions(self) -> Positions:
         """How many batches each data layer has handed out."""
-        return {}
+        return {} if self.feeds is None else self.feeds.positions()
 
     def seek(self, positions: Positions) -> None:
         """Continue with the data at these positions."""
+        if self.feeds is not None:
+            self.feeds.seek(positions)
+
+    def close(self) -> None:
+        """Close the data."""
+        if self.feeds is not None:
+            self.feeds.close()
 
     @property
     def batch_size(self) -> int:
         """The number of items in a batch of the first data layer."""
         shapes = [self.built.shapes[edge] for edge in self.module.inputs.values()]
         return next((shape[0] for shape in shapes if shape), 0)
-
-
-class ModuleNet(ModuleOnBatches):
-    """A `NetModule` that runs on the batches of its data layers, or on `values` or a table in their place."""
-
-    def __init__(
-        self,
-        net: pb.NetParameter,
-        compute: Compute | None = None,
-        values: Values | Table | None = None,
-    ) -> None:
-        compute = compute or Compute()
-        graph = connect(filter_layers(net, net.state))
-        table, values = (values, None) if isinstance(values, Table) else (None, values)
-        supplied_blobs = graph.blobs if values is not None else ()
-        loading, device = compute.loading, compute.device
-        self.feeds = Feeds.open(graph, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
-        if values is not None:
-            self.feeds.give(values)
-        module = NetModule(build(graph), caffe_gradients=compute.caffe_gradients).allocate(device)
-        super().__init__(module, self.feeds.next, compute)
-
-    def positions(self) -> Positions:
-        """How many batches each data layer has handed out."""
-        return self.feeds.positions()
-
-    def seek(self, positions: Positions) -> None:
-        """Continue with the data at these positions."""
-        self.feeds.seek(positions)
-
-    def close(self) -> None:
-        """Close the data."""
-        self.feeds.close()
 
 
 class LossScale:

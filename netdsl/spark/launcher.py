@@ -58,8 +58,8 @@ class SparkLauncher:
         """The run on the GPUs that Spark gives its tasks, unless it names devices or its settings ask for the CPU."""
         if run.devices:
             return run
-        wants_gpu = run.solver.solver_mode == pb.SolverParameter.GPU  # which is Caffe's default
-        if wants_gpu and run.solver.HasField("solver_mode") and not self.cluster.task_gpus:
+        wants_gpu = run.solver.param.solver_mode == pb.SolverParameter.GPU  # which is Caffe's default
+        if wants_gpu and run.solver.param.HasField("solver_mode") and not self.cluster.task_gpus:
             note(
                 "the solver asks for a GPU (solver_mode), and Spark gives its tasks none; they compute on processors. "
                 f"Set {GPUS}, or name a device"

@@ -21,16 +21,8 @@ from netdsl.dsl.constructors import assign
 from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.model.collection import WeightCollection
-from netdsl.model.model import NetSource, open_net
-from netdsl.model.opening import (
-    WeightsFile,
-    check_names,
-    copy_model,
-    load_weights,
-    open_caffe_files,
-    open_model,
-    take_dialect,
-)
+from netdsl.model.model import Model, NetSource, in_state, open_net
+from netdsl.model.opening import check_names, copy_model, load_weights, open_caffe_files, open_model, with_dialect_of
 from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
 from netdsl.model.weights.match import LoadReport, Weights
 from netdsl.net.build import running
@@ -71,12 +63,12 @@ class Net:
         caffe_gradients: bool = False,
     ) -> None:
         model = open_model(net, dialect=dialect) if weights is None else open_net(net, dialect=dialect)
-        files = [] if weights is None or isinstance(weights, Mapping) else open_caffe_files(_paths(weights))
-        take_dialect(model.net, files)
-        own = replace(model, items=shapes or {}, level=level, stages=stages)
+        paths = [] if weights is None or isinstance(weights, Mapping) else _paths(weights)
+        files = open_caffe_files(paths)
+        own = replace(with_dialect_of(model, files), items=shapes or {}, level=level, stages=stages)
         told = dict(own.weights)  # what the shapes of data may be told by
         for file in files:
-            told |= file.weights if isinstance(file, WeightsFile) else {}
+            told |= file.weights if isinstance(file, Model) else {}
         model = replace(own, weights=told | dict(weights if isinstance(weights, Mapping) else {}))
         self._net = model.net
         self.phase, self._level, self._stages = phase_of(phase), level, stages
@@ -196,7 +188,7 @@ class Net:
         """
         return self._load(_paths(weights), partial=partial)
 
-    def _load(self, files: Sequence[str | Path | WeightsFile], *, partial: bool = False) -> LoadReport:
+    def _load(self, files: Sequence[str | Path | Model], *, partial: bool = False) -> LoadReport:
         if not files:
             raise WeightsError("no file with weights is named")
         return LoadReport.of_all([load_weights(file, self.module.built, partial=partial) for file in files])
@@ -230,11 +222,9 @@ class Net:
         """The net for a phase, with the data that were set, or those that its data layers read."""
         self._check_open()
         if phase not in self._running:
-            message = pb.NetParameter()
-            message.CopyFrom(self._net)
-            message.state.CopyFrom(state_of(message, phase, self._level, self._stages))
+            model = in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
             compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
-            self._running[phase] = ModuleNet(message, compute, self._values.get(phase))
+            self._running[phase] = ModuleNet.open(model, compute, self._values.get(phase))
         return self._running[phase]
 
     def train(self, steps: int, **settings: Any) -> float:

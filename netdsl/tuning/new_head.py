@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain, count
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of, with_layers
 from caffe_proto.errors import few
 from netdsl.dsl import Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.core import add_specs
-from netdsl.layers import LAYERS
-from netdsl.model.deploy.predictions import PredictingGraph
+from netdsl.layers import LAYERS, type_of
+from netdsl.model.deploy.deploy_layers import settings_field
+from netdsl.model.deploy.predictions import loss_predictions
 from netdsl.model.model import Model
-from netdsl.net.graph import resolve_all
-from netdsl.tuning.heads import OUTPUTS, head_names, outputs_field
+from netdsl.net.graph import Graph, Node
+from netdsl.net.placeholder_layer import is_unavailable
 
 ACCURACY = "accuracy"  # the top that tells how good the net is
 HEAD_RATE = 10.0  # times the rate of other layers, as in Caffe's own recipe
 
 _LABEL = "label"
+_OUTPUTS = "num_output"  # in the settings of every type whose outputs are a matter of choice
 _PROBABILITIES = LAYERS.own()[SoftmaxWithLoss.__name__].deploys_as  # the type that makes them of scores
 
 
@@ -35,45 +38,109 @@ class DataLayers:
     transforms: Mapping[pb.Phase, pb.TransformationParameter]
 
 
-def heads_of(net: pb.NetParameter, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
+@dataclass(frozen=True)
+class TunableModel:
+    """A model that learns other classes, with the new names of its heads by the old ones, and the layers that stay."""
+
+    model: Model
+    heads: dict[str, str]
+    frozen: tuple[str, ...]
+
+
+def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
     """The layers that are made anew and their numbers of outputs: those that are named, or those that are found."""
-    names = [layer.name for layer in net.layer]
-    for name in replaced:
-        if name not in names:
-            raise NetError(f"net '{net.name}' has no layer '{name}' to replace")
-    heads = dict(replaced) or dict.fromkeys(head_names(net))
+    name, layers = model.net.name, {layer.name for layer in model.net.layer}
+    for head in replaced:
+        if head not in layers:
+            raise NetError(f"net '{name}' has no layer '{head}' to replace")
+    heads = dict(replaced) or dict.fromkeys(_head_names(model))
     if not heads:
         raise NetError(
-            f"net '{net.name}': no layer makes the outputs that a loss compares with labels; name the one to replace, "
+            f"net '{name}': no layer makes the outputs that a loss compares with labels; name the one to replace, "
             "as in --replace fc8:20"
         )
-    return {name: outputs or classes for name, outputs in heads.items()}
+    return {head: outputs or classes for head, outputs in heads.items()}
 
 
-def with_heads(net: pb.NetParameter, heads: Mapping[str, int], suffix: str) -> dict[str, str]:
-    """Make heads anew in a net, and return their new names. Blobs keep their names."""
-    learned, names = _learned(net), dict[str, str]()
-    for layer in net.layer:
+def _head_names(model: Model) -> list[str]:
+    """The names of a net's heads, which make what losses compare with labels or, if there are none, the net's outputs.
+
+    A net with losses that only help training, as GoogLeNet has, has a head for each.
+    """
+    edges = [(graph, edge) for graph in model.graphs for edge in _compared(graph)]
+    if not edges:
+        edges = [(graph, edge) for graph in model.graphs[:1] for edge in graph.outputs]
+    heads = (_head(graph, edge) for graph, edge in edges)
+    return list(dict.fromkeys(head for head in heads if head is not None))
+
+
+def _compared(graph: Graph) -> list[int]:
+    """What losses compare with labels."""
+    return [
+        node.bottoms[place]
+        for node in graph.nodes
+        for kind in [type_of(node.layer)]
+        if kind is not None and issubclass(kind, Loss) and len(node.bottoms) > 1
+        for place in kind.predictions
+        if place < len(node.bottoms)
+    ]
+
+
+def _head(graph: Graph, edge: int) -> str | None:
+    """The nearest layer above a blob that makes a chosen number of outputs; None where blobs come together before."""
+    makers = {top: node for node in graph.nodes for top in node.tops}
+    node: Node | None = makers.get(edge)
+    while node is not None and node.bottoms:
+        if _outputs_field(node.layer, type_of(node.layer)) is not None:
+            return node.layer.name
+        if len(node.bottoms) > 1:
+            return None
+        node = makers.get(node.bottoms[0])
+    return None
+
+
+def _outputs_field(layer: pb.LayerParameter, kind: type[Layer] | None) -> str | None:
+    """The settings of a layer that say how many outputs it learns; None if it has none that do."""
+    if kind is None or not kind.blobs or kind.config is None or _OUTPUTS not in kind.config.DESCRIPTOR.fields_by_name:
+        return None
+    return settings_field(layer, kind)
+
+
+def tunable_model(
+    model: Model, data: DataLayers, heads: Mapping[str, int], suffix: str, frozen: Sequence[str] = ()
+) -> TunableModel:
+    """The model with other data, which have an image and a class, and with new heads of these numbers of outputs.
+
+    Heads are named with the suffix, so that no weights are taken for theirs, and their blobs keep their names. Other
+    layers that are named like one of the patterns in `frozen` keep their weights.
+    """
+    learned = _learned(model)
+    kept = _frozen_names(frozen, [name for name in learned if name not in heads])
+    layers = [copy_of(layer) for layer in _layers_with_data(model, data)]
+    used = {layer.name for layer in layers}
+    names = {head: _free_name(f"{head}_{suffix}", used) for head in heads}
+    for layer in layers:
         if layer.name in heads:
-            _make_anew(layer, learned.get(layer.name), heads[layer.name])
-            names[layer.name] = _free_name(f"{layer.name}_{suffix}", net)
+            _renew_head(layer, learned.get(layer.name), heads[layer.name])
             layer.name = names[layer.name]
-    return names
+        elif layer.name in kept:
+            learned[layer.name].freeze(layer)
+    net = copy_of(with_layers(model.net, layers), without=("input", "input_shape", "input_dim", "state"))
+    return TunableModel(replace(model, net=net, file=None), names, kept)
 
 
-def _free_name(name: str, net: pb.NetParameter) -> str:
+def _free_name(name: str, used: Collection[str]) -> str:
     """A name that no layer has, so that no weights are taken for those of another head."""
-    used = {layer.name for layer in net.layer}
     return next(free for free in chain([name], (f"{name}_{number}" for number in count(2))) if free not in used)
 
 
-def _make_anew(message: pb.LayerParameter, layer: Layer | None, outputs: int) -> None:
+def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -> None:
     """Give a layer another number of outputs, random values to begin with, and a higher rate."""
-    field = outputs_field(message, type(layer)) if layer is not None else None
+    field = _outputs_field(message, type(layer)) if layer is not None else None
     if layer is None or field is None:
         raise NetError(f"layer '{message.name}': has no number of outputs, so it can't be a head; name another one")
     settings = getattr(message, field)
-    setattr(settings, OUTPUTS, outputs)
+    setattr(settings, _OUTPUTS, outputs)
     if settings.weight_filler.type in ("", "constant"):
         settings.weight_filler.type = "xavier"
     add_specs(message, len(layer.blob_names()))
@@ -82,68 +149,60 @@ def _make_anew(message: pb.LayerParameter, layer: Layer | None, outputs: int) ->
         spec.ClearField("name")
 
 
-def freeze(net: pb.NetParameter, patterns: Sequence[str], heads: Collection[str]) -> list[str]:
-    """Let layers whose names are like one of the patterns keep their weights, but for heads; returns their names."""
-    learned = {name: layer for name, layer in _learned(net).items() if name not in heads}
+def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str, ...]:
+    """The layers that learn whose names are like one of the patterns."""
     frozen = dict[str, None]()
     for pattern in patterns:
         names = [name for name in learned if fnmatchcase(name, pattern)]
         if not names:
             raise NetError(f"--freeze '{pattern}': no layer of such a name has weights; there are {few(learned, 10)}")
         frozen |= dict.fromkeys(names)
-    for message in net.layer:
-        if message.name in frozen:
-            learned[message.name].freeze(message)
-    return list(frozen)
+    return tuple(frozen)
 
 
-def _learned(net: pb.NetParameter) -> dict[str, Layer]:
-    """The layers that have weights, by their names."""
-    model = Model(net)
-    pairs = (pair for phase in model.phases for pair in model.settled(phase).built.pairs())
-    return {node.layer.name: layer for node, layer in pairs if layer.blob_names()}
+def _learned(model: Model) -> dict[str, Layer]:
+    """The layers that have weights, by their names. Data layers needn't be available, since others replace them."""
+    stub = any(is_unavailable(layer) for layer in model.net.layer if not layer.bottom)
+    builts = [model.settled(phase, stub_unknown=stub).built for phase in model.phases]
+    return {layer.layer.name: layer for built in builts for layer in built.layers if layer.blob_names()}
 
 
-def with_data(net: pb.NetParameter, data: DataLayers) -> None:
-    """Let a net read other data, which have an image and a class, in both phases, and measure its accuracy."""
-    image, label, scores = _image(net), label_of(net), _scores(net)
-    losses = [layer for layer in net.layer if _is(layer, Loss)]
-    layers = [layer for layer in net.layer if not (_reads(layer) or _measures(layer))]
-    if not losses:
+def _layers_with_data(model: Model, data: DataLayers) -> list[pb.LayerParameter]:
+    """The layers of the net, but with other ones that bring data, a loss, and one that measures its accuracy."""
+    image, label, scores = _image(model), label_of(model), _scores(model)
+    layers = [layer for layer in model.net.layer if not (_reads(layer) or _measures(layer))]
+    if not any(_is(layer, Loss) for layer in layers):
         layers = [layer for layer in layers if not (layer.type == _PROBABILITIES and scores in layer.bottom)]
         layers.append(SoftmaxWithLoss("loss", [scores, label]))
     made = [_data_layer(image, label, data, phase) for phase in (pb.TRAIN, pb.TEST)]
-    accuracy = Accuracy(ACCURACY, [scores, label], include={"phase": pb.TEST})
-    copies = [_copy(layer) for layer in (*made, *layers, accuracy)]
-    for field in ("layer", "input", "input_shape", "input_dim", "state"):
-        net.ClearField(field)
-    net.layer.extend(copies)
+    return [*made, *layers, Accuracy(ACCURACY, [scores, label], include={"phase": pb.TEST})]
 
 
-def label_of(net: pb.NetParameter) -> str:
+def label_of(model: Model) -> str:
     """The blob with the classes that losses compare with, or its name in a net that has no loss yet."""
-    labels = [layer.bottom[-1] for layer in net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
+    labels = [layer.bottom[-1] for layer in model.net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
     return labels[-1] if labels else _LABEL
 
 
-def _image(net: pb.NetParameter) -> str:
+def _image(model: Model) -> str:
     """The blob that the data bring beside labels."""
-    graph = resolve_all(net)[-1]
-    tops = [layer.top for layer in graph.net.layer if _reads(layer)]
-    names = dict.fromkeys(top for layer in tops for top in layer)
-    compared = {layer.bottom[-1] for layer in graph.net.layer if _is(layer, Loss) and len(layer.bottom) > 1}
+    layers = model.graphs[-1].net.layer
+    names = dict.fromkeys(top for layer in layers if _reads(layer) for top in layer.top)
+    compared = {layer.bottom[-1] for layer in layers if _is(layer, Loss) and len(layer.bottom) > 1}
     images = [name for name in names if name not in compared]
     if len(images) != 1:
         what = f"reads {few(map(repr, images), 5)}" if images else "reads no data"
-        raise NetError(f"net '{net.name}' {what}; fine-tuning is for nets that take an image and predict its class")
+        raise NetError(
+            f"net '{model.net.name}' {what}; fine-tuning is for nets that take an image and predict its class"
+        )
     return images[0]
 
 
-def _scores(net: pb.NetParameter) -> str:
+def _scores(model: Model) -> str:
     """The blob with a score for each class."""
-    graph = resolve_all(net)[0]
-    predicting = PredictingGraph.of([graph])
-    edge = predicting.losses[0].edges[0] if predicting.losses else graph.outputs[-1]
+    graph = model.graphs[0]
+    losses = loss_predictions([graph])
+    edge = losses[0].edges[0] if losses else graph.outputs[-1]
     for node in graph.nodes:
         if edge in node.tops and node.layer.type == _PROBABILITIES:
             edge = node.bottoms[0]
@@ -174,9 +233,3 @@ def _measures(layer: pb.LayerParameter) -> bool:
 def _is(layer: pb.LayerParameter, mixin: type) -> bool:
     kind = LAYERS.get(layer.type)
     return kind is not None and issubclass(kind, mixin)
-
-
-def _copy(layer: pb.LayerParameter) -> pb.LayerParameter:
-    copied = pb.LayerParameter()
-    copied.CopyFrom(layer)
-    return copied

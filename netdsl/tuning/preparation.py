@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.image_settings import copy_of, settings_in_tests
+from caffe_proto.copies import copy_of
+from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import stated_shapes

@@ -12,6 +12,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.mpi.installation import mpiexec
+from netdsl.solver.settings import open_settings
 from zoo import distributed_run
 from zoo.backends import Backend, LocalBackend, MpiBackend, SparkBackend
 from zoo.worker_count import WorkerCount
@@ -130,8 +131,9 @@ class TrainingSetting:
 
     def run(self, folder: Path) -> Run:
         """The run that the command makes of a folder's files."""
-        run = Run(read_solver(folder / "solver.prototxt").message, folder=folder)
-        run.solver.snapshot_prefix = str(folder / run.solver.snapshot_prefix)
+        solver = open_settings(read_solver(folder / "solver.prototxt").message, folder)
+        prefix = str(folder / solver.param.snapshot_prefix)
+        run = Run(solver.with_fields(snapshot_prefix=prefix), folder=folder)
         if not self.has_journal:
             return run
         most, fewest = WorkerCount.parse(self.workers)

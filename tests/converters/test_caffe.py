@@ -14,13 +14,11 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, write
 from caffe_proto.locations import unlocated
 from converters.caffe import export_caffe
-from converters.running import filled
 from netdsl.errors import NetError, WeightsError
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
 from netdsl.net.graph import Phase
-from netdsl.net.module import NetModule
 from netdsl.training.net import Net
 
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
@@ -205,7 +203,7 @@ def test_opencv_computes_the_same(name: str, tmp_path: Path) -> None:
     peer = cv2.dnn.readNetFromCaffe(str(tmp_path / "deploy.prototxt"), str(tmp_path / "deploy.caffemodel"))
     peer.setInput(image, "data")
     with torch.no_grad():
-        own = NetModule(filled(exported))(torch.from_numpy(image))["prob"].numpy()
+        own = exported.module(Phase.TEST)(torch.from_numpy(image))["prob"].numpy()
     assert own.std() > 1e-3 / own.size
     # Probabilities, summed in another order in single precision.
     assert np.allclose(peer.forward("prob").reshape(own.shape), own, rtol=1e-5, atol=1e-6)

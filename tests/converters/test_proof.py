@@ -17,7 +17,7 @@ from caffe_proto import caffe_pb2 as pb
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import compare, open_onnx_values
 from converters.onnx.export import export_onnx
-from converters.running import TOLERANCE, blob_values, built_only, difference, filled, made_up_inputs
+from converters.running import TOLERANCE, blob_values, difference, made_up_inputs
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.blobs import fill
 from netdsl.layers.batch_norm import BatchNorm
@@ -28,6 +28,7 @@ from netdsl.model.opening import open_model
 from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
 from netdsl.model.weights.match import AnyArray
 from netdsl.net.build import Built
+from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import sample_input
 from netdsl.training.net import Net
@@ -75,7 +76,7 @@ def test_a_net_computes_the_same_everywhere(name: str, tmp_path: Path, capsys: p
     model = deploy_model(open_model(path, [weights]), shapes=shapes, batch=1)
     report = export_onnx(model, tmp_path / "net.onnx", tolerance=1)
     assert report is not None
-    inner = compare(filled(model), open_onnx_values(tmp_path / "net.onnx")).blobs
+    inner = compare(model.module(Phase.TEST), open_onnx_values(tmp_path / "net.onnx")).blobs
     worst = max(*report.outputs.values(), *(each.difference for each in inner if each.blob in _ends(model)[1]))
     written = _through_torch(model, tmp_path / "out")
     same = written[WEIGHTS] == weights.read_bytes()
@@ -101,7 +102,7 @@ def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
     for blob in (blob for layer in built.layers for blob in layer.parameters() if blob.dim() > 1):
         fill(blob, pb.FillerParameter(type="msra" if blob.dim() > 2 else "xavier"))  # moderate scores for classes
     save_net(built, weights)
-    settled = filled(deploy_model(open_model(path, [weights]), shapes=shapes, batch=2))
+    settled = deploy_model(open_model(path, [weights]), shapes=shapes, batch=2).module(Phase.TEST).built
     _settle(settled)
     copy_weights(built, {name: [*map(array_of, each.blob_tensors())] for name, each in learned_layers(settled).items()})
     save_net(built, weights)
@@ -139,7 +140,7 @@ def _through_torch(model: Model, folder: Path) -> dict[str, bytes]:
 
 def _ends(model: Model) -> tuple[dict[str, str], dict[str, str]]:
     """The outputs, and what they are made of, since probabilities near 0 or 1 tell little: blobs with their layers."""
-    graph = built_only(model).graph
+    graph = model.layers(Phase.TEST).graph
     makers = {edge: node.layer.name for node in graph.nodes for edge in node.tops}
     read = {edge for node in graph.nodes if set(node.tops) & set(graph.outputs) for edge in node.bottoms}
     outputs, inner = ({graph.blobs[edge]: makers[edge] for edge in edges} for edges in (graph.outputs, read))
@@ -150,7 +151,7 @@ def _difference_in_opencv(model: Model, folder: Path) -> float:
     cv2 = pytest.importorskip("cv2")
     peer = cv2.dnn.readNetFromCaffe(str(folder / DEPLOY), str(folder / WEIGHTS))
     peer.enableWinograd(False)  # which trades digits for speed
-    own = filled(model)
+    own = model.module(Phase.TEST).built
     inputs = made_up_inputs(own)
     for name, value in inputs.items():
         peer.setInput(value, name)

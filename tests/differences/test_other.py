@@ -31,6 +31,7 @@ from netdsl.layers import type_of
 from netdsl.layers._detect_net_transformation import Augmentation
 from netdsl.model.model import open_net
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import open_settings
 from netdsl.solver.state import restore
 from tests.differences.shown import shows
 from tests.nets import allocated_layer
@@ -344,9 +345,12 @@ random_seed: 3 base_lr: 0.1 lr_policy: "fixed" max_iter: 2 snapshot_prefix: "{1}
 def test_a_loss_that_is_not_finite() -> None:
     param = from_text(SOLVER.format("inf", "nowhere"), pb.SolverParameter)
     param.snapshot_after_train = False
-    with open_solver(param) as solver, pytest.raises(SolverError, match=r"iteration 0: the loss is -?inf"):
+    with (
+        open_solver(open_settings(param)) as solver,
+        pytest.raises(SolverError, match=r"iteration 0: the loss is -?inf"),
+    ):
         solver.solve()
-    with open_solver(param, require_finite=False) as solver:
+    with open_solver(open_settings(param), require_finite=False) as solver:
         solver.solve()
         assert solver.iteration == 2
 
@@ -356,11 +360,14 @@ def test_a_net_in_which_nothing_learns() -> None:
     param = from_text(SOLVER.format(1, "nowhere"), pb.SolverParameter)
     param.net_param.layer[1].param.add(lr_mult=0)
     param.net_param.layer[1].param.add(lr_mult=0)
-    with open_solver(param) as solver, pytest.raises(SolverError, match="depends on nothing that learns"):
+    with (
+        open_solver(open_settings(param)) as solver,
+        pytest.raises(SolverError, match="depends on nothing that learns"),
+    ):
         solver.solve()
     param.net_param.layer[2].bottom[0] = "x"
     del param.net_param.layer[1]
-    with pytest.raises(SolverError, match="no layer has blobs"), open_solver(param):
+    with pytest.raises(SolverError, match="no layer has blobs"), open_solver(open_settings(param)):
         pass
 
 
@@ -368,13 +375,13 @@ def test_a_net_in_which_nothing_learns() -> None:
 def test_a_snapshot() -> None:
     with tempfile.TemporaryDirectory() as folder:
         param = from_text(SOLVER.format(1, Path(folder, "s")), pb.SolverParameter)
-        with open_solver(param) as solver:
+        with open_solver(open_settings(param)) as solver:
             solver.solve()
         of_caffe = {"s_iter_2.caffemodel", "s_iter_2.solverstate"}
         ours = Path(folder, "s_iter_2.resume.json")
         assert {path.name for path in Path(folder).iterdir()} == {*of_caffe, ours.name}
         ours.unlink()
-        with open_solver(param) as solver:
+        with open_solver(open_settings(param)) as solver:
             restore(solver, Path(folder, "s_iter_2.solverstate"))
             assert solver.iteration == 2
 
@@ -383,7 +390,7 @@ def test_a_snapshot() -> None:
 def test_random_numbers() -> None:
     param, drawn = from_text(SOLVER.format(1, "s"), pb.SolverParameter), []
     for _ in range(2):
-        with open_solver(param) as solver:
+        with open_solver(open_settings(param)) as solver:
             drawn.append(solver.net.module.layers["y"].weight.item())
     torch.manual_seed(param.random_seed)
     assert drawn == [torch.empty(1).normal_().item()] * 2  # torch's generator, where Caffe has Boost's
@@ -391,7 +398,7 @@ def test_random_numbers() -> None:
         net, path = Net(param.net_param), Path(folder, "begin.caffemodel")
         net.set_weights({"y": [np.float32([[0.25]]), np.float32([0])]})  # what Caffe drew
         net.save(path)
-        with open_solver(param, weights=[path]) as solver:
+        with open_solver(open_settings(param), weights=[path]) as solver:
             assert solver.net.module.layers["y"].weight.item() == 0.25
 
 

@@ -15,6 +15,7 @@ from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edge
 from netdsl.layers._roi_data import RoIImage, RoISettings, target_statistics
 from netdsl.layers.rpn_proposal_target import RpnProposalTarget
 from netdsl.model.collection import WeightCollection
+from netdsl.model.model import Model
 from netdsl.model.weights.files import learned_layers
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
@@ -80,7 +81,7 @@ def test_weights_are_saved_for_use(tmp_path: Path) -> None:
     net.state.phase = pb.TRAIN
     values = [torch.randn(1, 3, 48, 64), torch.tensor([[48.0, 64, 1]]), torch.tensor([[4.0, 4, 30, 30, 1]])]
     param = pb.SolverParameter(base_lr=0.01, lr_policy="fixed", snapshot_prefix=str(tmp_path / "net"))
-    with closing(ModuleNet(net, values=lambda: values)) as trained:
+    with closing(ModuleNet.open(Model(net), values=lambda: values)) as trained:
         solver = Solver(param, trained)
         weight, _ = learned_layers(trained.built)["bbox_pred"].blob_tensors()
         before, saved = weight.detach().clone(), solver.snapshot()

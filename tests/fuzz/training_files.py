@@ -17,6 +17,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.solver import state
+from netdsl.solver.settings import open_settings
 from netdsl.solver.snapshot_files import RandomStates, newest
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute
@@ -34,9 +35,18 @@ def make_runs(folder: Path) -> None:
     compute = Compute(torch.device("cpu"), ComputePrecision.BF16, True, Loading(workers=7, bad=BadItems.SKIP))
     tables = {Phase.TRAIN: Table("arrow:rows", {"data": "image"}, shuffle=True), Phase.TEST: Table("digits")}
     for number, strategy in enumerate(("averaging:tau=auto", "elastic:alpha=0.25")):
-        run = Run(solver, parse(strategy), 3, folder, ("a.caffemodel",), "some.solverstate", compute, tables=tables)
+        run = Run(
+            open_settings(solver),
+            parse(strategy),
+            3,
+            folder,
+            ("a.caffemodel",),
+            "some.solverstate",
+            compute,
+            tables=tables,
+        )
         run.save(folder / str(number))
-    Run(solver, transport=Transport.GLOO, keeping=_RETENTION).save(folder / "plain")
+    Run(open_settings(solver), transport=Transport.GLOO, keeping=_RETENTION).save(folder / "plain")
 
 
 def read_run(folder: Path) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.transports.torch_group import Library, TorchGroup
+from netdsl.model.model import Model
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.gpu.workers import LIBRARIES, as_workers, devices_of
@@ -28,7 +29,7 @@ def trained(strategy: str, group: TorchGroup, device: torch.device) -> Tensor:
     """A worker's weights in the end."""
     message = from_text(NORMED, pb.NetParameter)
     message.state.phase = pb.TRAIN
-    net = ModuleNet(message, Compute(device), values=batches_of(group.rank))
+    net = ModuleNet.open(Model(message), Compute(device), values=batches_of(group.rank))
     param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", momentum=0.9, max_iter=6)
     worker = Worker(Solver(param, net), group)
     worker.weights.copy_(torch.rand(worker.weights.shape, generator=torch.Generator().manual_seed(group.rank)))

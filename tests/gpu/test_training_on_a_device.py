@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.model.model import Model
 from netdsl.net.build import set_batch
 from netdsl.net.compute_precision import ComputePrecision, products_of, repeatable
 from netdsl.net.graph import Phase
@@ -42,7 +43,7 @@ def lenet(size: int) -> pb.NetParameter:
 
 def solver_of(device: torch.device, kind: str, precision: ComputePrecision = ComputePrecision.EXACT) -> Solver:
     torch.manual_seed(3)
-    net = ModuleNet(lenet(16), Compute(device, precision), values=batches(4, 16))
+    net = ModuleNet.open(Model(lenet(16)), Compute(device, precision), values=batches(4, 16))
     settings = pb.SolverParameter(
         type=kind, base_lr=0.0001 if kind == "RMSProp" else 0.001, lr_policy="fixed",
         momentum=0.0 if kind in ("AdaGrad", "RMSProp") else 0.9,
@@ -91,7 +92,7 @@ def memory_of_a_step(size: int) -> tuple[int, int]:
     """The bytes that training takes, and those that were foreseen."""
     gc.collect()
     peak = PeakMemory(DEVICE)
-    net = ModuleNet(lenet(size), Compute(DEVICE, cuda_graph=False), values=batches(2, size))
+    net = ModuleNet.open(Model(lenet(size)), Compute(DEVICE, cuda_graph=False), values=batches(2, size))
     settings = pb.SolverParameter(base_lr=1e-6, lr_policy="fixed", momentum=0.9, max_iter=10)
     solver = Solver(settings, net)
     solver.step(1)

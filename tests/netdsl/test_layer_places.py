@@ -15,7 +15,7 @@ from caffe_proto.files import CaffeFile
 from netdsl import Net
 from netdsl.model.opening import open_model
 from netdsl.net.graph import GraphError, Phase
-from netdsl.solver.settings import train_net
+from netdsl.solver.settings import open_settings
 from netdsl.solver.trainable_net import ModuleNet
 
 INPUT = """# A net whose third line is about to be wrong.
@@ -133,7 +133,7 @@ def test_data_that_cannot_be_read(path, settings: str, what: str) -> None:
     data = f"\n\nlayer {{ name: 'data' type: 'Data' top: 'd' top: 'l' data_param {{ {settings} }} }}"
     path(data)
     with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: layer 'data': .*{what}"):
-        ModuleNet(train_net(pb.SolverParameter(net="net.prototxt")))
+        ModuleNet.open(open_settings(pb.SolverParameter(net="net.prototxt")).trained)
 
 
 def test_a_binary_net_has_its_file(path) -> None:

@@ -125,7 +125,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.solver.open_solver import open_solver
 
 settings = text_format.Parse(sys.argv[1], pb.SolverParameter())
-with open_solver(settings) as solver:
+with open_solver(open_settings(settings)) as solver:
     solver.step(1)
 print(*{"torch._dynamo", "torch._inductor", "sympy", "sklearn", "pandas", "scipy"} & {*sys.modules})
 """

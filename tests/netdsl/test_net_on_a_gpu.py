@@ -14,6 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl import Net, pycaffe
 from netdsl.allowed_modules import PYTHON_LAYERS
+from netdsl.model import Model
 from netdsl.prediction.scoring import RowScore, Scorer
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import restore
@@ -116,11 +117,10 @@ def test_a_snapshot_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
 
 def scored(device: torch.device) -> RowScore:
     net = from_text(NET, pb.NetParameter)
-    net.state.phase = pb.TEST
     weights = {"ip": [np.eye(4, 3, dtype=np.float32), np.zeros(4, np.float32)]}
     weights["norm"] = [np.zeros(4, np.float32), np.ones(4, np.float32), np.ones(1, np.float32)]
     columns = {"x": pyarrow.array(list(BATCH["x"])), "label": pyarrow.array(BATCH["label"])}
-    return Scorer(net, weights, {}, device).score([pyarrow.record_batch(columns)], "the table")
+    return Scorer(Model(net, weights), {}, device).score([pyarrow.record_batch(columns)], "the table")
 
 
 def test_rows_are_scored_with_one_wait_for_each_batch() -> None:

@@ -23,6 +23,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.planner.plan import Forecast, Plan, read_plan, write_plan
 from netdsl.plugins import Plugin, load_plugins, plugin_places, plugins
+from netdsl.solver.settings import open_settings
 from tests.registered import forgotten_plugins, installed_as_package
 
 LAYER = """
@@ -149,7 +150,13 @@ def test_names_of_netdsl_are_taken(folder: Path) -> None:
 
 def test_a_run_keeps_the_names_of_its_plugins_and_allows_none(folder: Path) -> None:
     with PLUGINS.allowing(in_folder(["lazy_strategy"], folder)):
-        run = Run(pb.SolverParameter(max_iter=4), parse("lazy:rounds=7"), 2, folder, transport=Transport("pigeon"))
+        run = Run(
+            open_settings(pb.SolverParameter(max_iter=4)),
+            parse("lazy:rounds=7"),
+            2,
+            folder,
+            transport=Transport("pigeon"),
+        )
         run.save(folder / "run")
         assert Run.load(folder / "run") == run
     sys.modules.pop("lazy_strategy")
@@ -173,7 +180,7 @@ def test_a_plan_names_such_a_strategy(folder: Path) -> None:
 
 
 def test_a_run_without_plugins_does_not_speak_of_them(folder: Path) -> None:
-    Run(pb.SolverParameter(max_iter=4), workers=2).save(folder / "run")
+    Run(open_settings(pb.SolverParameter(max_iter=4)), workers=2).save(folder / "run")
     assert msgspec.json.decode((folder / "run/run.json").read_bytes()).keys() == {"version", "run"}
 
 

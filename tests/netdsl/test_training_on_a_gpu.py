@@ -14,10 +14,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
+from netdsl.model.model import Model
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import Event, TrainingProgress
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import open_settings
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
@@ -58,7 +60,7 @@ def net_on(device: torch.device, phase: int = pb.TRAIN, **how: object) -> Module
     message = from_text(NET, pb.NetParameter)
     message.state.phase = phase
     torch.manual_seed(4)
-    return ModuleNet(message, Compute(device, **how))
+    return ModuleNet.open(Model(message), Compute(device, **how))
 
 
 def weights_after(net: ModuleNet, steps: int = 3, during: Callable[[], object] = list, **settings: object) -> Tensor:
@@ -152,7 +154,7 @@ def test_batches_of_the_program_go_to_the_gpu(make) -> None:
         message = from_text(net, pb.NetParameter)
         message.state.phase = pb.TRAIN
         values = repeat({"x": make((6, 3))})
-        found = weights_after(ModuleNet(message, Compute(GPU), values=values), during=gpu.stops.clear)
+        found = weights_after(ModuleNet.open(Model(message), Compute(GPU), values=values), during=gpu.stops.clear)
         assert on_gpu(found)
     assert gpu.own_stops() == []
 
@@ -162,9 +164,9 @@ def test_only_an_exact_training_on_a_gpu_takes_algorithms_with_the_same_bits_aga
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     settings = pb.SolverParameter(**SETTINGS, net_param=from_text(NET, pb.NetParameter))
     before = chosen_algorithms()
-    with open_solver(settings, compute=Compute(CPU, precision)):
+    with open_solver(open_settings(settings), compute=Compute(CPU, precision)):
         assert chosen_algorithms() == before
-    with pretend_gpu(), open_solver(settings, compute=Compute(GPU, precision)):
+    with pretend_gpu(), open_solver(open_settings(settings), compute=Compute(GPU, precision)):
         during = chosen_algorithms()
     exact = {"algorithms": True, "only warned of": True, "cudnn": True, "cublas": ":4096:8"}
     assert during == (exact if precision is ComputePrecision.EXACT else before)

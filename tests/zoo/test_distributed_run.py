@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
 from netdsl.distributed.journal import Membership, note_membership
@@ -18,6 +20,7 @@ from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import End
 from netdsl.errors import DistributedError, NetError
+from netdsl.model.model import Model
 from netdsl.model.weights.match import arrays_of
 from netdsl.solver import events as tell
 from netdsl.solver.events import Action
@@ -46,12 +49,17 @@ def digits(folder: Path, iterations: int) -> Run:
     more or less is a quarter of a percent.
     """
     settings, _ = solver_of("lenet")
-    param = with_data(settings, folder, "digits", None)
-    param.max_iter, param.test_interval, param.display = iterations, iterations, 0
-    param.test_initialization = False
-    param.lr_policy, param.power = "poly", 1
-    param.snapshot_prefix = str(folder / "lenet")
-    return Run(param, folder=folder)
+    lengths = {"max_iter": iterations, "test_interval": iterations, "display": 0, "test_initialization": False}
+    solver = with_data(settings, "digits", None).with_fields(
+        lr_policy="poly", power=1, snapshot_prefix=str(folder / "lenet"), **lengths
+    )
+    return Run(solver, folder=folder)
+
+
+def with_changed_net(run: Run, change: Callable[[pb.NetParameter], None]) -> Run:
+    net = copy_of(run.solver.net_to_train.net)
+    change(net)
+    return replace(run, solver=run.solver.with_net(Model(net)))
 
 
 def begin(run: Run, folder: Path, strategy: str = "averaging", workers: int = 2) -> None:
@@ -98,17 +106,19 @@ def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
 
 
 def test_a_mistake_in_the_net_the_data_or_the_weights_leaves_no_folder_to_the_next_try(tmp_path: Path) -> None:
-    run = digits(tmp_path, 4)
-    layer = next(layer for layer in run.solver.net_param.layer if layer.type == "Convolution")
-    layer.bottom[0] = "dtaa"
+    def misspell(net: pb.NetParameter) -> None:
+        next(layer for layer in net.layer if layer.type == "Convolution").bottom[0] = "dtaa"
+
     with pytest.raises(NetError, match="bottom 'dtaa'"):
-        begin(run, tmp_path / "run")
-    run = digits(tmp_path, 4)
-    for layer in run.solver.net_param.layer:
-        if layer.HasField("data_param"):
-            layer.data_param.source = "lmdb:missing"
+        begin(with_changed_net(digits(tmp_path, 4), misspell), tmp_path / "run")
+
+    def lose_data(net: pb.NetParameter) -> None:
+        for layer in net.layer:
+            if layer.HasField("data_param"):
+                layer.data_param.source = "lmdb:missing"
+
     with pytest.raises(CaffeError, match="missing"):
-        begin(run, tmp_path / "run")
+        begin(with_changed_net(digits(tmp_path, 4), lose_data), tmp_path / "run")
     with pytest.raises(CaffeError, match=r"missing\.caffemodel"):
         begin(replace(digits(tmp_path, 4), weights=("missing.caffemodel",)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -124,7 +134,7 @@ def test_cores_are_divided(tmp_path: Path) -> None:
     begin(digits(tmp_path, 4), tmp_path / "run")
     run = Run.load(tmp_path / "run")
     assert run.threads == max(1, (os.cpu_count() or 1) // 2)
-    assert run.solver.net_param.layer and not run.solver.HasField("net")
+    assert run.solver.message.net_param.layer and not run.solver.param.HasField("net")
 
 
 def test_a_snapshot_is_for_one_worker(tmp_path: Path) -> None:
@@ -141,12 +151,14 @@ def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, 
     """
 
     def trained(batch: int, *devices: str) -> list[np.ndarray]:
-        run = digits(tmp_path, 6)
-        run.solver.max_iter, run.solver.snapshot_prefix = 6, str(tmp_path / str(batch))
-        text_format.Merge(settings, run.solver)
-        for layer in run.solver.net_param.layer:
-            layer.data_param.batch_size = batch if layer.HasField("data_param") else 0
-        run = replace(run, devices=tuple(map(torch.device, devices)))
+        def state_batch(net: pb.NetParameter) -> None:
+            for layer in net.layer:
+                layer.data_param.batch_size = batch if layer.HasField("data_param") else 0
+
+        run = with_changed_net(digits(tmp_path, 6), state_batch)
+        solver = run.solver.with_fields(max_iter=6, snapshot_prefix=str(tmp_path / str(batch)))
+        text_format.Merge(settings, solver.param)
+        run = replace(run, solver=solver, devices=tuple(map(torch.device, devices)))
         if len(devices) > 1:
             assert distributed_run.train_on_devices(run) is End.FINISHED
         else:
@@ -168,9 +180,9 @@ def test_rounds_on_devices_end_where_tests_and_snapshots_are_due(test: int, snap
 def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path) -> None:
     """Also after a start from a snapshot that lies between them."""
     run = replace(digits(tmp_path, 3), devices=(torch.device("cpu"),) * 2)
-    run.solver.snapshot_prefix = str(tmp_path / "net")
+    run = replace(run, solver=run.solver.with_fields(snapshot_prefix=str(tmp_path / "net")))
     distributed_run.train_on_devices(run)
-    run.solver.max_iter, run.solver.snapshot, run.solver.test_interval = 11, 5, 10
+    run = replace(run, solver=run.solver.with_fields(max_iter=11, snapshot=5, test_interval=10))
     events: list[tell.Event] = []
     distributed_run.train_on_devices(
         replace(run, snapshot=str(tmp_path / "net_iter_3.solverstate")), listeners=[events.append]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import lmdb
@@ -19,7 +20,7 @@ from netdsl.data.tables.table import Table
 from netdsl.errors import DataError, SolverError
 from netdsl.net.graph import Phase, resolve
 from netdsl.solver.events import Action, DataOpened
-from netdsl.solver.settings import read_settings
+from netdsl.solver.settings import open_settings
 from netdsl.solver.trainable_net import Compute
 from tests.voc_folder import VocImage, VocObject, write_voc
 from zoo.training import NO_TESTS, Run, holds_out, train, with_sources
@@ -66,9 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run_of(prefix: str, **more: object) -> Run:
-    param = read_settings("solver.prototxt")
-    param.snapshot_prefix = prefix
-    return Run(param, **more)
+    return Run(open_settings("solver.prototxt").with_fields(snapshot_prefix=prefix), **more)
 
 
 def last(prefix: str) -> list[bytes]:
@@ -117,11 +116,10 @@ def test_a_snapshot_and_weights_are_not_both_taken(folder: Path) -> None:
 
 
 def test_fine_tuning_begins_with_the_weights(folder: Path) -> None:
-    runs = run_of("first"), run_of("again", weights=["first_iter_20.caffemodel"])
-    for run in runs:
-        run.solver.display = 0  # a display after training would add to the statistics
-    runs[1].solver.max_iter = 0
-    first, again = map(train, runs)
+    first_run, second_run = run_of("first"), run_of("again", weights=["first_iter_20.caffemodel"])
+    silent = {"display": 0}  # a display after training would add to the statistics
+    first = train(replace(first_run, solver=first_run.solver.with_fields(**silent)))
+    again = train(replace(second_run, solver=second_run.solver.with_fields(max_iter=0, **silent)))
     for mine, theirs in zip(again.net.built.layers, first.net.built.layers, strict=True):
         for blob, other in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
             np.testing.assert_array_equal(blob.detach(), other.detach())
@@ -165,7 +163,7 @@ def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
 def test_data_layers_read_something_else(folder: Path) -> None:
     run = with_sources(run_of("run"), None, "digits")
     assert not run.tables
-    assert [layer.data_param.source for layer in run.solver.net_param.layer[:2]] == ["train_lmdb", "digits:test"]
+    assert [layer.data_param.source for layer in run.solver.net_to_train.net.layer[:2]] == ["train_lmdb", "digits:test"]
 
 
 HELD_OUT = ["lmdb:train_lmdb?part=train", "lmdb:train_lmdb?part=test"]
@@ -173,16 +171,16 @@ HELD_OUT = ["lmdb:train_lmdb?part=train", "lmdb:train_lmdb?part=test"]
 
 def read_by(run: Run) -> list[str]:
     """The sources that the phases read."""
-    net = run.solver.net_param
+    net = run.solver.net_to_train.net
     return [node.layer.data_param.source for phase in Phase for node in resolve(net, phase).nodes[:1]]
 
 
 def test_without_test_data_every_tenth_item_is_held_out(folder: Path) -> None:
     run = with_sources(run_of("run"), "train_lmdb", None)
     assert read_by(run) == HELD_OUT
-    assert holds_out(run.solver, "train_lmdb", None)
-    assert not holds_out(run.solver, "digits", None)
-    assert not holds_out(run.solver, "train_lmdb", "digits")
+    assert holds_out(run.solver.param, "train_lmdb", None)
+    assert not holds_out(run.solver.param, "digits", None)
+    assert not holds_out(run.solver.param, "train_lmdb", "digits")
     (folder / "net.prototxt").write_text(INPUTS + NET[NET.index('layer { name: "conv"') :])
     run = with_sources(run_of("run"), "train_lmdb", None)
     assert [run.tables[phase].source for phase in Phase] == HELD_OUT
@@ -190,7 +188,11 @@ def test_without_test_data_every_tenth_item_is_held_out(folder: Path) -> None:
 
 def test_nothing_is_held_out_where_nothing_is_tested(folder: Path) -> None:
     run = with_sources(run_of("run"), "train_lmdb", NO_TESTS)
-    assert (read_by(run)[0], len(run.solver.test_iter), run.solver.test_interval) == ("lmdb:train_lmdb", 0, 0)
+    assert (read_by(run)[0], len(run.solver.param.test_iter), run.solver.param.test_interval) == (
+        "lmdb:train_lmdb",
+        0,
+        0,
+    )
     train(run)
     settings = Path("solver.prototxt").read_text().replace("test_iter: 3 test_interval: 4", "")
     Path("solver.prototxt").write_text(settings)
@@ -227,7 +229,7 @@ def test_data_of_a_layer_that_is_written_in_python(tmp_path: Path, monkeypatch: 
     )
     param = pb.SolverParameter(train_net="net.prototxt", base_lr=0, lr_policy="fixed", max_iter=1, snapshot_prefix="x")
     source = "voc:voc?set=trainval"
-    run = with_sources(Run(param, folder=tmp_path), source, None)
+    run = with_sources(Run(open_settings(param, tmp_path), folder=tmp_path), source, None)
     assert not holds_out(param, source, None)
     events: list[object] = []
     train(run, listeners=[events.append])

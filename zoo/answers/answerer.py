@@ -29,9 +29,8 @@ from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.deploy.joined_captioner import join_captioner
 from netdsl.model.model import Model, open_net
 from netdsl.model.opening import add_weights, match_names, open_model
-from netdsl.model.weights.match import Weights
-from netdsl.net.build import build, reshape
-from netdsl.net.graph import Phase, resolve, resolve_all
+from netdsl.net.build import reshape
+from netdsl.net.graph import Phase
 from netdsl.net.sample_inputs import input_kinds, is_image
 from netdsl.prediction.captions import CaptionGenerator
 from netdsl.prediction.invalid_rows import InvalidRows
@@ -96,20 +95,19 @@ class Answerer:
         try:
             deployed = deploy_model(model)
             self.data = deployed.data(Phase.TEST, stub_unknown=True)  # what is known of the shapes that it takes
-            parts = split_captioner(deployed.net)
-            net = deployed.net if parts is None else parts.image
-            output = find_output(net, request.blob, self.card.task) if parts is None else features_output(parts)
+            parts = split_captioner(deployed)
+            output = find_output(deployed, request.blob, self.card.task) if parts is None else features_output(parts)
             if output.note:
                 listen(Notice(f"{request.model}: {output.note}"))
-            self._predictor = Predictor(net, deployed.weights, output.blobs, device=request.device)
-            used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net))
+            self._predictor = output.predictor.load(request.device)
+            used = self._predictor.built if parts is None else deployed.settled(Phase.TEST).built
             listen(WeightsLoaded(model.files, match_names(deployed, used)))
             self._image, self._sizes = _inputs_for_images(self._predictor)
             self.preparation = self._preparation_of_images(image_model, listen)
             if parts is None:
                 self._reader = output.reader(self._fitting_names(output, request, listen), self.preparation.size)
             else:
-                self._reader = self._caption_reader(parts, output, deployed.weights, request)
+                self._reader = self._caption_reader(parts, output, request)
             self.batch = self._batch_of_images(request, listen)
         except NetError as problem:
             raise type(problem)(in_file(request.model, problem)) from None
@@ -122,7 +120,7 @@ class Answerer:
     @property
     def blob(self) -> str:
         """The name of the blob that is the answer, or its first one."""
-        return self._predictor.subgraph.built.graph.blobs[self._reader.edge]
+        return self._predictor.built.graph.blobs[self._reader.edge]
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -151,7 +149,7 @@ class Answerer:
         """The net's outputs for some images at once."""
         edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
         for edge in (net_input.edge for net_input in self._sizes):
-            numbers = math.prod(self._predictor.subgraph.built.shapes[edge][1:])
+            numbers = math.prod(self._predictor.built.shapes[edge][1:])
             edges[edge] = torch.tensor([_size_numbers(image.placement, numbers) for image in images])
         try:
             return self._predictor.run(edges)
@@ -176,7 +174,7 @@ class Answerer:
                 for note in unlike_layer(image, _transform_param(model, named, blob)):
                     listen(Notice(note))
             return LayerPreparation(transform_of(image, named.path), image.channels)
-        channels, height, width = self._predictor.subgraph.built.shapes[self._image.edge][1:]
+        channels, height, width = self._predictor.built.shapes[self._image.edge][1:]
         param = _transform_param(model, named, blob)
         settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
         preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
@@ -197,9 +195,7 @@ class Answerer:
         listen(Notice(f"no card says how images become the input; as in py-faster-rcnn, they are {preparation}"))
         return preparation
 
-    def _caption_reader(
-        self, parts: CaptionerParts, output: NetOutput, weights: Weights, request: AnswererRequest
-    ) -> OutputReader:
+    def _caption_reader(self, parts: CaptionerParts, output: NetOutput, request: AnswererRequest) -> OutputReader:
         """What writes captions with the words that lie beside the net, or in the request's file."""
         if request.blob is not None and request.features_net is None:
             raise NetError("writes captions; --blob is for other answers, or names the features of --features-net")
@@ -207,8 +203,8 @@ class Answerer:
         names = own_names if request.vocabulary is None else read_class_names(request.vocabulary)
         if not names:
             raise NetError("writes captions, and no labels.txt with its words lies beside it; name it by --vocabulary")
-        generator = CaptionGenerator(parts.sentence, weights, Vocabulary(names), request.device)
-        return CaptionReader(output.edge, ClassNames(names), generator, output.subgraph.outputs)
+        generator = CaptionGenerator(parts.sentence, Vocabulary(names), request.device)
+        return CaptionReader(output.edge, ClassNames(names), generator, output.predictor.outputs)
 
     def _fitting_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
         names = classes_of_model(request.model, request.weights)
@@ -230,7 +226,7 @@ class Answerer:
         """As many images as are usual for their size, or one if the net's layers fix another number."""
         height, width = self.preparation.size
         batch = max(1, min(_BATCH, _PIXELS // (height * width)))
-        built = self._predictor.subgraph.built
+        built = self._predictor.built
         before = list(built.shapes)
         try:
             reshape(built, {self._image.edge: (batch, *before[self._image.edge][1:])})
@@ -258,7 +254,7 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
 
 def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
     """The input for images, and those for their sizes."""
-    built, inputs = predictor.subgraph.built, predictor.inputs
+    built, inputs = predictor.built, predictor.inputs
     kinds = input_kinds(built)
     sizes = [each for each in inputs if kinds[each.edge] is BlobKind.IMAGE_SIZE]
     images = [each for each in inputs if is_image(kinds[each.edge], built.shapes[each.edge])]
@@ -277,7 +273,7 @@ def _size_numbers(placement: Placement, count: int) -> list[float]:
 def _transform_param(model: Model, named: ZooModel | None, blob: str) -> pb.TransformationParameter | None:
     """What the data layer does with images that brings a blob for testing; None if there is no such layer."""
     trained = model if named is None else open_net(named.net)
-    for graph in resolve_all(trained.net):
+    for graph in trained.graphs:
         for node in graph.nodes:
             if not node.bottoms and blob in node.layer.top and node.layer.HasField("transform_param"):
                 return node.layer.transform_param

@@ -13,15 +13,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import DataError, NetError
 from netdsl.layer import Layer, Shape
 from netdsl.layer.tops import MakesDetections, MakesIndices, MakesRegions
 from netdsl.model.deploy.captioner import CaptionerParts
-from netdsl.net.build import Built, build
-from netdsl.net.graph import resolve
+from netdsl.model.model import Model
+from netdsl.net.build import Built
 from netdsl.prediction.captions import CaptionGenerator
-from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
+from netdsl.prediction.predictor import Predictor
 from zoo.answers.answer import (
     Answer,
     AnswerSettings,
@@ -225,7 +224,7 @@ def _overlaps(box: Numbers, others: Numbers) -> Numbers:
 class NetOutput:
     """The blobs that are a net's answer, none for its prediction; and the labels of the classes that it tells apart."""
 
-    subgraph: PredictionSubgraph
+    predictor: Predictor
     blobs: tuple[str, ...]
     task: Task | None
     note: str = ""  # what a user should know of the choice
@@ -233,17 +232,17 @@ class NetOutput:
     @property
     def edge(self) -> int:
         """The first edge of the answer."""
-        edge = self.subgraph.outputs[self.blobs[0]] if self.blobs else self.subgraph.prediction
+        edge = self.predictor.outputs[self.blobs[0]] if self.blobs else self.predictor.prediction
         assert edge is not None
         return edge
 
     @property
     def _answer_layer(self) -> Layer:
-        return _maker_of(self.subgraph.built, self.edge)
+        return _maker_of(self.predictor.built, self.edge)
 
     @property
     def _answer_shape(self) -> Shape:
-        return self.subgraph.built.shapes[self.edge]
+        return self.predictor.built.shapes[self.edge]
 
     @property
     def labels(self) -> int | None:
@@ -251,7 +250,7 @@ class NetOutput:
         if isinstance(self._answer_layer, MakesDetections):
             return self._answer_layer.label_count()
         if isinstance(self._answer_layer, MakesRegions):
-            return self.subgraph.built.shapes[self.subgraph.outputs[self.blobs[1]]][1]
+            return self.predictor.built.shapes[self.predictor.outputs[self.blobs[1]]][1]
         if isinstance(self._answer_layer, MakesIndices) and self._answer_layer.makes_indices():
             return None
         return self._answer_shape[1] if len(self._answer_shape) > 1 else None
@@ -274,7 +273,7 @@ class NetOutput:
         if isinstance(layer, MakesDetections):
             return DetectionReader(self.edge, names)
         if isinstance(layer, MakesRegions):
-            _, scores, codes = (self.subgraph.outputs[blob] for blob in self.blobs)
+            _, scores, codes = (self.predictor.outputs[blob] for blob in self.blobs)
             return RegionReader(self.edge, names, scores, codes)
         if self.task not in _VALUE_TASKS and _is_map(shape) and (shape[2:] == size or self.task in _MAP_TASKS):
             return SegmentReader(self.edge, names, isinstance(layer, MakesIndices) and layer.makes_indices())
@@ -283,31 +282,31 @@ class NetOutput:
         return (ClassReader if math.prod(shape[1:]) > 1 else ScalarReader)(self.edge, names)
 
 
-def find_output(net: pb.NetParameter, blob: str | None, task: Task | None) -> NetOutput:
-    """The answer of a net to be used: the blob of a name, its prediction, or what a detector's layers make."""
-    subgraph = prediction_subgraph(net, () if blob is None else (blob,))
+def find_output(model: Model, blob: str | None, task: Task | None) -> NetOutput:
+    """The answer of a model to be used: the blob of a name, its prediction, or what a detector's layers make."""
     if blob is not None:
-        return NetOutput(subgraph, (blob,), task)
-    if subgraph.prediction is not None:
-        return NetOutput(subgraph, (), task)
-    built = build(resolve(net))
+        return NetOutput(Predictor(model, (blob,)), (blob,), task)
+    predictor = Predictor(model)
+    if predictor.prediction is not None:
+        return NetOutput(predictor, (), task)
+    built = model.settled(model.phases[0]).built
     outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
     blobs = _detecting_blobs(built, outputs)
     if not blobs and task in _MAP_TASKS and outputs:  # those before the last one help it to learn
         last = outputs[max(outputs)]
         note = f"has several outputs, {_output_names(outputs)}; the answer is the last one, or what --blob names"
-        return NetOutput(prediction_subgraph(net, (last,)), (last,), task, note)
+        return NetOutput(Predictor(model, (last,)), (last,), task, note)
     if not blobs:
         raise NetError(f"has several outputs, {_output_names(outputs)}; --blob names the one that is the answer")
-    return NetOutput(prediction_subgraph(net, blobs), blobs, task)
+    return NetOutput(Predictor(model, blobs), blobs, task)
 
 
 def features_output(parts: CaptionerParts) -> NetOutput:
-    """The features that a net makes of an image, for captions."""
-    if not any(layer.bottom for layer in parts.image.layer):
+    """The features that a model makes of an image, for captions."""
+    if not any(layer.bottom for layer in parts.image.net.layer):
         features = ", ".join(f"'{name}'" for name in parts.features)
         raise NetError(f"takes what another net makes of an image, {features}; name that net by --features-net")
-    return NetOutput(prediction_subgraph(parts.image, parts.features), parts.features, None)
+    return NetOutput(Predictor(parts.image, parts.features), parts.features, None)
 
 
 def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:

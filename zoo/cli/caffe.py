@@ -205,7 +205,7 @@ def _caffe_train(flags: Flags) -> None:
     )
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
-    from netdsl.solver.settings import inline_nets, read_settings
+    from netdsl.solver.settings import open_settings, read_settings
     from zoo.distributed_run import train_on_devices
     from zoo.training import train
 
@@ -219,7 +219,7 @@ def _caffe_train(flags: Flags) -> None:
     weights = [flags.weights] if flags.weights else []
     folder = Path(solver_file).parent
     run = Run(
-        inline_nets(param, folder, flags.dialect) if flags.dialect else param,
+        open_settings(param, folder, flags.dialect or None),
         folder=folder,
         weights=tuple(weights),
         snapshot=flags.snapshot or None,

@@ -87,22 +87,25 @@ def command(
         raise click.UsageError("Give a MODEL and --data, or --resume FOLDER.")
     if resume is not None and (model or data):
         raise click.UsageError("--resume goes on as it was begun; give nothing else that says how.")
-    from zoo.finetuning.fine_tune import begin, train
+    from zoo.finetuning.fine_tune import begin, load, train
 
-    workers_backend, output = backend_of(backend, master), Path(resume or "")
-    if resume is None:
+    workers_backend = backend_of(backend, master)
+    if resume is not None:
+        tuning, run = load(Path(resume))
+    else:
         request = _tuning_request(str(model), str(data), **what)
-        output, count = request.output, request.workers.most if request.workers else None
+        count = request.workers.most if request.workers else None
         local_count, settings = workers_backend.workers_here(count), pb.SolverParameter()
         devices = training_devices(device, None, settings, local_count, remote=workers_backend.remote)
         with progress_bar(0) as advance:
-            tuning = begin(request, workers_backend, devices, progress=advance)
+            tuning, run = begin(request, workers_backend, devices, progress=advance)
         if not as_json:
             _print_tuning(tuning)
     with ExitStack() as stack:
         requested = stack.enter_context(signal_actions(Action.STOP, Action.SNAPSHOT))
         tuned = train(
-            output,
+            tuning,
+            run,
             workers_backend,
             listeners=[] if as_json else [_but_snapshots(stack.enter_context(closing(TrainingDisplay())))],
             on_restart=lambda number, reason: complain(f"{reason}\nall workers begin again (start {number + 1})"),
@@ -113,7 +116,7 @@ def command(
     if tuned is not None:
         _print_tuned(tuned, as_json)
     elif workers_backend.supervises:
-        complain(f"stopped; `zoo finetune --resume {shlex.quote(str(output))}` goes on")
+        complain(f"stopped; `zoo finetune --resume {shlex.quote(str(tuning.request.output))}` goes on")
 
 
 def _print_tuning(tuning: FineTuning) -> None:

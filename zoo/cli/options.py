@@ -12,7 +12,7 @@ from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, in_folder
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
-    from caffe_proto import caffe_pb2 as pb
+    from netdsl.solver.settings import SolverSettings
 
 # What these name needs torch, for which nobody should wait to read the help, or that an option is wrong.
 PRECISIONS = ("float32", "float16", "bfloat16")
@@ -129,13 +129,11 @@ def check_model_or_solver(model: str | None, solver: str | None) -> None:
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
 
 
-def solver_settings(
-    model: str | None, solver: str | None, dialect: str | None = None
-) -> tuple[pb.SolverParameter, Path]:
-    """The settings of a solver by its file, or of a MODEL of the zoo, and the folder that they are in. They have the
-    nets themselves where a dialect of these is named."""
-    from netdsl.solver.settings import inline_nets, read_settings
+def solver_settings(model: str | None, solver: str | None, dialect: str | None = None) -> tuple[SolverSettings, Path]:
+    """The settings of a solver by its file, or of a MODEL of the zoo, and the folder that they are in."""
+    from netdsl.solver.settings import open_settings
     from zoo.names import solver_of
 
-    param, folder = solver_of(model or "") if solver is None else (read_settings(solver), Path(solver).parent)
-    return param if dialect is None else inline_nets(param, folder, dialect), folder
+    if solver is None:
+        return solver_of(model or "", dialect)
+    return open_settings(solver, dialect=dialect), Path(solver).parent

@@ -11,7 +11,6 @@ import click
 from rich import box
 from rich.table import Table
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
@@ -20,6 +19,7 @@ from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
     from netdsl.planner.planning import PlanRequest
+    from netdsl.solver.settings import SolverSettings
 
 _COUNT = click.IntRange(min=1)
 _IMAGENET = 1_281_167  # images to train on
@@ -128,12 +128,12 @@ def command(
         from netdsl.planner.planning import Planner
         from zoo.planning import draw_batches, draw_speedups, is_marked, plain_planning, strategy_rows
 
-        param, folder = options.solver_settings(model, solver)
-        request = _plan_request(param, folder, strategy, **what)
-        planner = Planner(request.solver, assume)
+        settings, folder = options.solver_settings(model, solver)
+        request = _plan_request(strategy, **what)
+        planner = Planner(settings, assume)
         planning = planner.plan(request)
         advice = advise(planner, planning)
-        profiled = _profile_sentences(param, folder, what["data"], request) if profile else ()
+        profiled = _profile_sentences(settings, folder, what["data"], request) if profile else ()
     shapes.complain_of_unused(assume, planner.data)
     if what["items"] is None and what["data"] is None:
         complain(f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise")
@@ -167,20 +167,18 @@ def _write_measurements(path: Path) -> None:
 
 
 def _profile_sentences(
-    param: pb.SolverParameter, folder: Path, data: str | None, request: PlanRequest
+    settings: SolverSettings, folder: Path, data: str | None, request: PlanRequest
 ) -> tuple[str, ...]:
     from netdsl.distributed.run import Run
     from netdsl.planner.advice import advise_by_profile
     from netdsl.planner.step_profile import profile_step
     from zoo.training import with_sources
 
-    run = Run(param, folder=folder)
+    run = Run(settings, folder=folder)
     return advise_by_profile(profile_step(with_sources(run, data, None) if data else run), request.cluster.workers)
 
 
 def _plan_request(
-    param: pb.SolverParameter,
-    folder: Path,
     strategy: str | None,
     *,
     device: str,
@@ -202,14 +200,12 @@ def _plan_request(
     from netdsl.net.compute_precision import ComputePrecision
     from netdsl.planner.device import DeviceCluster, read_device
     from netdsl.planner.planning import PlanRequest
-    from netdsl.solver.settings import inline_nets
 
     cluster = DeviceCluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
     if items is None and data is not None:
         with closing(parse_source(data).train_and_test()[0].open()) as source:
             items = len(source)
     return PlanRequest(
-        inline_nets(param, folder),
         cluster,
         _IMAGENET if items is None else items,
         ComputePrecision(precision),

@@ -236,19 +236,22 @@ def run_command(
     from zoo.simulating.estimate import SimulatedCluster, estimate_speedup
     from zoo.training import holds_out, with_data
 
-    param, folder = options.solver_settings(model, solver)
+    settings, folder = options.solver_settings(model, solver)
+    param = settings.param
     if data is not None:
         if holds_out(param, data, None):
             complain(f"every tenth item of {data} is held out for tests")
-        param = with_data(param, folder, data, None)
-    param.max_iter = max_iter or param.max_iter
-    param.test_interval = test_interval or param.test_interval
-    param.random_seed = max(0, param.random_seed) if seed is None else seed  # a simulation can always be repeated
+        settings = with_data(settings, data, None)
+    settings = settings.with_fields(
+        max_iter=max_iter or param.max_iter,
+        test_interval=test_interval or param.test_interval,
+        random_seed=max(0, param.random_seed) if seed is None else seed,  # a simulation can always be repeated
+    )
     link = (SparkLink if spark else Link)(bandwidth(width), seconds(latency))
     step_seconds = None if step is None else seconds(step)
     scene = SimulatedCluster(link, step_seconds, stragglers, slowdown, jitter, lost, lost_after)
     with _trainings_bar("simulating") as progress:
-        result = estimate_speedup(Run(param, parse(strategy), workers, folder), scene, progress, accuracy)
+        result = estimate_speedup(Run(settings, parse(strategy), workers, folder), scene, progress, accuracy)
     _show_estimate(result, as_json)
 
 

@@ -123,7 +123,7 @@ def command(
     with ExitStack() as stack:
         result, listeners = TrainingResult(), list[Listener]()
         if workers_backend.supervises:
-            held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
+            held_out = run is not None and holds_out(run.solver.param, what["data"], what["test_data"])
             display = stack.enter_context(closing(TrainingDisplay(held_out=held_out, quiet=as_json)))
             listeners = [display, result, *_requested_logs(stack, log, tensorboard, plot)]
             if mlflow is not None:
@@ -171,15 +171,14 @@ def _check_options(asked: _RunOptions, what: Mapping[str, Any]) -> None:
 
 
 def _begin_or_find(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run | None, Path | None]:
-    """The run that the options describe, if it is a new one, and its folder, if it has one, in which it is begun."""
+    """The run that the options describe, if it is begun here, and its folder, if it is kept in one."""
     if asked.resume is not None:
         return None, Path(asked.resume)
     if asked.replay is not None:
         from zoo import distributed_run
 
         folder = Path(asked.folder or f"{asked.replay.rstrip('/')}_replay")
-        distributed_run.begin_replay(Path(asked.replay), folder, backend)
-        return None, folder
+        return distributed_run.begin_replay(Path(asked.replay), folder, backend), folder
     if asked.plan is not None:
         return _begin_planned(asked, backend, what)
     if not asked.keeps(backend, what["gpus"]):
@@ -189,7 +188,7 @@ def _begin_or_find(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -
             )
         return _run_of_options(**what, backend=backend, workers=None), None
     run = _run_of_options(**what, backend=backend, workers=asked.workers.most if asked.workers else None)
-    return run, _begin_in_folder(run, backend, asked)
+    return _begin_in_folder(run, backend, asked)
 
 
 def _train_run(
@@ -208,6 +207,7 @@ def _train_run(
         distributed_run.train(
             folder,
             backend,
+            run=run,
             transport=None if asked.transport is None else Transport(asked.transport),
             workers=asked.workers,
             deadline=asked.deadline,
@@ -223,19 +223,17 @@ def _train_run(
         train(run, listeners=listeners, requested=requested)
 
 
-def _begin_in_folder(run: Run, backend: Backend, asked: _RunOptions) -> Path:
-    """Begin a run that is kept in a folder, which is returned. If nothing says how many workers it has, each of its
-    devices has one."""
+def _begin_in_folder(run: Run, backend: Backend, asked: _RunOptions) -> tuple[Run, Path]:
+    """Begin a run that is kept in a folder. If nothing says how many workers it has, each of its devices has one."""
     from netdsl.distributed.strategies.averaging import ModelAveraging
     from netdsl.distributed.strategies.settings import parse
     from zoo import distributed_run
 
     count = asked.workers or WorkerCount(backend.started or max(1, len(run.devices)))
-    run_folder = Path(asked.folder or f"{run.solver.snapshot_prefix}_run")
+    run_folder = Path(asked.folder or f"{run.solver.param.snapshot_prefix}_run")
     strategy = ModelAveraging() if asked.strategy is None else parse(asked.strategy)
     run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
-    distributed_run.begin(run, run_folder, backend)
-    return run_folder
+    return distributed_run.begin(run, run_folder, backend), run_folder
 
 
 def _begin_planned(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run, Path]:
@@ -246,7 +244,7 @@ def _begin_planned(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -
     assert asked.plan is not None
     plan = read_plan(asked.plan)
     run = _run_of_options(**{**what, "precision": plan.precision}, backend=backend, workers=plan.workers)
-    folder = Path(asked.folder or f"{run.solver.snapshot_prefix}_run")
+    folder = Path(asked.folder or f"{run.solver.param.snapshot_prefix}_run")
     return begin_planned(run, plan, folder, backend), folder
 
 
@@ -278,7 +276,7 @@ def _run_of_options(
     """The run that the options describe, with so many workers of a backend if that is known."""
     if gpus is not None and device is not None:
         raise click.UsageError("--gpus and --device both name devices; give one of them.")
-    param, folder = options.solver_settings(model, solver, dialect)
+    settings, folder = options.solver_settings(model, solver, dialect)
     import torch
 
     from netdsl.data.batches.reading import BadItems, Loading
@@ -288,13 +286,13 @@ def _run_of_options(
     from zoo.training import with_sources
 
     if max_iter is not None:
-        param.max_iter = max_iter
-    devices = training_devices(device, gpus, param, backend.workers_here(workers), remote=backend.remote)
+        settings = settings.with_fields(max_iter=max_iter)
+    devices = training_devices(device, gpus, settings.param, backend.workers_here(workers), remote=backend.remote)
     loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)
     run = Run(
-        param,
+        settings,
         folder=folder,
         weights=weights,
         snapshot=snapshot,
@@ -338,8 +336,8 @@ def _mlflow_writer(stack: ExitStack, address: str, run: Run | None, folder: Path
     from zoo.logs.trackers import MlflowWriter
     from zoo.report.facts import parameters_of
 
-    if run is None or folder is not None:
+    if run is None:
         assert folder is not None
         run = Run.load(folder)
-    name = Path(run.solver.snapshot_prefix).name if folder is None else folder.resolve().name
+    name = Path(run.solver.param.snapshot_prefix).name if folder is None else folder.resolve().name
     return stack.enter_context(MlflowWriter(address, name, parameters_of(run), complain))

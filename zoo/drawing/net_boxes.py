@@ -18,7 +18,7 @@ from netdsl.layer.data import MakesData
 from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import type_of
 from netdsl.model.model import Model
-from netdsl.net.graph import Graph, Node, Phase, resolve_all
+from netdsl.net.graph import Graph, Node, Phase
 
 _WINDOW = "kernel_size"  # the setting of every type that looks at one window of its bottom after the other
 
@@ -114,13 +114,12 @@ def boxes_of(model: Model, phase: Phase | None = None) -> NetBoxes:
 
     Where layers don't fit together, as in a net that is being written, boxes have no shapes.
     """
+    graph = _of_phase(model.net, model.graphs, phase)
     try:
-        builts = [model.layers(phase, stub_unknown=True) for phase in model.phases]
+        built = model.layers(graph.phase, stub_unknown=True)
     except NetError:
-        return _Collector(_of_phase(model.net, resolve_all(model.net), phase), ()).collect()
-    graph = _of_phase(model.net, [built.graph for built in builts], phase)
-    shapes = next(built.shapes for built in builts if built.graph is graph)
-    return _Collector(graph, shapes).collect()
+        return _Collector(graph, ()).collect()
+    return _Collector(built.graph, built.shapes).collect()
 
 
 def _of_phase(net: pb.NetParameter, graphs: Sequence[Graph], phase: Phase | None) -> Graph:

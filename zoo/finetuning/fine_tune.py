@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -21,8 +21,8 @@ from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError, NetError, WeightsError
+from netdsl.model.model import Model
 from netdsl.model.opening import open_model
-from netdsl.model.weights.writing import write_weights
 from netdsl.solver.events import (
     Action,
     Event,
@@ -33,9 +33,10 @@ from netdsl.solver.events import (
     no_action,
     read_event_log,
 )
+from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
-from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
+from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.cards import Channels
@@ -47,7 +48,6 @@ from zoo.names import find_model, settings_of
 from zoo.worker_count import WorkerCount
 
 _REQUEST = "finetune.json"
-_CHANGED_WEIGHTS = "weights_of_bgr.caffemodel"  # in the run's folder, until it begins
 
 
 class _BestSnapshot:
@@ -119,7 +119,7 @@ def begin(
     devices: Sequence[torch.device],
     *,
     progress: Callable[[int], object] = lambda done: None,
-) -> FineTuning:
+) -> tuple[FineTuning, Run]:
     """Prepare everything and begin the run, in the folder of the new model."""
     if request.output.exists() and any(request.output.iterdir()):
         raise FileError(
@@ -131,15 +131,13 @@ def begin(
     except OSError as problem:
         raise FileError(f"{request.output}: can't be made: {problem.strerror}") from None
     try:
-        run, tuning = _prepared_run(request, backend, devices, run_folder, progress)
+        run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
-        distributed_run.begin(run, run_folder, backend)
-        (run_folder / _CHANGED_WEIGHTS).unlink(missing_ok=True)  # of which the run has its own copy
+        return tuning, distributed_run.begin(run, run_folder, backend, [model])
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the same command can be given again
         raise
-    return tuning
 
 
 def _prepared_run(
@@ -148,7 +146,8 @@ def _prepared_run(
     devices: Sequence[torch.device],
     run_folder: Path,
     progress: Callable[[int], object],
-) -> tuple[Run, FineTuning]:
+) -> tuple[Run, FineTuning, Model]:
+    """The run that is to begin, what is kept of the fine-tuning, and the model with the weights to begin with."""
     model = open_model(request.model, request.weights, dialect=request.dialect)
     if not model.weights:
         raise WeightsError(f"{request.model}: has no weights to begin with; --weights names a file that has")
@@ -158,10 +157,10 @@ def _prepared_run(
     batch = train_batch(request.recipe, data.train_count, count.most)
     try:
         prepared = prepare_images(model, named, request.output)
-        tuning = _changed_net(prepared, request, data, batch)
+        tunable, tuning = _tunable(model, prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
-    solver = solver_settings(
+    param = solver_settings(
         None if named is None else settings_of(named),
         request.recipe,
         items=data.train_count,
@@ -169,40 +168,37 @@ def _prepared_run(
         batch=batch,
         workers=count.most,
     )
-    solver.net_param.CopyFrom(prepared.model.net)
-    solver.snapshot_prefix = request.output.resolve().name
+    param.snapshot_prefix = request.output.resolve().name
     run = Run(
-        solver,
-        request.strategy or ModelAveraging(tau=min(ModelAveraging().tau, solver.test_interval)),
+        SolverSettings(param, Model(tunable.net)),
+        request.strategy or ModelAveraging(tau=min(ModelAveraging().tau, param.test_interval)),
         workers=count.most,
         fewest=count.fewest,
-        weights=tuple(str(path.resolve()) for path in _weights_files(prepared, run_folder)),
         compute=Compute(devices[0]) if devices else Compute(),
         devices=tuple(devices),
     )
-    return run, tuning
+    return run, tuning, prepared.model
 
 
-def _weights_files(prepared: PreparedModel, run_folder: Path) -> Sequence[Path]:
-    """The files with the weights to begin with; one is written for those that were changed."""
-    if not prepared.swapped:
-        return prepared.model.files
-    path = run_folder / _CHANGED_WEIGHTS
-    write_weights(prepared.model.weights, path)
-    return [path]
+def _tunable(
+    model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int
+) -> tuple[Model, FineTuning]:
+    """The model that is trained, made of the one that was opened, and what is kept of the fine-tuning.
 
-
-def _changed_net(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
-    """Change the net into the one that is trained."""
-    net, transforms = prepared.model.net, prepared.transforms
-    heads = heads_of(net, request.replaced, len(data.classes))
-    sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
-    with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
-    names = with_heads(net, heads, _short_name_of_data(request.data))
-    frozen = freeze(net, request.frozen, names.values())
+    Other orders of channels are a matter of weights, so the net is that of `model`, whose layers are known already.
+    """
+    transforms, sources = prepared.transforms, {pb.TRAIN: data.train, pb.TEST: data.tests}
+    batches = {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}
+    tunable = tunable_model(
+        model,
+        DataLayers(sources, batches, transforms),
+        heads_of(model, request.replaced, len(data.classes)),
+        _short_name_of_data(request.data),
+        request.frozen,
+    )
     channels = Channels.GRAY if transforms[pb.TRAIN].force_gray else Channels.BGR
     words = f"{channels.value}, {describe(transforms[pb.TRAIN])}"
-    return FineTuning(request, data, names, tuple(frozen), words, prepared.notes)
+    return tunable.model, FineTuning(request, data, tunable.heads, tunable.frozen, words, prepared.notes)
 
 
 def _short_name_of_data(data: str) -> str:
@@ -212,19 +208,23 @@ def _short_name_of_data(data: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "new"
 
 
-def load(output: Path) -> FineTuning:
-    """The fine-tuning that was begun in a folder."""
+def load(output: Path) -> tuple[FineTuning, Run]:
+    """The fine-tuning that was begun in a folder, and its run."""
     path = output / _REQUEST
     try:
-        return msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
+        tuning = msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
     except OSError as problem:
         raise FileError(f"{path}: can't be read: {problem.strerror}; was a fine-tuning begun there?") from None
     except msgspec.ValidationError as problem:
         raise FileError(f"{path}: is damaged: {problem}") from None
+    if not exists(output / RUN):
+        raise FileError(f"{output / RUN}: has no run; remove {output}, and begin anew")
+    return replace(tuning, request=replace(tuning.request, output=output)), Run.load(output / RUN)
 
 
 def train(
-    output: Path,
+    tuning: FineTuning,
+    run: Run,
     backend: Backend,
     *,
     listeners: Sequence[Listener] = (),
@@ -237,9 +237,7 @@ def train(
 
     The result is None if a stop was requested, after which it can be resumed, and in workers that others supervise.
     """
-    tuning, folder = load(output), output / RUN
-    if not exists(folder):
-        raise FileError(f"{folder}: has no run; remove {output}, and begin anew")
+    folder = tuning.request.output / RUN
     best = _best_so_far(folder, tuning.request.patience)
     asked: list[Action] = []
 
@@ -250,6 +248,7 @@ def train(
     ended = distributed_run.train(
         folder,
         backend,
+        run=run,
         listeners=[*listeners, best],
         on_restart=on_restart,
         note=note,
@@ -262,8 +261,7 @@ def train(
         raise DistributedError(
             f"{folder}: has no snapshot, so nothing was learned; did its training end before a test?"
         )
-    solver = Run.load(folder).solver
-    return write_model_folder(tuning.request, tuning.data, tuning.notes, solver, best.model, best.accuracy)
+    return write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)
 
 
 def _best_so_far(folder: Path, patience: int | None) -> _BestSnapshot:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from converters.rewriting import Preprocessing, absorb_preprocessing
 from netdsl.data.transforms.decode import COLORS
-from netdsl.data.transforms.image_settings import copy_of
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import NetError
@@ -72,7 +72,7 @@ def with_swapped_channels(model: Model) -> Model:
         swapped = absorb_preprocessing(deployed, Preprocessing.of(COLORS, swap_channels=True))
     except NetError as problem:
         raise NetError(f"its card says RGB, and Caffe's data layers give BGR, which it can't take: {problem}") from None
-    return replace(model, weights={**model.weights, **swapped.weights}, file=None)
+    return model.with_weights(swapped.weights)
 
 
 def _reversed_mean(transform: pb.TransformationParameter) -> pb.TransformationParameter:

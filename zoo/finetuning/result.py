@@ -14,7 +14,8 @@ from converters.onnx import Metadata, export_onnx
 from netdsl.data.sources.class_names import LABELS
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
-from netdsl.model.opening import open_model
+from netdsl.model.opening import add_weights
+from netdsl.solver.settings import SolverSettings
 from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
 from zoo.finetuning.held_out import LabelledData
@@ -41,12 +42,12 @@ def write_model_folder(
     request: FineTuneRequest,
     data: LabelledData,
     notes: Sequence[str],
-    solver: pb.SolverParameter,
+    solver: SolverSettings,
     weights: Path,
     accuracy: float,
 ) -> FineTuned:
     """Write the best model as a folder; each export is proved to compute what the trained net does."""
-    trained = open_model(solver.net_param, [weights])
+    trained = add_weights(solver.net_to_train, [weights])
     model = deploy_model(trained, batch=1)
     folder = request.output
     exported = export_caffe(
@@ -70,7 +71,7 @@ def write_model_folder(
         files.append(folder / ONNX)
     write_pieces(folder / CARD, [card_text(_card_of_result(request, data, notes, model, solver, accuracy)).encode()])
     try:
-        write_report(read_run(folder / RUN), folder / REPORT)
+        write_report(read_run(folder / RUN, solver), folder / REPORT)
     except MissingExtraError as problem:
         notices.append(f"{REPORT} isn't written: {problem}")
     else:
@@ -78,13 +79,9 @@ def write_model_folder(
     return FineTuned(folder, (*files, folder / CARD), accuracy, differences, tuple(notices))
 
 
-def _settings_beside_net(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
+def _settings_beside_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:
     """The settings for the net beside them, with snapshots in the working directory."""
-    short = pb.SolverParameter()
-    short.CopyFrom(solver)
-    short.ClearField("net_param")
-    short.snapshot_prefix = folder.resolve().name
-    return short
+    return solver.with_fields(snapshot_prefix=folder.resolve().name).param
 
 
 def _card_of_result(
@@ -92,12 +89,14 @@ def _card_of_result(
     data: LabelledData,
     notes: Sequence[str],
     model: Model,
-    solver: pb.SolverParameter,
+    solver: SolverSettings,
     accuracy: float,
 ) -> Card:
     base = find_model(Path(request.model))
     card = base.card if base is not None else Card(Path(request.model).stem)
-    tests = next(layer for layer in solver.net_param.layer if layer.include and layer.include[0].phase == pb.TEST)
+    tests = next(
+        layer for layer in solver.net_to_train.net.layer if layer.include and layer.include[0].phase == pb.TEST
+    )
     return Card(
         f"{card.name}, fine-tuned",
         summary=f"{card.name} that tells {len(data.classes)} classes apart.",

@@ -97,7 +97,7 @@ def _different_settings(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
 
 
 def _setting_facts(run: RecordedRun) -> list[Fact]:
-    return [*training_facts(run), *solver_facts(run.run.solver)]
+    return [*training_facts(run), *solver_facts(run.run.solver.param)]
 
 
 def _compared_charts(runs: dict[str, RecordedRun]) -> list[Chart]:

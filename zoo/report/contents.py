@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.run_log import Activity
 from netdsl.model.model import Model
+from netdsl.model.opening import open_weights
 from netdsl.planner.timing import LayerTime, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
@@ -34,10 +34,9 @@ from zoo.report.predictions import (
     ClassScores,
     ConfusedPair,
     Confusion,
+    TestedModel,
     TestPredictions,
-    predict_test_data,
-    score_test_data,
-    stated_net,
+    stated_model,
 )
 from zoo.report.recorded_run import Points, RecordedRun
 from zoo.report.timeline import Timeline, timeline_of
@@ -50,6 +49,9 @@ _PAIRS = 20  # that are confused most often
 _LEAST_TIME = 0.005  # seconds that are shown
 _TIMED_BATCH, _TIMED_ITERATIONS, _SLOWEST = 16, 3, 12
 
+_NOT_RUN = "The net wasn't run for this report."
+
+Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 
@@ -143,10 +145,11 @@ def _times_by_activity(worker: WorkerSummary) -> list[tuple[str, float]]:
 
 def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
     """The contents of a run's report. With no items, nothing of the net is run."""
-    net, problem = stated_net(recorded.run)
-    model = Model(net)
+    model, problem = stated_model(recorded.run)
+    weights = _weights_of(recorded, model)
+    tested = _NOT_RUN if not items else weights if isinstance(weights, str) else TestedModel(recorded.run, weights)
     unopened = (f"the data can't be opened here, so shapes are guesses: {problem}",) if problem else ()
-    return ReportContents(
+    contents = ReportContents(
         name=recorded.name,
         folder=str(recorded.folder.resolve()),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -154,35 +157,44 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         notes=(*recorded.notes, *unopened),
         tiles=tuple(tiles_of(recorded)),
         facts=tuple(training_facts(recorded)),
-        solver=tuple(solver_facts(recorded.run.solver)),
+        solver=tuple(solver_facts(recorded.run.solver.param)),
         planned=tuple(planned_figures(recorded)),
         plan_reasons=() if recorded.plan is None else recorded.plan.reasons,
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
         drawing=svg_of(picture_of(boxes_of(model))),
         charts=tuple(_charts_of(recorded)),
-        classification=_asked_of_weights(lambda weights: _classification(recorded, weights, items), recorded, items),
-        scores=_asked_of_weights(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
-        filters=_asked_of_weights(lambda weights: first_filters(model, weights), recorded, items=1),
+        classification=_answer(tested, lambda tested: _classification(tested, items)),
+        scores=_answer(tested, lambda tested: tested.scores(items)),
+        filters=_answer(weights, lambda weights: first_filters(model, weights.weights)),
         slow_layers=_slow_layers(model, items),
         workers=recorded.summary.workers,
         timeline=timeline_of(recorded.records),
     )
+    if isinstance(tested, TestedModel):
+        tested.close()
+    return contents
 
 
-def _asked_of_weights(ask: Callable[[Path], Answer], recorded: RecordedRun, items: int) -> Answer | str:
-    """What a function makes of the weights, or why it can't."""
-    if not items:
-        return "The net wasn't run for this report."
-    if recorded.weights is None:
+def _weights_of(recorded: RecordedRun, model: Model) -> Model | str:
+    """The weights that the run has learned, or why there are none."""
+    path = recorded.weights
+    if path is None:
         return "There are no weights yet: neither a model nor a snapshot."
+    return _answer(path, lambda path: open_weights(path, model))
+
+
+def _answer(asked: Asked | str, question: Callable[[Asked], Answer]) -> Answer | str:
+    """What is told by what is asked, or why it can't be told."""
+    if isinstance(asked, str):
+        return asked
     try:
-        return ask(recorded.weights)
+        return question(asked)
     except CaffeError as problem:
         return f"This can't be told: {problem}"
 
 
-def _classification(recorded: RecordedRun, weights: Path, items: int) -> Classification | None:
-    predictions = predict_test_data(recorded.run, weights, items)
+def _classification(tested: TestedModel, items: int) -> Classification | None:
+    predictions = tested.predictions(items)
     if predictions is None:
         return None
     confusion = Confusion.of(predictions.labels, predictions.predicted, predictions.classes)
@@ -192,7 +204,7 @@ def _classification(recorded: RecordedRun, weights: Path, items: int) -> Classif
 
 def _slow_layers(model: Model, items: int) -> SlowLayers | str:
     if not items:
-        return "The net wasn't run for this report."
+        return _NOT_RUN
     try:
         times = time_net(model, batch=_TIMED_BATCH, iterations=_TIMED_ITERATIONS)
     except CaffeError as problem:

@@ -17,7 +17,6 @@ from netdsl.distributed.strategies.settings import text_of
 from netdsl.net.graph import Phase, is_included
 from netdsl.planner.plan import Forecast
 from netdsl.planner.units import format_bytes, format_seconds
-from netdsl.solver.settings import test_nets, train_net
 from zoo.logs.summary import LoggedScore, less_is_better
 from zoo.report.charts import number
 from zoo.report.recorded_run import RecordedRun
@@ -46,7 +45,7 @@ class SummaryTile:
 
 def tiles_of(recorded: RecordedRun) -> list[SummaryTile]:
     """The numbers at the top of a report."""
-    summary, last = recorded.summary, recorded.run.solver.max_iter
+    summary, last = recorded.summary, recorded.run.solver.param.max_iter
     tiles = [_test_tile(test) for test in summary.tests]
     progress = "finished" if recorded.is_finished else f"of {last:,}; not finished"
     tiles.append(SummaryTile("iterations", f"{summary.iteration:,}", progress))
@@ -88,10 +87,10 @@ def _workers_text(recorded: RecordedRun) -> str:
 
 def _data_facts(run: Run) -> Iterator[Fact]:
     """What the run trains and tests on, as its nets and tables name it."""
-    nets_by_phase = {Phase.TRAIN: [train_net(run.solver, run.folder)], Phase.TEST: test_nets(run.solver, run.folder)}
-    for phase, nets in nets_by_phase.items():
+    for phase, models in ((Phase.TRAIN, [run.solver.trained]), (Phase.TEST, run.solver.tested)):
         table = run.tables.get(phase)
-        sources = [table.source] if table is not None else [name for net in nets for name in _source_names(net)]
+        names = (name for model in models for name in _source_names(model.net))
+        sources = [*names] if table is None else [table.source]
         if sources:
             yield Fact("Trains on" if phase is Phase.TRAIN else "Tests on", ", ".join(dict.fromkeys(sources)))
 
@@ -116,7 +115,7 @@ def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
 
 def parameters_of(run: Run) -> dict[str, str]:
     """The settings of a run by name, as logs of other programs want them."""
-    facts = [*_data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver)]
+    facts = [*_data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver.param)]
     if run.workers > 1:
         facts.append(Fact("strategy", text_of(run.strategy)))
     return {fact.name: fact.value for fact in facts}

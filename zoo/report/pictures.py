@@ -7,14 +7,13 @@ import math
 import struct
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.layer import Shape
 from netdsl.model.model import Model
-from netdsl.model.opening import open_weights
+from netdsl.model.weights.match import Weights
 from netdsl.net.build import Built
 
 Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue ones
@@ -71,12 +70,11 @@ class FirstFilters:
     images: tuple[Pixels, ...]
 
 
-def first_filters(model: Model, weights: Path) -> FirstFilters | None:
+def first_filters(model: Model, weights: Weights) -> FirstFilters | None:
     """The filters of the first layer that has weights, if they are images; None if they aren't."""
     built = model.layers(model.phases[0])
-    blobs = open_weights(weights, [built]).weights
     for node in built.graph.nodes:
-        arrays = blobs.get(node.layer.name)
+        arrays = weights.get(node.layer.name)
         if arrays and np.asarray(arrays[0]).ndim > 1:
             return _filters_of_blob(
                 node.layer.name, np.asarray(arrays[0], np.float32), _bottom_shape(built, node.bottoms)

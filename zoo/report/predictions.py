@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -20,17 +19,15 @@ from caffe_proto.errors import CaffeError
 from netdsl.data.sources.class_names import class_names_of_model, classes_of
 from netdsl.distributed.run import Run
 from netdsl.errors import NetError
-from netdsl.model.opening import load_weights, open_weights
-from netdsl.model.weights.files import fill_weights
-from netdsl.net.build import build, running
+from netdsl.model.model import Model
+from netdsl.model.opening import load_weights
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Graph, Phase, connect, filter_layers
+from netdsl.net.graph import Graph, Phase, connect, filter_layers, net_of
 from netdsl.net.module import NetModule
-from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
+from netdsl.prediction.predictor import Predictor
 from netdsl.scores.segmentation import count_confusions
 from netdsl.solver.evaluation import average_batches, gather_scores
 from netdsl.solver.opened_nets import ClassPrediction, class_predictions, opened_data
-from netdsl.solver.settings import test_nets, train_net
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from zoo.report.pictures import Pixels, is_image, pixels_of
 from zoo.score_tables import ScoreTable, score_tables
@@ -40,44 +37,27 @@ _MOST_MISTAKES = 24  # that are shown
 _LONGEST_SCORING = 60.0  # seconds; then those batches are enough that there are
 
 
-@contextmanager
-def _open_data(run: Run, net: pb.NetParameter, phase: Phase) -> Iterator[tuple[pb.NetParameter, Feeds]]:
-    """Open the data that a net of the run reads in a phase.
-
-    The net's layers are those of its state then, and state the shapes of what they read.
-    """
-    graph = connect(filter_layers(net, net.state))
-    table = run.tables.get(phase)
-    with closing(Feeds.open(graph, loading=run.compute.loading, table=table)) as feeds:
-        yield _net_of_graph(graph), feeds
+def _open_data(run: Run, model: Model, phase: Phase) -> tuple[Model, Feeds]:
+    """A net of the run in its state, whose layers state the shapes of what they read, and its data, which are open."""
+    graph = connect(filter_layers(model.net, model.net.state))
+    feeds = Feeds.open(graph, loading=run.compute.loading, table=run.tables.get(phase))
+    return Model(_net_of_graph(graph)), feeds
 
 
-def stated_net(run: Run) -> tuple[pb.NetParameter, str]:
-    """The net that is trained, as its data make it, and why they can't be opened, if so."""
-    net = train_net(run.solver, run.folder)
+def stated_model(run: Run) -> tuple[Model, str]:
+    """The model that is trained, as its data make it, and why they can't be opened, if so."""
     try:
-        with _open_data(run, net, Phase.TRAIN) as (opened, _):
-            return opened, ""
+        model, feeds = _open_data(run, run.solver.trained, Phase.TRAIN)
     except CaffeError as problem:
-        return _net_of_graph(connect(filter_layers(net, net.state))), str(problem)
-
-
-def _first_test_net(run: Run) -> pb.NetParameter | None:
-    """The first net that the run tests; None if it tests none."""
-    return next(iter(test_nets(run.solver, run.folder)), None)
+        net = run.solver.trained.net
+        return Model(_net_of_graph(connect(filter_layers(net, net.state)))), str(problem)
+    feeds.close()
+    return model, ""
 
 
 def _net_of_graph(graph: Graph) -> pb.NetParameter:
     """The net of a graph's layers, which no rules leave out any more."""
-    net = pb.NetParameter()
-    net.CopyFrom(graph.net)
-    net.ClearField("layer")
-    for node in graph.nodes:
-        layer = net.layer.add()
-        layer.CopyFrom(node.layer)
-        layer.ClearField("include")
-        layer.ClearField("exclude")
-    return net
+    return net_of(graph.net, [node.layer for node in graph.nodes])
 
 
 @dataclass(order=True, frozen=True)
@@ -107,18 +87,59 @@ class TestPredictions:
     are_probabilities: bool  # whether the predictions of an item sum up to one
 
 
-def predict_test_data(run: Run, weights: Path, items: int) -> TestPredictions | None:
-    """What a model predicts for the first items of the data that its run tests on; None if it doesn't classify."""
-    net = _first_test_net(run)
-    if net is None:
-        return None
-    with _open_data(run, net, Phase.TEST) as (opened, feeds):
-        built = build(connect(filter_layers(opened, opened.state)))
-        prediction = next(class_predictions(built, measured=True), None)
+class TestedModel:
+    """The first net that a run tests, with the weights of a file, on its data, which are opened when needed."""
+
+    __test__ = False  # no test of pytest's
+
+    def __init__(self, run: Run, weights: Model) -> None:
+        self._run, self._weights = run, weights
+        self._compute = Compute(_device_here(run), loading=run.compute.loading)
+        self._classes = class_names_of_model(*weights.files)
+        self._feeds: Feeds | None = None
+
+    @cached_property
+    def _model(self) -> Model:
+        model, self._feeds = _open_data(self._run, self._run.solver.tested[0], Phase.TEST)
+        return model.with_weights(self._weights.weights)
+
+    def _feeds_from_start(self) -> Feeds:
+        assert self._feeds is not None  # since the model is open
+        self._feeds.seek(dict.fromkeys(self._feeds.positions(), 0))
+        return self._feeds
+
+    def close(self) -> None:
+        """Close the data."""
+        if self._feeds is not None:
+            self._feeds.close()
+
+    def predictions(self, items: int) -> TestPredictions | None:
+        """What the model predicts for the first items; None if it isn't tested or doesn't classify."""
+        if not self._run.solver.tested:
+            return None
+        model = self._model
+        prediction = next(class_predictions(model.settled(Phase.TEST).built, measured=True), None)
         if prediction is None:
             return None
-        subgraph = prediction_subgraph(opened, [prediction.labels])
-        return _Tester(_device_here(run), subgraph, feeds, prediction, weights).test(items)
+        predictor, blobs = Predictor(model).load(self._compute.device), model.graphs[0].blobs
+        return _Tester(predictor, self._feeds_from_start(), blobs, prediction, self._classes).test(items)
+
+    def scores(self, items: int) -> tuple[ScoreTable, ...]:
+        """The scores over the batches of a test, but over no more than some items; none if nothing is scored."""
+        if not self._run.solver.tested:
+            return ()
+        built = self._model.layers(Phase.TEST).with_own_blobs()
+        with gather_scores(built) as scores:
+            if not (scores.detections or scores.segmentations):
+                return ()
+            feeds = self._feeds_from_start()
+            net = ModuleNet(NetModule(built).allocate(self._compute.device), feeds.next, self._compute, feeds)
+            load_weights(self._weights, built)
+            batches = min(self._run.solver.param.test_iter[0], math.ceil(items / max(1, net.batch_size)))
+            end = time.monotonic() + _LONGEST_SCORING
+            average_batches(net, batches, lambda: time.monotonic() > end)
+            classes = next((opened.classes for opened in opened_data(net) if opened.classes), ())
+        return score_tables(scores, classes or self._classes)
 
 
 def _device_here(run: Run) -> torch.device:
@@ -132,16 +153,14 @@ class _Tester:
 
     def __init__(
         self,
-        device: torch.device,
-        subgraph: PredictionSubgraph,
+        predictor: Predictor,
         feeds: Feeds,
+        blobs: Sequence[str],
         prediction: ClassPrediction,
-        weights: Path,
+        classes: Sequence[str],
     ) -> None:
-        self._device, self._subgraph, self._feeds, self._prediction = device, subgraph, feeds, prediction
-        self._module = NetModule(self._subgraph.built).allocate(self._device)
-        fill_weights(self._subgraph.built, open_weights(weights, [self._subgraph.built]).weights)
-        self._classes = class_names_of_model(weights)
+        self._predictor, self._feeds, self._blobs = predictor, feeds, blobs
+        self._prediction, self._classes = prediction, classes
         self._labels, self._predicted = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
         self._mistakes: list[Mistake] = []
         self._are_probabilities = True
@@ -165,19 +184,14 @@ class _Tester:
 
     def _next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float32], Tensor | None]:
         """The labels of the next batch, its scores by item and class, and its images if it has any."""
-        batch = self._feeds.next()
-        labels = batch[self._subgraph.outputs[self._prediction.labels]].reshape(-1).numpy().astype(np.int64)
-        image = next((batch[edge] for edge in batch if is_image(tuple(batch[edge].shape[1:]))), None)
-        inputs = {edge: batch[edge].to(self._device) for edge in self._subgraph.inputs}
-        with torch.no_grad(), running(self._subgraph.built):
-            tops = self._module.run(inputs)
-        scores = tops[self._prediction_edge(self._subgraph)].float().cpu().numpy()
-        return labels, scores.reshape(len(labels), -1), image
-
-    def _prediction_edge(self, subgraph: PredictionSubgraph) -> int:
-        if subgraph.prediction is None:
+        batch = {self._blobs[edge]: values for edge, values in self._feeds.next().items()}
+        labels = batch[self._prediction.labels].reshape(-1).numpy().astype(np.int64)
+        image = next((values for values in batch.values() if is_image(tuple(values.shape[1:]))), None)
+        blobs, predicted = self._predictor.built.graph.blobs, self._predictor.prediction
+        if predicted is None:
             raise NetError("the net predicts several things, of which none is the one")
-        return subgraph.prediction
+        tops = self._predictor.run({edge: batch[blobs[edge]] for edge in self._predictor.input_edges})
+        return labels, tops[predicted].astype(np.float32).reshape(len(labels), -1), image
 
     def _add_batch(
         self, labels: NDArray[np.int64], scores: NDArray[np.float32], images: Tensor | None, first: int
@@ -278,23 +292,3 @@ class Confusion:
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
-
-
-def score_test_data(run: Run, weights: Path, items: int) -> tuple[ScoreTable, ...]:
-    """The scores over the batches of a test, or over so many items if these are fewer; none if nothing is scored."""
-    net = _first_test_net(run)
-    if net is None:
-        return ()
-    compute = Compute(_device_here(run), loading=run.compute.loading)
-    with (
-        closing(ModuleNet(net, compute, values=run.tables.get(Phase.TEST))) as module_net,
-        gather_scores(module_net.built) as scores,
-    ):
-        if not (scores.detections or scores.segmentations):
-            return ()
-        load_weights(weights, module_net.built)
-        batches = min(run.solver.test_iter[0], math.ceil(items / max(1, module_net.batch_size)))
-        end = time.monotonic() + _LONGEST_SCORING
-        average_batches(module_net, batches, lambda: time.monotonic() > end)
-        classes = next((opened.classes for opened in opened_data(module_net) if opened.classes), ())
-    return score_tables(scores, classes or class_names_of_model(weights))

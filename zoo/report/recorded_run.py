@@ -16,6 +16,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError, PlanError
 from netdsl.planner.plan import Plan, read_plan
 from netdsl.solver.events import read_event_log
+from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.logs.summary import RunSummary, summarise
 from zoo.planned_training import PLAN
@@ -44,14 +45,12 @@ class RecordedRun:
     @property
     def is_finished(self) -> bool:
         """Whether it reached its last iteration."""
-        return self.summary.iteration >= self.run.solver.max_iter
+        return self.summary.iteration >= self.run.solver.param.max_iter
 
     @property
     def name(self) -> str:
         """The name of its net, or of its folder."""
-        solver = self.run.solver
-        net = solver.net_param if solver.HasField("net_param") else solver.train_net_param
-        return net.name or self.folder.resolve().name
+        return self.run.solver.net_to_train.net.name or self.folder.resolve().name
 
     def logged(self, event: str, value: str) -> Points:
         """The values that events of a kind have, by iteration."""
@@ -69,13 +68,13 @@ class RecordedRun:
         """The file of the model or, while there is none, of the newest whole snapshot; None without either."""
         if (self.folder / MODEL).is_file():
             return self.folder / MODEL
-        state = newest(str(self.folder / Path(self.run.solver.snapshot_prefix).name))
+        state = newest(str(self.folder / Path(self.run.solver.param.snapshot_prefix).name))
         return None if state is None else open_snapshot(state).model
 
 
-def read_run(folder: Path) -> RecordedRun:
-    """The run in a folder; an error unless a round of it is complete."""
-    run, records = Run.load(folder), read_records(folder)
+def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
+    """The run in a folder; an error unless a round of it is complete. `solver` is its solver, if that is open."""
+    run, records = Run.load(folder, solver), read_records(folder)
     if not records:
         raise DistributedError(f"{folder}: no round is complete yet; try again later")
     notes = list[str]()

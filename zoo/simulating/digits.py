@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.solver.settings import SolverSettings, open_settings
 
 _DATA = """
 layer {
@@ -48,18 +49,18 @@ class DigitsTask:
     rate: float = 0.2
     iterations: int = 4000
 
-    def settings(self, seed: int, test_interval: int) -> pb.SolverParameter:
+    def settings(self, seed: int, test_interval: int) -> SolverSettings:
         """The settings of a solver, including the net."""
         return digits_settings(_NET, self.batch, self.rate, self.iterations, seed, test_interval)
 
 
 def digits_settings(
     net: str, batch: int, rate: float, iterations: int, seed: int, test_interval: int
-) -> pb.SolverParameter:
+) -> SolverSettings:
     """The settings of plain SGD with a fixed rate, for a net that reads digits in batches."""
     param = pb.SolverParameter(type="SGD", base_lr=rate, lr_policy="fixed", max_iter=iterations)
     param.random_seed, param.test_interval = seed, test_interval
     param.test_iter.append(1)
     text_format.Parse(_DATA + net, param.net_param)
     param.net_param.layer[0].data_param.batch_size = batch
-    return param
+    return open_settings(param)

@@ -59,7 +59,7 @@ def estimate_speedup(
 ) -> SpeedupEstimate:
     """Simulate one machine and the plan's workers. The default goal is the best accuracy that both reach in the end."""
     plan = plan.settled()
-    test_interval = plan.solver.test_interval or 1
+    test_interval = plan.solver.param.test_interval or 1
     single_plan = replace(plan, workers=1, strategy=ModelAveraging(test_interval))
     step, worker_step = cluster.steps(plan)
     one_machine = Machines(step, jitter=cluster.jitter)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.machines import Link, Machines, SparkLink
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.solver.settings import SolverSettings
 from zoo.simulating.digits import digits_settings
 from zoo.simulating.trials import ProgressCallback, RepeatedTrial, Trial, TrialCache, measure_step, run_trials
 
@@ -82,11 +82,10 @@ class AlexNetTask:
     rate: float = 0.003
     iterations: int = 1500
 
-    def settings(self, seed: int, test_interval: int) -> pb.SolverParameter:
+    def settings(self, seed: int, test_interval: int) -> SolverSettings:
         """The settings of a solver, including the net."""
-        param = digits_settings(_ALEXNET, self.batch, self.rate, self.iterations, seed, test_interval)
-        param.momentum, param.weight_decay = 0.9, 0.0005
-        return param
+        settings = digits_settings(_ALEXNET, self.batch, self.rate, self.iterations, seed, test_interval)
+        return settings.with_fields(momentum=0.9, weight_decay=0.0005)
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ class TrialCache:
 def key_of(trial: Trial) -> str:
     """The cache key of a trial: a hash of its settings and of the code."""
     plan = vars(trial.plan) | {
-        "solver": prototxt.text_of(trial.plan.solver),
+        "solver": prototxt.text_of(trial.plan.solver.message),
         "strategy": text_of(trial.plan.strategy),
     }
     parts = [_hash_of_code(), torch.__version__, sorted(plan.items()), trial.link, trial.machines, trial.goal]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.sources.files import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
@@ -239,10 +240,9 @@ def _crop(transform: pb.TransformationParameter) -> tuple[int, int] | None:
 def _values_of(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
     """The part of a transform that doesn't move pixels: it subtracts the mean and scales."""
     refuse_for("images with maps", transform)
-    settings = pb.TransformationParameter()
-    settings.CopyFrom(transform)
-    for name in ("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors"):
-        settings.ClearField(name)
+    settings = copy_of(
+        transform, without=("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors")
+    )
     constant_transform, unused = Transform(settings, train=False), np.random.default_rng(0)
     if not constant_transform.constant:
         raise DataError("transform_param resizes images, and not their labels; take new_height and new_width")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.transforms.boxes import (
     COLUMNS,
     EDGES,
@@ -23,7 +24,7 @@ from netdsl.data.transforms.boxes import (
 from netdsl.data.transforms.color_distortion import ColorDistortion
 from netdsl.data.transforms.crops import refuse_for
 from netdsl.data.transforms.decode import opencv, resize
-from netdsl.data.transforms.image_settings import copy_of, crop_of
+from netdsl.data.transforms.image_settings import crop_of
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.resizing import ImageResizing, as_bytes
 from netdsl.data.transforms.transform import FOR_BOXES, CropPlacement, Transform
@@ -184,10 +185,7 @@ def _shares(p: pb.TransformationParameter) -> list[float]:
 
 def _of_images_alone(p: pb.TransformationParameter) -> pb.TransformationParameter:
     """What is done to an image after it was resized."""
-    rest = copy_of(p)
-    for field in (*FOR_BOXES, "resize_param"):
-        rest.ClearField(field)
-    return rest
+    return copy_of(p, without=(*FOR_BOXES, "resize_param"))
 
 
 def _in_words(image: Array) -> str:

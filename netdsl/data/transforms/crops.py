@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.transforms.resizing import ImageResizing
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
@@ -124,8 +125,7 @@ class RandomArea:
         return high, wide
 
     def _resized(self, image: Array, height: int, width: int, random: Random) -> Array:
-        settings = pb.ResizeParameter()
-        settings.CopyFrom(self._p.resize_param)
+        settings = copy_of(self._p.resize_param)
         settings.height, settings.width = height, width
         return ImageResizing(settings)(image, random)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.transforms.crops import refuse_for
 from netdsl.data.transforms.decode import COLORS, GRAY
 from netdsl.data.transforms.mean import Mean
@@ -30,9 +31,7 @@ def settings_in_tests(
     """
     if channels not in (GRAY, COLORS):
         raise NetError(f"takes {channels} channels, and images have 1 or 3; make a table, with a value for each")
-    made = copy_of(param)
-    for field in ("mirror", "force_gray", "force_color"):
-        made.ClearField(field)
+    made = copy_of(param, without=("mirror", "force_gray", "force_color"))
     setattr(made, "force_gray" if channels == GRAY else "force_color", True)
     resized = resize_of(made) or _mean_size(made) or (None if crop_of(made) else size)
     if resized is not None and not made.resize_param:
@@ -57,13 +56,6 @@ def crop_of(param: pb.TransformationParameter) -> Size | None:
     """The size of what is cut out of images; None if they stay whole."""
     height, width = param.crop_h or param.crop_size, param.crop_w or param.crop_size
     return (height, width) if height and width else None
-
-
-def copy_of(param: pb.TransformationParameter) -> pb.TransformationParameter:
-    """A copy of settings."""
-    copied = pb.TransformationParameter()
-    copied.CopyFrom(param)
-    return copied
 
 
 def describe(param: pb.TransformationParameter) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.data.transforms.boxes import WHOLE, Box, Canvas, WindowDraw
 from netdsl.data.transforms.color_distortion import ColorDistortion
 from netdsl.data.transforms.crops import refuse_for
 from netdsl.data.transforms.decode import opencv
-from netdsl.data.transforms.image_settings import copy_of, crop_of
+from netdsl.data.transforms.image_settings import crop_of
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.resizing import ImageResizing, as_bytes
 from netdsl.data.transforms.transform import FOR_BOXES, Transform
@@ -41,9 +42,7 @@ class LaneTransform:
         self._draw_window, self._divisor, self._map_size = draw_window, divisor, map_size
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
         self._resizing = ImageResizing(p.resize_param[0]) if p.resize_param else None
-        rest = copy_of(p)
-        for field in (*FOR_BOXES, "resize_param"):
-            rest.ClearField(field)
+        rest = copy_of(p, without=(*FOR_BOXES, "resize_param"))
         self._transform = Transform(rest, train=train)
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer.data import INPUT_TYPE
-from netdsl.net.build import Built, build
-from netdsl.net.graph import Graph, Node, resolve
+from netdsl.model.model import Model
+from netdsl.net.build import Built
+from netdsl.net.graph import Graph, Node, net_of
 from netdsl.net.sequences import sequence_inputs
 
 
 @dataclass(frozen=True)
 class CaptionerParts:
-    """The net that makes an image's features, and the one that reads words and takes these as inputs."""
+    """The model that makes an image's features, and the one that reads words and takes these as inputs."""
 
-    image: pb.NetParameter
-    sentence: pb.NetParameter
+    image: Model
+    sentence: Model
     features: tuple[str, ...]  # the blobs that both have
 
 
-def split_captioner(net: pb.NetParameter) -> CaptionerParts | None:
-    """The parts of a net to be used; None if it reads no words, or nothing else."""
-    graph = resolve(net)
+def split_captioner(model: Model) -> CaptionerParts | None:
+    """The parts of a model to be used; None if it reads no words, or nothing else."""
+    graph = model.graphs[0]
     begins, words = sequence_inputs(graph)
     if not begins or not words:
         return None
@@ -35,12 +36,11 @@ def split_captioner(net: pb.NetParameter) -> CaptionerParts | None:
     features = {edge: None for node in steps for edge in node.bottoms if edge not in changing}
     if not features:
         return None
-    built = build(resolve(net))
     names = tuple(graph.blobs[edge] for edge in features)
     read = [edge for node in steps for edge in node.bottoms if edge in begins | words]
-    inputs = _inputs(built, dict.fromkeys([*read, *features]))
-    sentence = _net_of(graph, [inputs, *(node.layer for node in steps)])
-    image = _net_of(graph, [node.layer for node in _needed(graph, features)])
+    inputs = _inputs(model.settled(graph.phase).built, dict.fromkeys([*read, *features]))
+    layers = [inputs, *(node.layer for node in steps)], [node.layer for node in _needed(graph, features)]
+    sentence, image = (replace(model, net=net_of(graph.net, part), file=None) for part in layers)
     return CaptionerParts(image, sentence, names)
 
 
@@ -60,11 +60,3 @@ def _inputs(built: Built, edges: Iterable[int]) -> pb.LayerParameter:
         layer.top.append(built.graph.blobs[edge])
         layer.input_param.shape.add(dim=built.shapes[edge])
     return layer
-
-
-def _net_of(graph: Graph, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
-    net = pb.NetParameter()
-    net.CopyFrom(graph.net)
-    net.ClearField("layer")
-    net.layer.extend(layers)
-    return net

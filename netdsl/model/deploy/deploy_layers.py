@@ -5,6 +5,7 @@ from __future__ import annotations
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from netdsl.layer import Layer
 
 _TRAINING_FIELDS = ("include", "exclude", "phase", "loss_weight", "loss_param", "propagate_down")
@@ -12,8 +13,7 @@ _TRAINING_FIELDS = ("include", "exclude", "phase", "loss_weight", "loss_param", 
 
 def prediction_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer], bottom: str) -> pb.LayerParameter:
     """The layer that predicts in place of a loss. The second top of a loss is its prediction, if it has one."""
-    prediction = pb.LayerParameter()
-    prediction.CopyFrom(layer)
+    prediction = copy_of(layer)
     prediction.type = new.__name__
     prediction.bottom[:] = [bottom]
     prediction.top[:] = layer.top[1:2]
@@ -51,10 +51,7 @@ def deploy_layer(layer: pb.LayerParameter, kind: type[Layer] | None = None) -> p
 
     Names of parameters stay, since layers share parameters by them.
     """
-    deployed = pb.LayerParameter()
-    deployed.CopyFrom(layer)
-    for name in _TRAINING_FIELDS:
-        deployed.ClearField(name)
+    deployed = copy_of(layer, without=_TRAINING_FIELDS)
     for spec in deployed.param:
         spec.ClearField("lr_mult")
         spec.ClearField("decay_mult")

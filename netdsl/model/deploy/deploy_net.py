@@ -8,18 +8,29 @@ from dataclasses import replace
 from itertools import chain
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import with_layers
 from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE
 from netdsl.model.data_shapes import Items, Known, shape_advice
 from netdsl.model.deploy.deploy_layers import deploy_layer
-from netdsl.model.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
+from netdsl.model.deploy.predictions import (
+    Kind,
+    Prediction,
+    is_data,
+    kinds_of,
+    loss_predictions,
+    measured_predictions,
+    needed_layers,
+    other_outputs,
+    removed_layers,
+)
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import pair_blobs
 from netdsl.net.build import Built
-from netdsl.net.graph import Graph, Node, Phase, resolve_all, with_input_layer
+from netdsl.net.graph import Graph, Node, Phase, net_of
 from netdsl.net.sequences import beginning_edges
 
 _PREDICTION = "prob"  # the name in Caffe's own deploy nets
@@ -36,19 +47,21 @@ def deploy_model(
     branches whose loss weighs less than another one with the same labels. Fields that only training needs are removed.
     With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
     """
-    model = replace(model, items={**model.items, **shapes})
-    graphs = resolve_all(with_input_layer(model.net), level=model.level, stages=model.stages)
+    model = replace(model, items={**model.items, **shapes}) if shapes else model  # which may know its layers already
+    graphs = model.graphs
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers")
-    graph = PredictingGraph.of(graphs)
-    predictions = [] if outputs else sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
-    ends = {graph.graph.edge_of(name) for name in outputs} if outputs else set(graph.outputs)
+    graph = graphs[0]
+    found = [] if outputs else loss_predictions(graphs) or measured_predictions(graph)
+    predictions = sorted(found, key=lambda prediction: prediction.place)
+    ends = {graph.edge_of(name) for name in outputs} if outputs else set(other_outputs(graphs))
     ends.update(edge for prediction in predictions for edge in prediction.edges)
-    fitting = _fitting(model, graph.graph, graph.needed_layers(ends, without=graph.removed).values())
-    data = fitting.data(graph.graph.phase, stub_unknown=True)
+    nodes = needed_layers(graph, ends, without=removed_layers(graph))
+    fitting = _fitting(model, graph, nodes.values())
+    data = fitting.data(graph.phase, stub_unknown=True)
     guesses = {name: shape for name, shape in data.items() if shape.known is Known.GUESSED}
-    built = fitting.settled(graph.graph.phase, stub_unknown=True).built
-    net = _deploy_graph(graph, _shapes_by_top(built, guesses), batch, predictions, ends)
+    shapes_by_top = _shapes_by_top(fitting.settled(graph.phase, stub_unknown=True).built, guesses)
+    net = _deploy_graph(graph, nodes, shapes_by_top, batch, predictions, ends)
     deployed = replace(model, net=net, items={}, known=data, level=0, stages=())
     _check_weights(deployed, model, sorted(guesses))
     inputs = {top for layer in net.layer if not layer.bottom for top in layer.top}
@@ -74,11 +87,7 @@ def _fitting(model: Model, graph: Graph, needed: Iterable[Node]) -> Model:
     with suppress(NetError):
         model.settled(graph.phase, stub_unknown=True)
         return model
-    part = pb.NetParameter()
-    part.CopyFrom(graph.net)
-    part.ClearField("layer")
-    part.layer.extend(node.layer for node in needed)
-    return replace(model, net=part)
+    return replace(model, net=net_of(graph.net, (node.layer for node in needed)), level=0, stages=())
 
 
 def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
@@ -97,35 +106,34 @@ def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> Non
 
 
 def _deploy_graph(
-    graph: PredictingGraph,
+    graph: Graph,
+    nodes: Mapping[int, Node],
     shapes: Mapping[str, Shape],
     batch: int | None,
     predictions: Sequence[Prediction],
     ends: Collection[int],
 ) -> pb.NetParameter:
     """A net of the layers that some edges of a graph depend on, and of those that predictions add."""
-    nodes = graph.needed_layers(ends, without=graph.removed)
+    kinds = kinds_of(graph)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
-    sources = _sources(nodes, graph.kinds)
-    steps = _steps(graph.graph, shapes, sources)
+    sources = _sources(nodes, kinds)
+    steps = _steps(graph, shapes, sources)
     layers = _prediction_layers(graph, predictions)
     for index, node in nodes.items():
-        kind = graph.kinds[index]
+        kind = kinds[index]
         if index in sources:
-            layers[index] = _input(graph.graph, node, kind, shapes, read, batch, steps)
+            layers[index] = _input(graph, node, kind, shapes, read, batch, steps)
         else:
             layers[index] = deploy_layer(node.layer, kind)
-    net = pb.NetParameter()
-    net.CopyFrom(graph.graph.net)
-    for name in ("layer", "state", "force_backward"):
+    net = with_layers(graph.net, (layers[index] for index in sorted(layers)))
+    for name in ("state", "force_backward"):
         net.ClearField(name)
-    net.layer.extend(layers[index] for index in sorted(layers))
     if not net.layer:
         raise NetError(f"net '{net.name}' predicts nothing: no layer that learns is read by a loss, or is an output")
     return net
 
 
-def _prediction_layers(graph: PredictingGraph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
+def _prediction_layers(graph: Graph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
     """The layers in place of losses; losses that read the same blob have one.
 
     A single layer is named as in Caffe's own deploy nets, and one of several after the blob that it reads.
@@ -134,13 +142,13 @@ def _prediction_layers(graph: PredictingGraph, predictions: Sequence[Prediction]
     for prediction in predictions:
         if prediction.layer is not None:
             first.setdefault(prediction.edges[0], prediction)
-    nodes = graph.graph.nodes
-    taken = {node.layer.name for index, node in enumerate(nodes) if index not in graph.removed}
-    taken.update(graph.graph.blobs)
+    removed = removed_layers(graph)
+    taken = {node.layer.name for index, node in enumerate(graph.nodes) if index not in removed}
+    taken.update(graph.blobs)
     layers = {}
     for edge, prediction in first.items():
         assert prediction.layer is not None
-        name = _PREDICTION if len(first) == 1 else f"{graph.graph.blobs[edge]}_{_PREDICTION}"
+        name = _PREDICTION if len(first) == 1 else f"{graph.blobs[edge]}_{_PREDICTION}"
         layer = layers[prediction.place] = deploy_layer(prediction.layer)
         layer.name = name if name not in taken else f"{layer.name}_{_PREDICTION}"
         if not layer.top:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of, with_layers
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.model.deploy.deploy_net import deploy
+from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
-from netdsl.net.build import Built, build
-from netdsl.net.graph import resolve
+from netdsl.net.build import Built
+from netdsl.net.graph import Phase
 from netdsl.net.sequences import sequence_inputs
 
 
@@ -19,20 +20,24 @@ def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
     """One model of two: of `image` the layers that a blob depends on, and those of `words`, which reads words and the
     blob's values as its features. Where both have weights for a layer, those of `words` count.
     """
-    sentence = deploy(words.net, batch=1)
-    features, shape = _features(_built(sentence))
+    sentence = _for_one_item(words)
+    features, shape = _features(sentence.layers(Phase.TEST))
     if blob is None:
-        raise NetError(f"takes features '{features}' of {list(shape)}; name the blob; {_fitting(image.net, shape)}")
-    picture, reading = _layers_for(blob, image.net, shape), _renamed(sentence.layer, features, blob)
+        raise NetError(f"takes features '{features}' of {list(shape)}; name the blob; {_fitting(image, shape)}")
+    picture, reading = _layers_for(blob, image, shape), _renamed(sentence.net.layer, features, blob)
     _check_names(picture, reading, blob)
-    del sentence.layer[:]
-    sentence.layer.extend([*picture, *reading])
-    weights, sources = {**image.weights, **words.weights}, {**image.sources, **words.sources}
-    return replace(words, net=sentence, weights=weights, file=None, sources=sources)
+    return replace(
+        words,
+        net=with_layers(sentence.net, [*picture, *reading]),
+        weights={**image.weights, **words.weights},
+        file=None,
+        sources={**image.sources, **words.sources},
+    )
 
 
-def _built(net: pb.NetParameter) -> Built:
-    return build(resolve(net))
+def _for_one_item(model: Model, outputs: Sequence[str] = ()) -> Model:
+    """The model for use, without weights, which may be for both nets."""
+    return deploy_model(replace(model, weights={}, file=None), batch=1, outputs=outputs)
 
 
 def _features(built: Built) -> tuple[str, Shape]:
@@ -49,30 +54,29 @@ def _features(built: Built) -> tuple[str, Shape]:
     return built.graph.blobs[features[0]], built.shapes[features[0]][1:]
 
 
-def _layers_for(blob: str, net: pb.NetParameter, shape: Shape) -> Sequence[pb.LayerParameter]:
-    """The layers of a net to be used that a blob depends on, which must have a shape for each image."""
-    picture = deploy(net, batch=1, outputs=(blob,))
-    built = _built(picture)
+def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParameter]:
+    """The layers for use that a blob depends on, which must have a shape for each image."""
+    picture = _for_one_item(image, (blob,))
+    built = picture.layers(Phase.TEST)
     found = built.shapes[built.graph.edge_of(blob)][1:]
     if found != shape:
-        raise NetError(f"takes features of {list(shape)}, and '{blob}' is {list(found)}; {_fitting(net, shape)}")
-    return picture.layer
+        raise NetError(f"takes features of {list(shape)}, and '{blob}' is {list(found)}; {_fitting(image, shape)}")
+    return picture.net.layer
 
 
-def _fitting(net: pb.NetParameter, shape: Shape) -> str:
-    """Which blobs of a net have a shape for each image."""
-    built = _built(deploy(net, batch=1))
+def _fitting(image: Model, shape: Shape) -> str:
+    """Which blobs of a model have a shape for each image."""
+    built = _for_one_item(image).layers(Phase.TEST)
     pairs = zip(built.graph.blobs, built.shapes, strict=True)
     names = dict.fromkeys(f"'{name}'" for name, each in pairs if each[1:] == shape)
-    return f"net '{net.name}' makes {', '.join(names) or 'nothing'} of that shape"
+    return f"net '{image.net.name}' makes {', '.join(names) or 'nothing'} of that shape"
 
 
 def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> list[pb.LayerParameter]:
     """The layers that read words, with a blob in place of the input for features."""
     renamed = []
     for each in layers:
-        layer = pb.LayerParameter()
-        layer.CopyFrom(each)
+        layer = copy_of(each)
         if not layer.bottom and features in layer.top:
             place = list(layer.top).index(features)
             del layer.top[place], layer.input_param.shape[place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
@@ -26,123 +26,127 @@ class Prediction:
     is_single: bool = True  # whether nothing else is predicted there
 
 
-@dataclass
-class PredictingGraph:
-    """A graph with its predictions. The layers in `removed` only train, measure or write, or depend on such layers."""
+def loss_predictions(graphs: Sequence[Graph]) -> list[Prediction]:
+    """What losses of the first of a net's graphs predict, the heaviest first, and of equal ones the last.
 
-    graph: Graph
-    kinds: list[Kind]
-    learned: set[int] = field(default_factory=set)  # edges that depend on layers that learn
-    removed: set[int] = field(default_factory=set)
-    losses: list[Prediction] = field(default_factory=list)  # the heaviest first, and of equal ones the last
-    measures: list[Prediction] = field(default_factory=list)
-    outputs: list[int] = field(default_factory=list)  # the other outputs of the net
-
-    @classmethod
-    def of(cls, graphs: Sequence[Graph]) -> PredictingGraph:
-        """The first of a net's graphs, with its predictions, which are those of the other graphs if it has no loss.
-
-        Not if it measures what it makes of them, as a detector's boxes are made of the values that its loss compares.
-        """
-        graph = cls(graphs[0], _kinds(graphs[0]))
-        graph._find_learned()
-        graph._find_removed()
-        graph._find_measures()
-        graph._find_losses(graphs)
-        graph._find_outputs()
-        return graph
-
-    def _find_learned(self) -> None:
-        """Find the edges that depend on layers that learn, as layers of unknown types or with private code may."""
-        for node, kind in zip(self.graph.nodes, self.kinds, strict=True):
-            learns = bool(node.bottoms) if kind is None or issubclass(kind, RunsUserCode) else bool(kind.blobs)
-            if learns or self.learned.intersection(node.bottoms):
-                self.learned.update(node.tops)
-
-    def _find_removed(self) -> None:
-        removed_edges: set[int] = set()
-        for index, (node, kind) in enumerate(zip(self.graph.nodes, self.kinds, strict=True)):
-            if (kind is not None and issubclass(kind, NotDeployed)) or removed_edges.intersection(node.bottoms):
-                self.removed.add(index)
-                removed_edges.update(node.tops)
-
-    def _find_losses(self, graphs: Sequence[Graph]) -> None:
-        for graph in graphs:
-            for index, node, kind in _heaviest(_losses(graph)):
-                place, edges = index, _compared(node, kind)
-                if graph is not self.graph:
-                    names = [graph.blobs[edge] for edge in edges]
-                    place = len(self.graph.nodes) + index
-                    edges = [edge for name in names for edge in self._last_edge(name) if edge in self.learned]
-                    edges = [] if self._measures_more(edges) else edges
-                if edges:
-                    self.losses.append(self._prediction(place, edges, node, kind))
-            if self.losses:
-                return
-
-    def _measures_more(self, edges: Collection[int]) -> bool:
-        """Whether something is measured that other layers make of some edges."""
-        measured = {edge for measure in self.measures for edge in measure.edges}.difference(edges)
-        return any(set(edges).intersection(node.bottoms) for node in self.needed_layers(measured).values())
-
-    def _last_edge(self, name: str) -> list[int]:
-        """The edge that a name means at the end of the graph, if there is one."""
-        return [edge for edge, blob in enumerate(self.graph.blobs) if blob == name][-1:]
-
-    def _prediction(self, place: int, edges: Sequence[int], loss: Node, kind: type[Layer]) -> Prediction:
-        """The prediction of a loss, by a layer that the net has already if there is one."""
-        learned = [edge for edge in edges if edge in self.learned]
-        edges, single = learned or edges[:1], len(learned) == 1
-        if kind.deploys_as is None:
-            return Prediction(place, tuple(edges), is_single=single)
-        for index, node in enumerate(self.graph.nodes):
-            if node.layer.type == kind.deploys_as and node.bottoms == (edges[0],) and index not in self.removed:
-                return Prediction(place, node.tops, is_single=single)
-        layer = prediction_layer(loss.layer, kind, LAYERS[kind.deploys_as], self.graph.blobs[edges[0]])
-        return Prediction(place, (edges[0],), layer, single)
-
-    def _find_measures(self) -> None:
-        for index in sorted(self.removed):
-            node, kind = self.graph.nodes[index], self.kinds[index]
-            if kind is None or issubclass(kind, Loss):
-                continue
-            edges = _compared(node, kind)
-            learned = [edge for edge in edges if edge in self.learned]
+    If it has no loss, they are those of the other graphs. But not if it measures what it makes of them, as a detector's
+    boxes are made of the values that its loss compares.
+    """
+    first, found = graphs[0], list[Prediction]()
+    learned = _learned_edges(first)
+    for graph in graphs:
+        for index, node, kind in _heaviest(_losses(graph)):
+            place, edges = index, _compared(node, kind)
+            if graph is not first:
+                names = [graph.blobs[edge] for edge in edges]
+                place = len(first.nodes) + index
+                edges = [edge for name in names for edge in _last_edge(first, name) if edge in learned]
+                edges = [] if _measures_more(first, edges) else edges
             if edges:
-                self.measures.append(Prediction(index, tuple(learned or edges[:1]), is_single=len(learned) == 1))
-
-    def _find_outputs(self) -> None:
-        """Find outputs that depend on layers that learn; if there are no predictions either, also silenced blobs."""
-        nodes = self.graph.nodes
-        data_edges = {
-            edge for node, kind in zip(nodes, self.kinds, strict=True) if is_data(node, kind) for edge in node.tops
-        }
-        removed_edges = {edge for index in self.removed for edge in nodes[index].tops}
-        self.outputs = [edge for edge in self.graph.outputs if edge in self.learned - data_edges - removed_edges]
-        if not (self.outputs or self.losses or self.measures):
-            silenced = {edge for index in self.removed for edge in nodes[index].bottoms if edge in self.learned}
-            self.outputs = sorted(silenced)
-
-    def needed_layers(self, edges: Collection[int], *, without: Collection[int] = ()) -> dict[int, Node]:
-        """The layers that some edges depend on, as they are deployed, by their indices and in order."""
-        needed, layers = set(edges), dict[int, Node]()
-        for index in reversed(range(len(self.graph.nodes))):
-            node = self.graph.nodes[index]
-            if index not in without and needed.intersection(node.tops):
-                layers[index] = self._deployed_node(node, self.kinds[index], needed)
-                needed.update(layers[index].bottoms)
-        return dict(reversed(layers.items()))
-
-    def _deployed_node(self, node: Node, kind: Kind, needed: Collection[int]) -> Node:
-        """The node itself, or the replacement of a layer that acts in training only."""
-        if not node.bottoms or kind is None or issubclass(kind, NotDeployed) or kind.deploys_as is None:
-            return node
-        if any(edge in needed for edge in node.tops[1:]):
-            return node
-        return Node(replacement_layer(node.layer, kind, LAYERS[kind.deploys_as]), node.bottoms[:1], node.tops[:1])
+                found.append(_prediction(first, place, edges, node, kind))
+        if found:
+            break
+    return found
 
 
-def _kinds(graph: Graph) -> list[Kind]:
+def measured_predictions(graph: Graph) -> list[Prediction]:
+    """What a graph measures, as an accuracy does."""
+    learned, kinds, found = _learned_edges(graph), kinds_of(graph), list[Prediction]()
+    for index in sorted(removed_layers(graph)):
+        node, kind = graph.nodes[index], kinds[index]
+        if kind is None or issubclass(kind, Loss):
+            continue
+        edges = _compared(node, kind)
+        own = [edge for edge in edges if edge in learned]
+        if edges:
+            found.append(Prediction(index, tuple(own or edges[:1]), is_single=len(own) == 1))
+    return found
+
+
+def other_outputs(graphs: Sequence[Graph]) -> list[int]:
+    """The outputs of the first of a net's graphs that depend on layers that learn, beside losses and measures.
+
+    If it has none of these either, blobs count that it silences.
+    """
+    graph, learned = graphs[0], _learned_edges(graphs[0])
+    nodes, removed = graph.nodes, removed_layers(graph)
+    data_edges = {
+        edge for node, kind in zip(nodes, kinds_of(graph), strict=True) if is_data(node, kind) for edge in node.tops
+    }
+    removed_edges = {edge for index in removed for edge in nodes[index].tops}
+    outputs = [edge for edge in graph.outputs if edge in learned - data_edges - removed_edges]
+    if outputs or loss_predictions(graphs) or measured_predictions(graph):
+        return outputs
+    return sorted({edge for index in removed for edge in nodes[index].bottoms if edge in learned})
+
+
+def removed_layers(graph: Graph) -> set[int]:
+    """The indices of layers that only train, measure or write, or depend on such layers."""
+    removed, edges = set[int](), set[int]()
+    for index, (node, kind) in enumerate(zip(graph.nodes, kinds_of(graph), strict=True)):
+        if (kind is not None and issubclass(kind, NotDeployed)) or edges.intersection(node.bottoms):
+            removed.add(index)
+            edges.update(node.tops)
+    return removed
+
+
+def needed_layers(graph: Graph, edges: Collection[int], *, without: Collection[int] = ()) -> dict[int, Node]:
+    """The layers that some edges depend on, as they are deployed, by their indices and in order."""
+    needed, layers, kinds = set(edges), dict[int, Node](), kinds_of(graph)
+    for index in reversed(range(len(graph.nodes))):
+        node = graph.nodes[index]
+        if index not in without and needed.intersection(node.tops):
+            layers[index] = _deployed_node(node, kinds[index], needed)
+            needed.update(layers[index].bottoms)
+    return dict(reversed(layers.items()))
+
+
+def _deployed_node(node: Node, kind: Kind, needed: Collection[int]) -> Node:
+    """The node itself, or the replacement of a layer that acts in training only."""
+    if not node.bottoms or kind is None or issubclass(kind, NotDeployed) or kind.deploys_as is None:
+        return node
+    if any(edge in needed for edge in node.tops[1:]):
+        return node
+    return Node(replacement_layer(node.layer, kind, LAYERS[kind.deploys_as]), node.bottoms[:1], node.tops[:1])
+
+
+def _learned_edges(graph: Graph) -> set[int]:
+    """The edges that depend on layers that learn, as layers of unknown types or with private code may."""
+    learned = set[int]()
+    for node, kind in zip(graph.nodes, kinds_of(graph), strict=True):
+        learns = bool(node.bottoms) if kind is None or issubclass(kind, RunsUserCode) else bool(kind.blobs)
+        if learns or learned.intersection(node.bottoms):
+            learned.update(node.tops)
+    return learned
+
+
+def _measures_more(graph: Graph, edges: Collection[int]) -> bool:
+    """Whether something is measured that other layers make of some edges."""
+    measured = {edge for measure in measured_predictions(graph) for edge in measure.edges}.difference(edges)
+    return any(set(edges).intersection(node.bottoms) for node in needed_layers(graph, measured).values())
+
+
+def _last_edge(graph: Graph, name: str) -> list[int]:
+    """The edge that a name means at the end of the graph, if there is one."""
+    return [edge for edge, blob in enumerate(graph.blobs) if blob == name][-1:]
+
+
+def _prediction(graph: Graph, place: int, edges: Sequence[int], loss: Node, kind: type[Layer]) -> Prediction:
+    """The prediction of a loss, by a layer that the graph has already if there is one."""
+    learned_edges, removed = _learned_edges(graph), removed_layers(graph)
+    learned = [edge for edge in edges if edge in learned_edges]
+    edges, single = learned or edges[:1], len(learned) == 1
+    if kind.deploys_as is None:
+        return Prediction(place, tuple(edges), is_single=single)
+    for index, node in enumerate(graph.nodes):
+        if node.layer.type == kind.deploys_as and node.bottoms == (edges[0],) and index not in removed:
+            return Prediction(place, node.tops, is_single=single)
+    layer = prediction_layer(loss.layer, kind, LAYERS[kind.deploys_as], graph.blobs[edges[0]])
+    return Prediction(place, (edges[0],), layer, single)
+
+
+def kinds_of(graph: Graph) -> list[Kind]:
+    """The types of a graph's layers; None for unknown ones."""
     return [type_of(node.layer) for node in graph.nodes]
 
 
@@ -162,7 +166,7 @@ def _predictions(kind: type[Layer]) -> tuple[int, ...]:
 
 
 def _losses(graph: Graph) -> list[TypedNode]:
-    pairs = enumerate(zip(graph.nodes, _kinds(graph), strict=True))
+    pairs = enumerate(zip(graph.nodes, kinds_of(graph), strict=True))
     return [(index, node, kind) for index, (node, kind) in pairs if kind is not None and issubclass(kind, Loss)]
 
 

@@ -35,7 +35,7 @@ def fill_weights(built: Built, weights: Weights) -> LoadReport:
     return report
 
 
-def allocate_with_weights(built: Built, weights: Weights) -> None:
+def allocate_with_weights(built: Built, weights: Weights, device: torch.device | str = "cpu") -> None:
     """Give the blobs of layers memory with the values of arrays; an error if one that learns has none, or doesn't fit.
 
     The weights are in memory once: blobs get no other values before, and pages of a mapped file go when they are
@@ -47,7 +47,7 @@ def allocate_with_weights(built: Built, weights: Weights) -> None:
     blobs = {name: list(layer.blob_tensors()) for name, layer in layers.items()}
     pairs, report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=True)
     _check_all_filled(report)
-    check_weights(built, torch.device("cpu"))
+    check_weights(built, torch.device(device))
     owners = {
         id(blob): layer.owner_of(blob_name)
         for name, layer in layers.items()
@@ -56,14 +56,14 @@ def allocate_with_weights(built: Built, weights: Weights) -> None:
     values: dict[int, Tensor] = {}
     for blob, array in pairs:
         owner = owners[id(blob)]
-        values[id(owner)] = _with_values(owner, array)
+        values[id(owner)] = _with_values(owner, array, device)
         release_pages(array)
-    allocate_layers(built, "cpu", values)
+    allocate_layers(built, device, values)
 
 
-def _with_values(blob: Tensor, array: AnyArray) -> Tensor:
+def _with_values(blob: Tensor, array: AnyArray, device: torch.device | str) -> Tensor:
     """A blob with memory in the place of one without."""
-    tensor = torch.empty(blob.shape, dtype=blob.dtype)
+    tensor = torch.empty(blob.shape, dtype=blob.dtype, device=device)
     _fill(tensor, array.reshape(tuple(blob.shape)))
     return nn.Parameter(tensor, blob.requires_grad) if isinstance(blob, nn.Parameter) else tensor
 

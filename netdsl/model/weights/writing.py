@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.copies import copy_of
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, write
 from netdsl.model.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES
@@ -38,9 +39,7 @@ def write_weights(
 
 def caffe_file_of(weights: Weights, net: pb.NetParameter | None = None) -> CaffeFile[pb.NetParameter]:
     """A caffemodel in memory, with weights in the layers of a net, or in layers that only have names."""
-    file = CaffeFile(pb.NetParameter(name="weights"), form=Form.BINARY)
-    if net is not None:
-        file.message.CopyFrom(net)
+    file = CaffeFile(pb.NetParameter(name="weights") if net is None else copy_of(net), form=Form.BINARY)
     layers = dict(zip(unique_names(layer.name for layer in file.message.layer), file.message.layer, strict=True))
     for name, arrays in weights.items():
         layer = layers[name] if name in layers else file.message.layer.add(name=name)

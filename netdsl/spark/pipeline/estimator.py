@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +27,7 @@ from netdsl.errors import DataError, NetError, SolverError, WeightsError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
 from netdsl.prediction.invalid_rows import InvalidRows
+from netdsl.solver.settings import SolverSettings, open_settings
 from netdsl.spark.pipeline.fit import Fit
 from netdsl.spark.pipeline.model import NetModel
 from netdsl.spark.pipeline.params import (
@@ -42,7 +42,7 @@ from netdsl.spark.pipeline.params import (
     transport_of,
 )
 from netdsl.spark.pipeline.persistence import save_params, set_params
-from netdsl.tuning.new_head import DataLayers, heads_of, label_of, with_data, with_heads
+from netdsl.tuning.new_head import DataLayers, heads_of, label_of, tunable_model
 from netdsl.tuning.preparation import transforms_of
 
 _TUNED_BATCH = 32  # of each worker, and of tests
@@ -230,7 +230,7 @@ class NetEstimator(
         settings, weights = self._solver_with_net(), tuple(value_of(self.weights) or ())
         if self.isDefined(self.model):
             tuned = tuned_model(self.getModel(), weights, rows, self.getBindings())
-            settings.net_param.CopyFrom(tuned.net)
+            settings = settings.with_net(tuned)
             weights = tuple(map(str, tuned.files))
         run = Run(
             settings,
@@ -250,8 +250,8 @@ class NetEstimator(
             invalid=InvalidRows(self.getHandleInvalid()),
         )
 
-    def _solver_with_net(self) -> pb.SolverParameter:
-        """The solver's settings, with the net in them."""
+    def _solver_with_net(self) -> SolverSettings:
+        """The solver's settings with the net to train, but for that of a model, which depends on the rows."""
         if not self.isDefined(self.solver):
             raise SolverError("how long is the net to be trained? Say it with solver={'max_iter': ...}")
         param = from_text(self.getSolver(), pb.SolverParameter)
@@ -264,7 +264,7 @@ class NetEstimator(
             param.net_param.CopyFrom(from_text(self.getNet(), pb.NetParameter))
         if self.isDefined(self.seed):
             param.random_seed = self.getSeed()
-        return param
+        return open_settings(param)
 
 
 class EstimatorWriter(MLWriter):
@@ -298,13 +298,11 @@ def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: 
     model = open_model(name, weights)
     if not model.weights:
         raise WeightsError(f"{name}: has no weights to begin with; set weights to a file that has")
-    label = label_of(model.net)
-    heads = heads_of(model.net, {}, _count_classes(rows, bindings.get(label, label)))
+    label = label_of(model)
+    heads = heads_of(model, {}, _count_classes(rows, bindings.get(label, label)))
     phases = (pb.TRAIN, pb.TEST)
-    batches = dict.fromkeys(phases, _TUNED_BATCH)
-    with_data(model.net, DataLayers(dict.fromkeys(phases, ""), batches, transforms_of(model)))
-    with_heads(model.net, heads, _SUFFIX)
-    return replace(model, file=None)
+    data = DataLayers(dict.fromkeys(phases, ""), dict.fromkeys(phases, _TUNED_BATCH), transforms_of(model))
+    return tunable_model(model, data, heads, _SUFFIX).model
 
 
 def _count_classes(rows: DataFrame, column: str) -> int:

@@ -25,16 +25,15 @@ from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
-from netdsl.model.data_shapes import with_items, with_typical_shapes
-from netdsl.model.model import todays_form
-from netdsl.model.opening import store_for_workers
-from netdsl.net.build import build
+from netdsl.model.data_shapes import with_items
+from netdsl.model.model import Model
+from netdsl.model.opening import open_files, store_for_workers
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.events import Notice
-from netdsl.solver.settings import test_nets, train_net
+from netdsl.solver.settings import SolverSettings
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.launcher import SparkLauncher
 from netdsl.spark.pipeline.model import NetModel
@@ -108,11 +107,11 @@ class Fit:
             run = replace(run, transport=earlier.transport)
         run = launcher.prepare(folder, run, _log.warning)  # before the query, which may take long
         solver = self._solver_with_defaults(folder)
-        weights = store_for_workers(self.run.weights, train_net(solver), folder)
+        weights = store_for_workers(open_files(self.run.weights, solver.trained), folder)
         training, testing = self._split_rows(data)
         tables = {Phase.TRAIN: self._training_table(solver, training, folder)}
         if testing is not None:
-            tables[Phase.TEST] = self._testing_table(solver, testing, folder)
+            solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
         return replace(run, solver=solver, weights=weights, tables=tables).settled()
 
     def _save_or_compare(self, run: Run, earlier: Run | None, folder: Path) -> None:
@@ -120,24 +119,20 @@ class Fit:
         if earlier is None:
             run.save(folder)
             return
-        if self.run.solver.random_seed < 0:
-            run.solver.random_seed = earlier.solver.random_seed
+        if self.run.solver.param.random_seed < 0:
+            run = replace(run, solver=run.solver.with_fields(random_seed=earlier.solver.param.random_seed))
         if replace(run, folder=earlier.folder) != earlier:
             raise DistributedError(f"{folder}: has a run with other settings; name another folder")
 
-    def _solver_with_defaults(self, folder: Path) -> pb.SolverParameter:
+    def _solver_with_defaults(self, folder: Path) -> SolverSettings:
         """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
-        solver = pb.SolverParameter()
-        solver.CopyFrom(self.run.solver)
-        if not solver.HasField("display"):
-            solver.display = max(1, solver.max_iter // _DISPLAYS)
-        if not solver.HasField("test_initialization"):
-            solver.test_initialization = False
-        if not self.validation:
-            for name in ("test_iter", "test_interval", "test_net_param", "test_state"):
-                solver.ClearField(name)
-        solver.snapshot_prefix, solver.snapshot_after_train = str(folder / "snapshot"), False
-        return solver
+        param = self.run.solver.param
+        defaults: dict[str, object] = {"display": max(1, param.max_iter // _DISPLAYS), "test_initialization": False}
+        unset = {name: value for name, value in defaults.items() if not param.HasField(name)}
+        solver = self.run.solver.with_fields(
+            **unset, snapshot_prefix=str(folder / "snapshot"), snapshot_after_train=False
+        )
+        return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
         """The rows to learn from, and those to test on."""
@@ -148,29 +143,31 @@ class Fit:
         is_chosen = col(f"`{self.validation}`").cast("boolean")
         return data.where(~is_chosen), data.where(is_chosen)
 
-    def _training_table(self, solver: pb.SolverParameter, data: Data, folder: Path) -> Table:
-        stored = self._store(self._inputs_of(train_net(solver)), data, folder / "data" / "train")
+    def _training_table(self, solver: SolverSettings, data: Data, folder: Path) -> Table:
+        stored = self._store(self._inputs_of(solver.trained), data, folder / "data" / "train")
         return Table(stored.source, shuffle=self.shuffle)
 
-    def _testing_table(self, solver: pb.SolverParameter, data: Data, folder: Path) -> Table:
-        """The table to test on. Unset settings for tests are set so that all rows are tested at the end."""
-        test_iter = list(solver.test_iter)
-        solver.test_interval = solver.test_interval or solver.max_iter
-        solver.test_iter[:] = test_iter or [1]
-        inputs = self._inputs_of(test_nets(solver)[0])
+    def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
+        """The table to test on, and the settings; of these, unset ones let all rows be tested at the end."""
+        param = solver.param
+        solver = solver.with_fields(
+            test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
+        )
+        inputs = self._inputs_of(solver.tested[0])
         stored = self._store(inputs, data, folder / "data" / "test")
-        solver.test_iter[:] = test_iter or [math.ceil(stored.rows / inputs[0].batch)]
-        return Table(stored.source)
+        if not param.test_iter:
+            solver = solver.with_fields(test_iter=[math.ceil(stored.rows / inputs[0].batch)])
+        return solver, Table(stored.source)
 
-    def _inputs_of(self, net: pb.NetParameter) -> list[NetInput]:
+    def _inputs_of(self, model: Model) -> list[NetInput]:
         """The inputs of a net; an error if there are none, or if a binding names another blob."""
-        outside = {top: None for layer in net.layer if not layer.bottom for top in layer.top}
+        outside = {top: None for layer in model.net.layer if not layer.bottom for top in layer.top}
         for name in self.bindings:
             if name not in outside:
                 raise DataError(
                     f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
                 )
-        inputs = inputs_of(build(connect(with_typical_shapes(filter_layers(net, net.state)))), self.bindings)
+        inputs = inputs_of(model.settled(Phase(model.net.state.phase)), self.bindings)
         if not inputs:
             raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
         return inputs
@@ -191,11 +188,12 @@ class Fit:
 
 def _net_with_shapes(run: Run) -> pb.NetParameter:
     """The net with the shapes of its first batch; an error if the data don't fit the net."""
-    solver, training = run.solver, train_net(run.solver)
-    net = todays_form(solver.net_param if solver.HasField("net_param") else solver.train_net_param)
-    graph = connect(filter_layers(training, training.state))
+    trained = run.solver.trained.net
+    graph = connect(filter_layers(trained, trained.state))
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
-        return with_items(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()})
+        return with_items(
+            run.solver.net_to_train.net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}
+        )
 
 
 def _train_and_log(folder: Path, launcher: SparkLauncher) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
@@ -18,14 +18,13 @@ from pyspark.ml.util import DefaultParamsReader, MLReadable, MLReader, MLWritabl
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StringType, StructField, StructType
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.data.tables.table import check_columns
 from netdsl.distributed.run_log import Moment
 from netdsl.errors import DataError
-from netdsl.net.graph import resolve_all
+from netdsl.model.model import Model as OpenedModel
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.prediction.subgraph import PredictionSubgraph, prediction_subgraph
+from netdsl.prediction.predictor import Predictor
 from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_of
 from netdsl.spark.pipeline.persistence import download, save_params, set_params, upload
 from netdsl.spark.pipeline.tasks import PredictionTask, ShippedNet, WeightsSource
@@ -71,8 +70,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
     def net(self) -> Net:
         """The net itself, to be run or saved without Spark."""
         with self.files() as (net, weights):
-            phase = resolve_all(self._message())[0].phase
-            return Net(net, weights=weights, phase=phase)
+            return Net(net, weights=weights, phase=self._opened.phases[0])
 
     @contextmanager
     def files(self) -> Iterator[tuple[Path, Path]]:
@@ -87,15 +85,16 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         """Remove the net from the executors. DataFrames that were made with it can't be computed any more."""
         self._broadcast.destroy()
 
-    def _message(self) -> pb.NetParameter:
-        return self._shipped.message()
+    @cached_property
+    def _opened(self) -> OpenedModel:
+        return self._shipped.model()
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        subgraph = prediction_subgraph(self._message(), self.getOutputs())
+        predictor = Predictor(self._opened, self.getOutputs(), self.getBindings())
         names = self._column_names()
-        new_columns = names.columns(subgraph)
-        self._check_columns(dataset, subgraph, new_columns)
-        batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
+        new_columns = names.columns(predictor)
+        self._check_columns(dataset, predictor, new_columns)
+        batch = self.getBatchSize() if self.isDefined(self.batchSize) else predictor.batch
         adder = ColumnAdder(names, batch, self.function(), InvalidRows(self.getHandleInvalid()))
         device = self.getDevice() if self.isDefined(self.device) else None
         task = PredictionTask(self._token, self.getBindings(), adder, device)
@@ -110,18 +109,13 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         blobs, classes = self.getOutputs(), tuple(self.getClasses())
         return ColumnNames(blobs, self.getPredictionCol(), self.getProbabilityCol(), self.getClassCol(), classes)
 
-    def _check_columns(
-        self, dataset: DataFrame, subgraph: PredictionSubgraph, new_columns: Sequence[NewColumn]
-    ) -> None:
+    def _check_columns(self, dataset: DataFrame, predictor: Predictor, new_columns: Sequence[NewColumn]) -> None:
         """Raise a DataError if columns are missing, exist already, or can't be made."""
-        check_columns(
-            dataset.columns, [net_input.blob for net_input in subgraph.net_inputs(self.getBindings())], BINDINGS
-        )
+        check_columns(dataset.columns, [net_input.blob for net_input in predictor.inputs], BINDINGS)
         check_new_columns(dataset.columns, new_columns)
-        if subgraph.classes() > 1 and len(self.getClasses()) not in (0, subgraph.classes()):
-            raise DataError(
-                f"the net predicts {subgraph.classes()} classes; the param classes names {len(self.getClasses())}"
-            )
+        classes = predictor.classes()
+        if classes > 1 and len(self.getClasses()) not in (0, classes):
+            raise DataError(f"the net predicts {classes} classes; the param classes names {len(self.getClasses())}")
         names = [column.name for column in new_columns]
         for param in (self.predictionCol, self.probabilityCol):
             name = self.getOrDefault(param)

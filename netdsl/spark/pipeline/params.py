@@ -24,7 +24,7 @@ from netdsl.errors import DataError, NetError
 from netdsl.model.model import open_net
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
-from netdsl.solver.settings import inline_nets, read_settings
+from netdsl.solver.settings import open_settings
 
 NetDescription = NetParams | pb.NetParameter | str | Path
 Settings = pb.SolverParameter | Mapping[str, Any] | str | Path
@@ -56,8 +56,8 @@ def solver_of(value: Settings) -> str:
     elif _is_text(value):
         param = from_text(str(value), pb.SolverParameter)
     else:
-        return text_of(inline_nets(read_settings(value), Path(value).parent))
-    return text_of(inline_nets(upgrade_solver(param).message))
+        return text_of(open_settings(value).message)
+    return text_of(open_settings(upgrade_solver(param).message).message)
 
 
 def _is_text(value: str | Path) -> bool:

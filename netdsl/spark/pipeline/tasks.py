@@ -24,13 +24,15 @@ from caffe_proto.text.prototxt import from_text
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.data.tables.arrow import arrow
 from netdsl.distributed.run_worker import compute_threads, worker_device
+from netdsl.model.model import Model
 from netdsl.model.opening import open_model, open_weights
 from netdsl.model.weights.match import Weights
 from netdsl.model.weights.writing import caffe_file_of
+from netdsl.net.graph import Phase
 from netdsl.plugins import plugin_places
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor
-from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
+from netdsl.prediction.scoring import RowScore, Scorer, scoring_inputs
 from netdsl.spark.cluster import assigned_gpus
 from netdsl.spark.pipeline.params import net_of
 from netdsl.spark.tables.parquet import query_errors
@@ -72,21 +74,18 @@ class ShippedNet(NamedTuple):
         python, plugins = PYTHON_LAYERS.places(), plugin_places()
         return self._replace(python=tuple(python.items()), plugins=tuple(plugins.items()))
 
-    def message(self) -> pb.NetParameter:
-        """The net as a message."""
-        return from_text(self.net, pb.NetParameter)
-
-    def load(self) -> tuple[pb.NetParameter, Weights]:
-        """The net and its weights, which stay valid when the file that they are mapped from is removed.
-
-        From now on this process allows what the user allowed on the driver.
-        """
-        PYTHON_LAYERS.allow(dict(self.python))
-        PLUGINS.allow(dict(self.plugins))
+    def model(self) -> Model:
+        """The net with its weights, which stay valid when the file that they are mapped from is removed."""
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)
-            return self.message(), open_weights(path).weights
+            return Model(from_text(self.net, pb.NetParameter), open_weights(path).weights)
+
+    def load(self) -> Model:
+        """The model in a task, whose process allows from now on what the user allowed on the driver."""
+        PYTHON_LAYERS.allow(dict(self.python))
+        PLUGINS.allow(dict(self.plugins))
+        return self.model()
 
 
 @contextmanager
@@ -139,7 +138,7 @@ class PredictionTask:
         key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
         with in_task(self.device) as (part, device):
             predictor = once_per_process(
-                f"{key} {device}", lambda: Predictor(*shipped.value.load(), blobs, self.columns, device)
+                f"{key} {device}", lambda: Predictor(shipped.value.load(), blobs, self.columns).load(device)
             )
             yield from self.adder.add(predictor, batches, part)
 
@@ -156,7 +155,7 @@ class _ScoringTask:
         """The sums of a partition, as a row."""
         with in_task(self.device) as (part, device):
             scorer = once_per_process(
-                f"{self.token} {device}", lambda: Scorer(*shipped.value.load(), self.columns, device)
+                f"{self.token} {device}", lambda: Scorer(shipped.value.load(), self.columns, device)
             )
             score = scorer.score(batches, part)
         library = arrow()
@@ -168,15 +167,17 @@ class _ScoringTask:
 
 def score_rows(
     frame: DataFrame,
-    net: pb.NetParameter,
-    weights: Weights,
+    model: Model,
     columns: Mapping[str, str],
     device: str | None = None,
 ) -> RowScore:
-    """The sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs."""
-    names = {net_input.blob.column for net_input in scoring_inputs(build_for_scoring(net), columns)}
+    """The sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs.
+
+    The net has no rules, and its data layers state their shapes.
+    """
+    names = {net_input.blob.column for net_input in scoring_inputs(model.settled(Phase.TEST), columns)}
     task = _ScoringTask(token_hex(8), dict(columns), device)
-    shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(net), weights).with_allowed())
+    shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(model.net), model.weights).with_allowed())
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
     try:
         with query_errors("the table", "can't be tested on"):

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from converters.from_onnx import from_onnx
-from converters.running import filled
 from netdsl.model.model import Model
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def same() -> Callable[..., Model]:
 
     def check(model: Any, *, positive: bool = False, verify: bool = True, **shapes: Any) -> Model:
         made = from_onnx(model, shapes=shapes, verify=verify)
-        module = NetModule(filled(made))
+        module = made.module(Phase.TEST)
         random = np.random.default_rng(5)
         inputs = {name: random.standard_normal(module.built.shapes[edge]).astype(np.float32)
                   for name, edge in module.inputs.items()}  # fmt: skip

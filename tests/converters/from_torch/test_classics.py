@@ -14,10 +14,9 @@ from torch import Tensor, nn
 
 from caffe_proto.files import CaffeFile, write
 from converters.from_torch import from_torch
-from converters.running import filled
 from netdsl.model.model import Model
 from netdsl.model.weights.writing import write_weights
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
 
 
 def alex_net() -> nn.Module:
@@ -221,7 +220,7 @@ def trained(name: str) -> nn.Module:
 
 def run(model: Model, *inputs: Tensor) -> list[Tensor]:
     with torch.no_grad():
-        return list(NetModule(filled(model))(*inputs).values())
+        return list(model.module(Phase.TEST)(*inputs).values())
 
 
 @pytest.mark.parametrize("name", NETS)

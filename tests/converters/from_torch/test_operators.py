@@ -11,9 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from converters.from_torch import from_torch
-from converters.running import filled
 from netdsl.model.model import Model
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
 from tests.converters.nets import layer_types
 
 
@@ -36,7 +35,7 @@ def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bo
         return [each.abs() + 0.1 for each in made] if positive else made
 
     model = from_torch(module, inputs(0), verify=not positive)
-    net = NetModule(filled(model))
+    net = model.module(Phase.TEST)
     given = inputs(1)
     with torch.no_grad():
         wanted, found = module(*given), list(net(*given).values())
@@ -164,7 +163,7 @@ def test_padding_that_is_larger_at_the_end() -> None:
 
 def test_an_input_that_is_an_output_too() -> None:
     model = from_torch(FunctionModule(lambda a, b: (a, b.relu())), [torch.randn(2, 3), torch.randn(2, 5)])
-    net = NetModule(filled(model))
+    net = model.module(Phase.TEST)
     assert set(net.outputs) == {"inputs_0/output", "relu"}
 
 
@@ -172,7 +171,7 @@ def test_results_in_a_dict_and_an_input_that_nobody_reads() -> None:
     model = from_torch(
         FunctionModule(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)]
     )
-    net = NetModule(filled(model))
+    net = model.module(Phase.TEST)
     assert list(net.inputs) == ["inputs_0", "inputs_1"]
     assert set(net.outputs) == {"relu", "tanh"}
 

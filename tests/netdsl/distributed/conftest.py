@@ -25,6 +25,7 @@ from netdsl.net.graph import Phase
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import Pace, World
 from netdsl.solver.events import Action, Event
+from netdsl.solver.settings import open_settings
 from netdsl.solver.trainable_net import Compute
 
 SOLVER = """
@@ -82,7 +83,9 @@ def run(param: pb.SolverParameter) -> Simulate:
         link: Link | None = None,
         pace: Pace = lambda rank, iteration: 1.0,
     ) -> Ran:
-        plan = Run(param, parse(strategy), size, tables=tables or {}, compute=Compute(precision=precision)).settled()
+        plan = Run(
+            open_settings(param), parse(strategy), size, tables=tables or {}, compute=Compute(precision=precision)
+        ).settled()
         world, found = World(size, pace), Ran()
         network = Network(world, link or Link())
 

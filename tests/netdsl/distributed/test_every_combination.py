@@ -23,6 +23,7 @@ from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.model.weights.match import arrays_of
 from netdsl.mpi.installation import SETTINGS, mpiexec
+from netdsl.solver.settings import open_settings
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE
 
@@ -36,7 +37,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def begin(param: pb.SolverParameter, folder: Path, strategy: str, transport: Transport, size: int = 2) -> Path:
-    Run(param, parse(strategy), size, transport=transport, deadline=PATIENCE).settled().save(folder)
+    Run(open_settings(param), parse(strategy), size, transport=transport, deadline=PATIENCE).settled().save(folder)
     return folder
 
 
@@ -102,6 +103,6 @@ def start(command: list[str], folders: list[Path], settings: Mapping[str, str] |
 def test_nccl(param, tmp_path: Path, strategy: str) -> None:
     folder = tmp_path / "run"
     devices = (torch.device("cuda:0"), torch.device("cuda:1"))
-    Run(param, parse(strategy), 2, devices=devices, transport=Transport.NCCL).settled().save(folder)
+    Run(open_settings(param), parse(strategy), 2, devices=devices, transport=Transport.NCCL).settled().save(folder)
     assert train(folder, LocalLauncher()) is End.FINISHED
     assert blobs_of(folder)

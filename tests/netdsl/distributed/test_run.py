@@ -18,13 +18,14 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
+from netdsl.solver.settings import open_settings
 from netdsl.solver.trainable_net import Compute
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "averaging:tau=auto,weighted=false", "elastic:alpha=0.25"])
 def test_a_run_is_read_as_it_was_written(param: pb.SolverParameter, tmp_path: Path, strategy: str) -> None:
     run = Run(
-        param,
+        open_settings(param),
         parse(strategy),
         3,
         tmp_path,
@@ -45,18 +46,19 @@ def test_a_run_is_read_as_it_was_written(param: pb.SolverParameter, tmp_path: Pa
 def test_a_settled_run_needs_no_other_file(param: pb.SolverParameter, tmp_path: Path) -> None:
     write(CaffeFile(param.net_param), tmp_path / "net.prototxt")
     named = pb.SolverParameter(net="net.prototxt", test_iter=[2], test_net=["net.prototxt"], weights=["w.caffemodel"])
-    run = Run(named, workers=2, folder=tmp_path).settled()
-    assert not run.solver.HasField("net") and not run.solver.test_net
-    for net in (run.solver.net_param, run.solver.test_net_param[0]):
+    run = Run(open_settings(named, tmp_path), workers=2, folder=tmp_path).settled()
+    message = run.solver.message
+    assert not message.HasField("net") and not message.test_net
+    for net in (message.net_param, message.test_net_param[0]):
         assert text_of(net) == text_of(param.net_param)
-    assert run.solver.random_seed >= 0
+    assert message.random_seed >= 0
     assert run.weights == ("w.caffemodel",)
 
 
 def test_a_folder_has_one_run(param: pb.SolverParameter, tmp_path: Path) -> None:
-    Run(param, workers=2).save(tmp_path)
+    Run(open_settings(param), workers=2).save(tmp_path)
     with pytest.raises(DistributedError, match="has a run already; resume it"):
-        Run(param, workers=2).save(tmp_path)
+        Run(open_settings(param), workers=2).save(tmp_path)
 
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
@@ -82,7 +84,7 @@ def test_a_run_that_another_version_began_is_refused_in_a_sentence(tmp_path: Pat
     ],
 )
 def test_a_damaged_run_is_refused(param: pb.SolverParameter, tmp_path: Path, before: str, after: str) -> None:
-    Run(param, workers=2).save(tmp_path)
+    Run(open_settings(param), workers=2).save(tmp_path)
     text = (tmp_path / "run.json").read_text()
     assert before in text
     (tmp_path / "run.json").write_text(text.replace(before, after, 1))
@@ -92,12 +94,12 @@ def test_a_damaged_run_is_refused(param: pb.SolverParameter, tmp_path: Path, bef
 
 def test_no_workers(param: pb.SolverParameter) -> None:
     with pytest.raises(DistributedError, match="0 workers"):
-        Run(param, workers=0)
+        Run(open_settings(param), workers=0)
 
 
 def test_nccl_needs_a_gpu_for_each_worker(param: pb.SolverParameter) -> None:
     gpus = (torch.device("cuda:0"), torch.device("cuda:1"))
-    run = Run(param, workers=3, devices=gpus, transport=Transport.NCCL)
+    run = Run(open_settings(param), workers=3, devices=gpus, transport=Transport.NCCL)
     assert replace(run, workers=2).with_transport(per_machine=2).transport is Transport.NCCL
     with pytest.raises(DistributedError, match="nccl needs a GPU for each worker"):
         run.with_transport(per_machine=3)

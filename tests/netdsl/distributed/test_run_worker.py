@@ -16,6 +16,7 @@ from netdsl.errors import DistributedError
 from netdsl.simulator.communicator import Network, SimulatedCommunicator
 from netdsl.simulator.world import World
 from netdsl.solver.events import Event, Notice
+from netdsl.solver.settings import open_settings
 
 NET = """
 layer { name: "x" type: "DummyData" top: "x" top: "cont" top: "y"
@@ -64,6 +65,6 @@ def test_it_is_told_that_several_workers_break_sequences_up(workers: int, told: 
     param.net_param.CopyFrom(from_text(NET % settings, pb.NetParameter))
     communicator = SimulatedCommunicator(Network(World(workers), Link()), 0)
     events: list[Event] = []
-    with open_worker(Run(param, workers=workers).settled(), communicator, listen=events.append):
+    with open_worker(Run(open_settings(param), workers=workers).settled(), communicator, listen=events.append):
         notices = [event.text for event in events if isinstance(event, Notice)]
     assert [text.partition(":")[0] for text in notices] == ["layer 'memory'"] * told

@@ -18,6 +18,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.supervisor import End, Retries, train
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Action
+from netdsl.solver.settings import open_settings
 from tests.patience import PATIENCE
 
 WORKER = Path(__file__).with_name("supervised_worker.py")
@@ -44,7 +45,7 @@ def supervise(param, tmp_path):
         def __init__(self, task, size=2, *, deadline=PATIENCE, retries=1, told=lambda record: None, **options):
             self.records, self.restarts, self.folder = [], [], tmp_path / "run"
             self.told = told
-            replace(Run(param, workers=size), deadline=deadline).save(self.folder)
+            replace(Run(open_settings(param), workers=size), deadline=deadline).save(self.folder)
             self.end = train(
                 self.folder,
                 TaskLauncher(task),
@@ -156,7 +157,7 @@ def test_whoever_asks_once_stops_all(supervise):
 
 
 def test_workers_go_when_the_supervisor_is_killed(param, tmp_path):
-    Run(param, workers=2).save(tmp_path / "run")
+    Run(open_settings(param), workers=2).save(tmp_path / "run")
     program = (
         "import sys; from pathlib import Path\n"
         "from netdsl.distributed.launchers.local import LocalLauncher\n"

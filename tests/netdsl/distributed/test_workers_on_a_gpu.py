@@ -19,7 +19,9 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_worker
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.worker import Worker
+from netdsl.model.model import Model
 from netdsl.solver.events import Action
+from netdsl.solver.settings import open_settings
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from tests.netdsl.distributed.strategies.conftest import NORMED, batches_of
@@ -40,7 +42,7 @@ def trained(strategy: str, together: Together, device: torch.device) -> list[Ten
     def work(communicator: Communicator) -> Tensor:
         message = from_text(NORMED, pb.NetParameter)
         message.state.phase = pb.TRAIN
-        net = ModuleNet(message, Compute(device), values=batches_of(communicator.rank))
+        net = ModuleNet.open(Model(message), Compute(device), values=batches_of(communicator.rank))
         param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", momentum=0.9, max_iter=6)
         worker = Worker(Solver(param, net), communicator)
         weights = torch.rand(worker.weights.shape, generator=torch.Generator().manual_seed(communicator.rank))
@@ -80,7 +82,7 @@ def test_times_are_those_of_the_gpus_work() -> None:
     def work(communicator: Communicator) -> None:
         message = from_text(NORMED, pb.NetParameter)
         message.state.phase = pb.TRAIN
-        net = ModuleNet(message, Compute(GPU), values=batches_of(0))
+        net = ModuleNet.open(Model(message), Compute(GPU), values=batches_of(0))
         param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", max_iter=6)
         worker = Worker(Solver(param, net), communicator)
         worker.train(4)
@@ -99,7 +101,7 @@ def test_times_are_those_of_the_gpus_work() -> None:
 
 def rounds(param: pb.SolverParameter, device: torch.device, journal: Journal, stop: int = -1) -> Tensor:
     """The first of two workers' weights, when they have trained to the end or to the end of a round."""
-    plan = Run(param, parse("averaging:tau=3"), 2, devices=(device,)).settled()
+    plan = Run(open_settings(param), parse("averaging:tau=3"), 2, devices=(device,)).settled()
 
     opening = threading.Lock()  # threads share random numbers, with which weights begin
 

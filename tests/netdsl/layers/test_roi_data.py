@@ -18,6 +18,7 @@ from netdsl.data.sources.annotations.proposals import write_proposals
 from netdsl.errors import DataError, NetError
 from netdsl.layers._roi_data import RoIImage
 from netdsl.layers.roi_data import RoIData
+from netdsl.model.model import Model
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
 from netdsl.solver.settings import seed
@@ -307,7 +308,7 @@ def test_a_small_faster_rcnn_learns_from_the_folder():
     net.state.phase = pb.TRAIN
     param = pb.SolverParameter(base_lr=0.002, lr_policy="fixed", momentum=0.9, max_iter=99, random_seed=5)
     seed(param)
-    with closing(ModuleNet(net, Compute(loading=Loading(seed=5, workers=2)))) as trained:
+    with closing(ModuleNet.open(Model(net), Compute(loading=Loading(seed=5, workers=2)))) as trained:
         solver, losses = Solver(param, trained), []
         for _ in range(60):
             solver.iterate()

@@ -99,6 +99,21 @@ def test_what_names_nothing_of_the_net_is_refused(saved: None) -> None:
         open_weights("x.solverstate")
 
 
+def test_weights_alone_are_a_model_without_layers(saved: None) -> None:
+    for name, value in (("both.caffemodel", 3), ("other.npz", 2)):
+        opened = open_weights(name)
+        assert not opened.net.layer and set(values(opened).values()) == {value}
+        assert opened.files == (Path(name),) and (opened.file is None) == (name == "other.npz")
+
+
+@pytest.mark.parametrize("name", ["none.npz", "none.caffemodel"])
+def test_a_file_without_weights_is_named(saved: None, name: str) -> None:
+    write_weights({}, name)
+    for door in (lambda: open_model(PARAMS, [name]), lambda: Net(PARAMS, weights=name)):
+        with pytest.raises(WeightsError, match=f"^{name}: has no weights$"):
+            door()
+
+
 def test_another_format_is_registered_and_opened_everywhere(tmp_path: Path) -> None:
     (tmp_path / "x.mine").write_text("7")
     with restored(FORMATS):

@@ -7,7 +7,17 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import GraphError, NetError
-from netdsl.net.graph import Phase, connect, filter_layers, matches_rule, phase_of, resolve, resolve_all, state_of
+from netdsl.net.graph import (
+    Phase,
+    connect,
+    filter_layers,
+    matches_rule,
+    phase_of,
+    resolve,
+    resolve_all,
+    state_of,
+    without_layers,
+)
 
 
 def message(text: str) -> pb.NetParameter:
@@ -149,3 +159,12 @@ def test_a_net_without_data_for_a_phase_is_not_for_that_phase():
     with pytest.raises(GraphError, match="layer 'a': bottom 'x'"):
         resolve_all(message(TRAINED.replace("phase: TRAIN", "stage: 'never'")))
     assert resolve_all(message("")) == []
+
+
+def test_a_layer_goes_with_those_that_read_what_only_it_makes():
+    net = message("""input: "x"
+        layer { name: "a" bottom: "x" top: "a" } layer { name: "b" bottom: "x" top: "b" }
+        layer { name: "of a" bottom: "a" top: "of a" } layer { name: "of both" bottom: "b" bottom: "of a" top: "both" }
+        layer { name: "of b" bottom: "b" top: "b" }""")
+    assert [layer.name for layer in without_layers(net, lambda layer: layer.name == "a").layer] == ["b", "of b"]
+    assert len(net.layer) == 5

@@ -19,6 +19,7 @@ from netdsl.planner.exchange import predict, slowest_seconds, steps_until
 from netdsl.simulator.communicator import Network, SimulatedCommunicator
 from netdsl.simulator.simulate import simulate
 from netdsl.simulator.world import World
+from netdsl.solver.settings import open_settings
 
 SOLVER = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 13 random_seed: 3 snapshot_after_train: false
@@ -49,7 +50,7 @@ def settings() -> pb.SolverParameter:
 
 def size_of_model() -> ModelSize:
     communicator = SimulatedCommunicator(Network(World(1), Link()), 0)
-    with open_worker(Run(settings()).settled(), communicator) as worker:
+    with open_worker(Run(open_settings(settings())).settled(), communicator) as worker:
         size = ModelSize.of(worker.solver.weights)
         assert (size.bytes, size.learned_bytes) == (worker.weights.nbytes, 4 * worker.learned)
         return size
@@ -61,7 +62,7 @@ def model() -> ModelSize:
 
 
 def clock(strategy: str, machines: Machines, link: Link) -> float:
-    return simulate(Run(settings(), parse(strategy), machines.size), link=link, pace=machines).time
+    return simulate(Run(open_settings(settings()), parse(strategy), machines.size), link=link, pace=machines).time
 
 
 @pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)

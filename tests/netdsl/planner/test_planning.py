@@ -14,6 +14,7 @@ from netdsl.errors import PlanError
 from netdsl.planner.advice import advise
 from netdsl.planner.device import Device, DeviceCluster, NumberType, read_device
 from netdsl.planner.planning import Planner, Planning, PlanRequest
+from netdsl.solver.settings import open_settings
 
 SOLVER = """base_lr: 0.01 lr_policy: "fixed" max_iter: 1000 momentum: 0.9 net_param { name: "small"
 layer { name: "data" type: "Input" top: "data" top: "label"
@@ -35,11 +36,11 @@ SLOW = Device(
 
 @pytest.fixture
 def planner() -> Planner:
-    return Planner(from_text(SOLVER, pb.SolverParameter))
+    return Planner(open_settings(from_text(SOLVER, pb.SolverParameter)))
 
 
 def request_for(cluster: DeviceCluster, **wishes: object) -> PlanRequest:
-    return PlanRequest(from_text(SOLVER, pb.SolverParameter), cluster, items=50_000, **wishes)
+    return PlanRequest(cluster, items=50_000, **wishes)
 
 
 def sentences(planner: Planner, planning: Planning) -> str:

@@ -16,6 +16,7 @@ from netdsl.distributed.strategies.settings import parse
 from netdsl.errors import DistributedError
 from netdsl.planner.step_profile import StepProfile, overhead_ratio, profile_step
 from netdsl.simulator.simulate import simulate
+from netdsl.solver.settings import open_settings
 from netdsl.solver.update import Updater
 
 SOLVER = """
@@ -49,7 +50,7 @@ def slow_down(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
 
 def test_slow_data_are_overhead(solver: pb.SolverParameter, monkeypatch: pytest.MonkeyPatch) -> None:
     slow_down(monkeypatch, BatchThreads, "take")
-    profile = profile_step(Run(solver))
+    profile = profile_step(Run(open_settings(solver)))
     assert profile.data >= SLOW
     assert profile.compute + profile.update < SLOW
     assert profile.overhead_ratio > 1
@@ -57,13 +58,13 @@ def test_slow_data_are_overhead(solver: pb.SolverParameter, monkeypatch: pytest.
 
 def test_slow_updates_are_overhead(solver: pb.SolverParameter, monkeypatch: pytest.MonkeyPatch) -> None:
     slow_down(monkeypatch, Updater, "update")
-    profile = profile_step(Run(solver))
+    profile = profile_step(Run(open_settings(solver)))
     assert profile.update >= SLOW
     assert profile.compute + profile.data < SLOW
 
 
 def test_on_a_processor_nothing_is_transferred_and_parts_are_the_whole(solver: pb.SolverParameter) -> None:
-    profile = profile_step(Run(solver, parse("allreduce"), workers=3))
+    profile = profile_step(Run(open_settings(solver), parse("allreduce"), workers=3))
     assert profile.transfer == 0 < min(profile.compute, profile.update)
     assert StepProfile(6.0, 1.0, 0.5, 1.5).overhead_ratio == 0.5
     assert StepProfile(6.0, 1.0, 0.5, 1.5).total == 9.0
@@ -71,7 +72,7 @@ def test_on_a_processor_nothing_is_transferred_and_parts_are_the_whole(solver: p
 
 def test_the_rounds_of_a_run_tell_what_exchanges_cost(solver: pb.SolverParameter) -> None:
     machines = Machines(0.5, 3, stragglers=1, slowdown=2.0)
-    found = simulate(Run(solver, parse("averaging:tau=4"), 3), link=Link(1e4, 0.1), pace=machines)
+    found = simulate(Run(open_settings(solver), parse("averaging:tau=4"), 3), link=Link(1e4, 0.1), pace=machines)
     rounds = [record for records in found.records for record in records]
     waited = sum(record.wait + record.exchange for record in rounds)
     assert overhead_ratio(rounds) == pytest.approx(waited / (12 * 0.5 * 2 + 12 * 1.0))
@@ -79,7 +80,7 @@ def test_the_rounds_of_a_run_tell_what_exchanges_cost(solver: pb.SolverParameter
 
 
 def test_what_is_exchanged_beside_iterations_costs_nothing(solver: pb.SolverParameter) -> None:
-    found = simulate(Run(solver, parse("mpca:tau=4"), 3), link=Link(1e4, 0.1), pace=Machines(0.5, 3))
+    found = simulate(Run(open_settings(solver), parse("mpca:tau=4"), 3), link=Link(1e4, 0.1), pace=Machines(0.5, 3))
     trained = [record for records in found.records for record in records if record.steps]
     assert overhead_ratio(trained) == pytest.approx(0.0)
 

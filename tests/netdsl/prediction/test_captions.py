@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.errors import NetError
-from netdsl.model.model import todays_form
+from netdsl.model.model import Model, todays_form
 from netdsl.model.weights.files import fill_weights
 from netdsl.model.weights.match import Weights
 from netdsl.net.build import build
@@ -108,7 +108,7 @@ def test_a_wide_beam_finds_the_best_of_all_sentences(seed: int) -> None:
     weights = random_weights(seed)
     scores = all_sentences(weights)
     assert sum(scores.values()) == pytest.approx(1, abs=1e-5)
-    generator = CaptionGenerator(made(1, 1), weights, Vocabulary(WORDS))
+    generator = CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(WORDS))
     captions = generator.write({"image_features": FEATURES}, CaptionSettings(LENGTH, beam=200))
     best = sorted(scores, key=scores.__getitem__, reverse=True)
     assert len(captions) == len(scores) == 1 + 3 + 9 + 27 + 81
@@ -121,7 +121,7 @@ def test_a_wide_beam_finds_the_best_of_all_sentences(seed: int) -> None:
 @pytest.mark.parametrize("seed", [0, 5, 6])
 def test_a_narrow_beam_keeps_the_best_beginnings(seed: int, beam: int) -> None:
     weights = random_weights(seed)
-    generator = CaptionGenerator(made(1, 9), weights, Vocabulary(WORDS[1:]))
+    generator = CaptionGenerator(Model(todays_form(made(1, 9)), weights), Vocabulary(WORDS[1:]))
     captions = generator.write({"image_features": FEATURES}, CaptionSettings(LENGTH, beam))
     assert [str(caption) for caption in captions] == [text(each) for each in naive_beams(all_sentences(weights), beam)]
 
@@ -129,7 +129,7 @@ def test_a_narrow_beam_keeps_the_best_beginnings(seed: int, beam: int) -> None:
 def test_chance_follows_the_likelihoods_and_the_seed() -> None:
     weights = random_weights(2)
     scores, features = all_sentences(weights), {"image_features": FEATURES}
-    generator = CaptionGenerator(made(1, 1), weights, Vocabulary(WORDS))
+    generator = CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(WORDS))
     drawn = [
         str(generator.write(features, CaptionSettings(LENGTH, temperature=1, seed=seed))[0]) for seed in range(400)
     ]
@@ -145,7 +145,7 @@ def test_chance_follows_the_likelihoods_and_the_seed() -> None:
 def test_what_doesnt_fit_is_said() -> None:
     weights = random_weights(0)
     with pytest.raises(NetError, match="tells 4 words apart, and the vocabulary has 2"):
-        CaptionGenerator(made(1, 1), weights, Vocabulary(("<EOS>", "a")))
-    generator = CaptionGenerator(made(1, 1), weights, Vocabulary(WORDS))
+        CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(("<EOS>", "a")))
+    generator = CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(WORDS))
     with pytest.raises(NetError, match=r"takes features 'image_features' of \[3\]; there are none"):
         generator.write({})

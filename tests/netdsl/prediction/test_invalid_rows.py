@@ -12,6 +12,7 @@ import pytest
 
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.errors import DataError
+from netdsl.model.model import Model
 from netdsl.model.opening import open_weights
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames
 from netdsl.prediction.invalid_rows import InvalidRows
@@ -42,7 +43,7 @@ def rows(*extra: list[float | None] | None) -> Iterator[Any]:
 
 def predicted(weights: Any, invalid: InvalidRows, *extra: list[float | None] | None) -> list[dict[str, Any]]:
     adder = ColumnAdder(NAMES, 2, invalid=invalid)
-    batches = adder.add(Predictor(NET.message, weights, ["scores"]), rows(*extra), "rows.parquet")
+    batches = adder.add(Predictor(Model(NET.message, weights), ["scores"]).load(), rows(*extra), "rows.parquet")
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -87,7 +88,5 @@ def test_rows_that_are_finite_are_the_same_whatever_becomes_of_others(weights) -
     ],
 )
 def test_a_score_is_of_finite_rows_only(row: list[float], reason: str, weights) -> None:
-    message = NET.message
-    message.state.phase = 1
     with pytest.raises(DataError, match=reason):
-        Scorer(message, weights, {}).score(rows(row), "rows")
+        Scorer(Model(NET.message, weights), {}).score(rows(row), "rows")

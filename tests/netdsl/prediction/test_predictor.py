@@ -6,15 +6,49 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, Power, RDDLayer, SoftmaxWithLoss
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl import (
+    Accuracy,
+    ActivationLayer,
+    ConvLayer,
+    DummyData,
+    EuclideanLoss,
+    InfogainLoss,
+    LinearLayer,
+    Net,
+    NetParams,
+    Power,
+    RDDLayer,
+    ReLU,
+    Silence,
+    Softmax,
+    SoftmaxWithLoss,
+)
 from netdsl.data.writing.image_files import ImageFormat, encode
-from netdsl.errors import DataError, ShapeError, WeightsError
+from netdsl.errors import DataError, GraphError, ShapeError, WeightsError
+from netdsl.model.model import Model
 from netdsl.model.opening import open_weights
 from netdsl.model.weights.match import Weights
+from netdsl.net.graph import Phase
 from netdsl.prediction.predictor import Predictor
 
 IMAGES = np.random.default_rng(1).integers(0, 256, (6, 3, 5, 7), np.uint8)
 CROP = {"crop_size": 4, "scale": 0.5, "mean_value": [1, 2, 3]}
+DATA, LABEL = RDDLayer("data", shape=[6, 4]), RDDLayer("label", shape=[6, 1])
+SCORES = LinearLayer("scores", ["data"], num_outputs=3)
+LOSS = SoftmaxWithLoss("loss", ["scores", "label"])
+PROPOSALS = """
+layer { name: "input" type: "Input" top: "data" top: "rois" top: "gt_boxes"
+  input_param { shape { dim: 1 dim: 3 dim: 20 dim: 24 } shape { dim: 6 dim: 5 } shape { dim: 2 dim: 5 } } }
+layer { name: "targets" type: "Python" bottom: "rois" bottom: "gt_boxes"
+  top: "chosen" top: "labels" top: "targets" top: "inside" top: "outside"
+  python_param { module: "rpn.proposal_target_layer" layer: "ProposalTargetLayer" param_str: "'num_classes': 3" } }
+layer { name: "pool" type: "ROIPooling" bottom: "data" bottom: "chosen" top: "pool"
+  roi_pooling_param { pooled_w: 2 pooled_h: 2 spatial_scale: 1 } }
+layer { name: "score" type: "InnerProduct" bottom: "pool" top: "score" inner_product_param { num_output: 3 } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "score" bottom: "labels" top: "loss" }
+"""
 
 
 def random() -> np.random.Generator:
@@ -38,11 +72,11 @@ def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetPar
 
 def test_blobs_and_probabilities_are_those_of_the_net(tmp_path: Path) -> None:
     params, weights, net = made(tmp_path, (5, 7))
-    predictor = Predictor(params.message, weights, ["scores", "conv"])
+    predictor = Predictor(Model(params.message, weights), ["scores", "conv"]).load()
     found = predictor({"data": IMAGES.astype(np.float32)}, random())
     (scores, conv), probabilities = (
-        (predictor.subgraph.outputs[name] for name in ("scores", "conv")),
-        found.pop(predictor.subgraph.prediction or 0),
+        (predictor.outputs[name] for name in ("scores", "conv")),
+        found.pop(predictor.prediction or 0),
     )
     assert found[conv].shape == (6, 7, 4, 5)
     weight, bias = net.get_weights()["scores"]
@@ -59,28 +93,28 @@ def test_images_are_transformed_as_in_tests(tmp_path: Path, encoded: bool) -> No
     if encoded:
         images = np.array([encode(image, ImageFormat.PNG, "image") for image in IMAGES], object)
     middle = (IMAGES[:, :, 0:4, 1:5].astype(np.float32) - np.array([1, 2, 3], np.float32)[:, None, None]) * 0.5
-    predictor, other = Predictor(params.message, weights, ["scores"]), Predictor(plain.message, weights, ["scores"])
-    found = predictor({"data": images}, random())[predictor.subgraph.outputs["scores"]]
-    assert np.array_equal(found, other({"data": middle}, random())[other.subgraph.outputs["scores"]])
+    predictor, other = (Predictor(Model(net.message, weights), ["scores"]).load() for net in (params, plain))
+    found = predictor({"data": images}, random())[predictor.outputs["scores"]]
+    assert np.array_equal(found, other({"data": middle}, random())[other.outputs["scores"]])
 
 
-def test_encoded_images_have_the_channels_of_the_blob(tmp_path: Path) -> None:
+def test_encoded_images_have_the_channels_of_the_blob() -> None:
     images: Any = np.array([encode(image[:1], ImageFormat.PNG, "image") for image in IMAGES], object)
     for channels in (1, 3):
         net = NetParams(RDDLayer("data", shape=[4, channels, 5, 7]), Power("p", ["data"]))
-        Net(net).save(tmp_path / "net.caffemodel")
-        predictor = Predictor(net.message, open_weights(tmp_path / "net.caffemodel").weights, ["p"])
-        found = predictor({"data": images}, random())[predictor.subgraph.outputs["p"]]
+        predictor = Predictor(Model(net.message), ["p"]).load()
+        found = predictor({"data": images}, random())[predictor.outputs["p"]]
         assert np.array_equal(found, IMAGES[:, :1].repeat(channels, 1))
 
 
 def test_mirroring_is_by_chance_that_is_given(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7), transform_param={"mirror": True})
-    predictor = Predictor(params.message, weights, ["scores"])
-    edge = predictor.subgraph.outputs["scores"]
+    predictor = Predictor(Model(params.message, weights), ["scores"]).load()
+    edge = predictor.outputs["scores"]
     first, again = (predictor({"data": IMAGES}, random())[edge] for _ in range(2))
     assert np.array_equal(first, again)
-    plain = Predictor(made(tmp_path, (5, 7))[0].message, weights, ["scores"])({"data": IMAGES}, random())[edge]
+    plain = Predictor(Model(made(tmp_path, (5, 7))[0].message, weights), ["scores"]).load()
+    plain = plain({"data": IMAGES}, random())[edge]
     same = (first == plain).all(1)
     assert same.any() and not same.all()
 
@@ -89,22 +123,22 @@ def test_encoded_images_of_different_sizes(tmp_path: Path) -> None:
     sizes = (IMAGES, IMAGES[:, :, :4, :6])
     images: Any = np.array([encode(each[0], ImageFormat.PNG, "image") for each in sizes], object)
     params, weights, _ = made(tmp_path, (4, 4), transform_param=CROP)
-    assert len(Predictor(params.message, weights, [])({"data": images}, random())) == 1
+    assert len(Predictor(Model(params.message, weights), []).load()({"data": images}, random())) == 1
     params, weights, _ = made(tmp_path, (5, 7))
     with pytest.raises(DataError, match="column 'data': row 1 of the batch has shape"):
-        Predictor(params.message, weights, [])({"data": images}, random())
+        Predictor(Model(params.message, weights), []).load()({"data": images}, random())
 
 
 def test_what_has_no_row_for_each_row_is_refused(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7))
-    predictor = Predictor(params.message, weights, ["accuracy"])
+    predictor = Predictor(Model(params.message, weights), ["accuracy"]).load()
     with pytest.raises(ShapeError, match=r"blob 'accuracy' has shape \[\] for 6 rows"):
         predictor({"data": IMAGES, "label": np.zeros((6, 1), np.float32)}, random())
 
 
 def test_problems_are_told(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7))
-    predictor = Predictor(params.message, weights, [])
+    predictor = Predictor(Model(params.message, weights), []).load()
     with pytest.raises(DataError, match="column 'data': row 0 of the batch: can't be decoded as an image"):
         predictor({"data": np.array([b"nothing"], object)}, random())
     with pytest.raises(
@@ -112,4 +146,114 @@ def test_problems_are_told(tmp_path: Path) -> None:
     ):
         predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
     with pytest.raises(WeightsError, match=r"layer 'scores': blob 0 has shape.*; inputs here are 'data' of 3 x 6 x 8$"):
-        Predictor(made(tmp_path, (6, 8))[0].message, weights, [])
+        Predictor(Model(made(tmp_path, (6, 8))[0].message, weights), []).load()
+
+
+def layers(head: Predictor) -> list[str]:
+    return [node.layer.name for node in head.built.graph.nodes]
+
+
+def inputs(head: Predictor) -> list[str]:
+    return [head.built.graph.blobs[edge] for edge in head.input_edges]
+
+
+def test_a_loss_gives_way_to_probabilities() -> None:
+    measure = Accuracy("accuracy", ["scores", "label"], include={"phase": "TEST"})
+    loss = SoftmaxWithLoss("loss", ["scores", "label"])
+    head = Predictor(Model(NetParams(DATA, LABEL, SCORES, measure, loss).message))
+    assert layers(head) == ["data", "scores", "(prediction)"]
+    assert inputs(head) == ["data"]
+    assert (head.batch, head.classes()) == (6, 3)
+    assert head.built.graph.nodes[-1].layer.type == "Softmax"
+
+
+def test_a_loss_of_training_says_what_a_test_predicts() -> None:
+    loss = SoftmaxWithLoss("loss", ["scores", "label"], include={"phase": "TRAIN"})
+    head = Predictor(Model(NetParams(DATA, LABEL, SCORES, loss).message))
+    assert layers(head) == ["data", "scores", "(prediction)"]
+
+
+def test_a_net_that_is_only_for_training_predicts_as_in_a_test() -> None:
+    label = RDDLayer("label", shape=[6, 1], include={"phase": "TRAIN"})
+    head = Predictor(Model(NetParams(DATA, label, SCORES, SoftmaxWithLoss("loss", ["scores", "label"])).message))
+    assert head.built.graph.phase is Phase.TEST
+    assert {node.layer.phase for node in head.built.graph.nodes} == {Phase.TEST}
+
+
+def test_of_several_losses_the_heaviest_counts() -> None:
+    other = LinearLayer("other", ["data"], num_outputs=5)
+    losses = [
+        SoftmaxWithLoss("loss1", ["scores", "label"]),
+        SoftmaxWithLoss("loss2", ["other", "label"], loss_weight=[0.3]),
+    ]
+    assert Predictor(Model(NetParams(DATA, LABEL, SCORES, other, *losses).message)).classes() == 3
+
+
+def test_a_regression_predicts_what_is_learned() -> None:
+    price = LinearLayer("price", ["data"], num_outputs=1)
+    for bottoms in (["price", "label"], ["label", "price"]):
+        head = Predictor(Model(NetParams(DATA, LABEL, price, EuclideanLoss("loss", bottoms)).message))
+        assert layers(head) == ["data", "price"]
+        assert head.classes() == 1
+
+
+def test_a_deploy_net_predicts_its_output() -> None:
+    head = Predictor(Model(NetParams(DATA, SCORES, Softmax("prob", ["scores"])).message), ["scores"])
+    assert layers(head) == ["data", "scores", "prob"]
+    assert head.classes() == 3
+    assert head.values(head.outputs["scores"]) == 3
+
+
+def test_a_net_with_several_outputs_predicts_none_of_them() -> None:
+    net = NetParams(DATA, SCORES, LinearLayer("other", ["data"], num_outputs=5))
+    head = Predictor(Model(net.message), ["other"])
+    assert (head.prediction, head.classes()) == (None, 0)
+    assert layers(head) == ["data", "other"]
+
+
+def test_a_name_means_what_the_last_layer_in_place_leaves() -> None:
+    inner = LinearLayer("inner", ["data"], num_outputs=5)
+    in_place = ActivationLayer("relu", ["inner"], activation=ReLU, tops=["inner"])
+    after = LinearLayer("scores", ["inner"], num_outputs=3)
+    head = Predictor(Model(NetParams(DATA, inner, in_place, after).message), ["inner"])
+    (maker,) = (node for node in head.built.graph.nodes if head.outputs["inner"] in node.tops)
+    assert maker.layer.name == "relu"
+
+
+def test_a_softmax_that_is_there_already_is_not_doubled() -> None:
+    softmax = Softmax("prob", ["scores"], include={"phase": "TEST"})
+    head = Predictor(Model(NetParams(DATA, LABEL, SCORES, softmax, LOSS).message))
+    assert layers(head) == ["data", "scores", "prob"]
+    assert head.classes() == 3
+
+
+def test_settings_that_a_loss_and_its_prediction_share_are_kept() -> None:
+    matrix = DummyData("matrix", [], shape=[{"dim": [3, 3]}])
+    loss = InfogainLoss("loss", ["scores", "label", "matrix"], axis=-1)
+    head = Predictor(Model(NetParams(DATA, LABEL, SCORES, matrix, loss).message))
+    assert layers(head) == ["data", "scores", "(prediction)"]
+    assert head.built.graph.nodes[-1].layer.softmax_param.axis == -1
+
+
+def test_what_is_silenced_is_what_a_net_predicts_that_has_nothing_else() -> None:
+    head = Predictor(Model(NetParams(DATA, SCORES, Silence("silence", ["scores"])).message))
+    assert (layers(head), head.classes()) == (["data", "scores"], 3)
+
+
+def test_a_layer_that_only_helps_to_train_gives_way_unless_its_other_tops_are_wanted() -> None:
+    net = from_text(PROPOSALS, pb.NetParameter)
+    head = Predictor(Model(net), ["score"])
+    assert [node.layer.type for node in head.built.graph.nodes] == [
+        "Input",
+        "Split",
+        "ROIPooling",
+        "InnerProduct",
+        "Softmax",
+    ]
+    assert inputs(head) == ["data", "rois"]
+    assert "gt_boxes" in inputs(Predictor(Model(net), ["targets"]))
+
+
+def test_an_unknown_blob() -> None:
+    with pytest.raises(GraphError, match="makes no blob 'prob'; its blobs are data, scores"):
+        Predictor(Model(NetParams(DATA, SCORES).message), ["prob"])

@@ -10,10 +10,13 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
 from netdsl.simulator.simulate import Simulation, simulate
+from netdsl.solver.settings import open_settings
 
 
 def simulated(param: pb.SolverParameter, size: int, link: Link | None = None, **given: float) -> Simulation:
-    return simulate(Run(param, ModelAveraging(3), size), link=link or Link(), pace=Machines(2.0, size), **given)
+    return simulate(
+        Run(open_settings(param), ModelAveraging(3), size), link=link or Link(), pace=Machines(2.0, size), **given
+    )
 
 
 def test_time_is_what_the_papers_formula_says(param: pb.SolverParameter) -> None:
@@ -46,7 +49,7 @@ def test_it_ends_when_the_goal_is_reached(param: pb.SolverParameter) -> None:
 
 
 def test_workers_without_rounds_in_common_end_too(param: pb.SolverParameter) -> None:
-    plan = Run(param, ElasticAveraging(3), 3)
+    plan = Run(open_settings(param), ElasticAveraging(3), 3)
     found = simulate(plan, link=Link(), pace=Machines(2.0, 3, stragglers=1, slowdown=3.0), goal=0.0)
     # The first worker tests after its second round and ends with the next; the others end with the one they are in.
     assert [len(records) for records in found.records] == [3, 2, 1]
@@ -60,7 +63,7 @@ def test_nothing_is_written(param: pb.SolverParameter, tmp_path: Path, monkeypat
 
 
 def test_stragglers_make_the_others_wait(param: pb.SolverParameter) -> None:
-    plan = Run(param, ModelAveraging(3), 2)
+    plan = Run(open_settings(param), ModelAveraging(3), 2)
     found = simulate(plan, link=Link(), pace=Machines(2.0, 2, stragglers=1, slowdown=3.0))
     quick, slow = found.records
     assert found.time == 72.0

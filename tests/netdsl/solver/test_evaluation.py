@@ -12,6 +12,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import SolverError
+from netdsl.model.model import Model
 from netdsl.scores.precision import PrecisionRule
 from netdsl.scores.segmentation import SegmentationScores, count_confusions
 from netdsl.solver import events as tell
@@ -57,7 +58,7 @@ BATCHES = [
 def net_of(text: str, values: Any, phase: pb.Phase = pb.TEST, compute: Compute | None = None) -> ModuleNet:
     net = from_text(text, pb.NetParameter)
     net.state.phase = phase
-    return ModuleNet(net, compute, values=values)
+    return ModuleNet.open(Model(net), compute, values=values)
 
 
 def detections() -> Iterator[dict[str, np.ndarray]]:

@@ -17,6 +17,7 @@ from netdsl.errors import DataError
 from netdsl.net.graph import Phase
 from netdsl.solver.events import DataOpened, Event, Notice
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import open_settings
 from zoo.cli.training_display import data_line
 
 DATA = """
@@ -61,7 +62,7 @@ def heard(net: str, tables: dict[Phase, Table] | None = None) -> list[Event]:
     param = pb.SolverParameter(net_param=from_text(net, pb.NetParameter), test_iter=[1], test_interval=1, base_lr=1)
     param.lr_policy = "fixed"
     events = list[Event]()
-    with open_solver(param, tables=tables, listen=events.append):
+    with open_solver(open_settings(param), tables=tables, listen=events.append):
         return [event for event in events if isinstance(event, DataOpened | Notice)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.errors import SolverError
-from netdsl.solver import settings as solver_settings
-from netdsl.solver.settings import next_step, rate_at, read_settings
+from netdsl.solver.settings import next_step, open_settings, rate_at, read_settings, split_names
 
 NET = 'name: "%s" layer { name: "d" type: "Input" top: "d" input_param { shape { dim: 2 } } }'
 
@@ -24,12 +24,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def names_of(folder: Path, **settings: object) -> list[str]:
-    return [net.name for net in solver_settings.test_nets(pb.SolverParameter(test_interval=5, **settings), folder)]
+    opened = open_settings(pb.SolverParameter(test_interval=5, **settings), folder)
+    return [model.net.name for model in opened.tested]
 
 
 def test_files_are_found_beside_the_solver(folder: Path) -> None:
-    assert solver_settings.train_net(pb.SolverParameter(net="one.prototxt"), folder).name == "one"
-    assert solver_settings.train_net(pb.SolverParameter(train_net=str(folder / "two.prototxt")), None).name == "two"
+    assert open_settings(pb.SolverParameter(net="one.prototxt"), folder).trained.net.name == "one"
+    assert open_settings(pb.SolverParameter(train_net=str(folder / "two.prototxt"))).trained.net.name == "two"
 
 
 def test_the_rest_of_the_tests_use_the_net_itself(folder: Path) -> None:
@@ -41,18 +42,43 @@ def test_the_rest_of_the_tests_use_the_net_itself(folder: Path) -> None:
 def test_states_are_merged_in_caffes_order(folder: Path) -> None:
     (folder / "one.prototxt").write_text('state { level: 3 stage: "own" }' + NET % "one")
     param = pb.SolverParameter(net="one.prototxt", train_state=pb.NetState(level=7, stage=["more"]))
-    state = solver_settings.train_net(param, folder).state
+    state = open_settings(param, folder).trained.net.state
     assert (state.phase, state.level, list(state.stage)) == (pb.TRAIN, 7, ["own", "more"])
     param = pb.SolverParameter(net="one.prototxt", test_iter=[1], test_interval=1, test_state=[pb.NetState(level=1)])
-    state = solver_settings.test_nets(param, folder)[0].state
+    state = open_settings(param, folder).tested[0].net.state
     assert (state.phase, state.level, list(state.stage)) == (pb.TEST, 1, ["own"])
+
+
+def test_a_net_that_is_trained_and_tested_is_opened_once(folder: Path) -> None:
+    opened = open_settings(pb.SolverParameter(net="one.prototxt", test_iter=[1, 1], test_interval=1), folder)
+    (folder / "one.prototxt").unlink()
+    assert [model.net.name for model in (opened.trained, *opened.tested)] == ["one"] * 3
+    assert opened.sources() == ("net file: one.prototxt", ["net file: one.prototxt"] * 2)
+
+
+def test_settings_are_changed_in_a_copy(folder: Path) -> None:
+    param = pb.SolverParameter(net="one.prototxt", test_iter=[1], test_interval=1, max_iter=3)
+    opened = open_settings(param, folder)
+    changed = opened.with_fields(max_iter=5, test_iter=[2, 3])
+    assert (changed.param.max_iter, list(changed.param.test_iter), changed.net) == (5, [2, 3], opened.net)
+    assert opened.param == param == open_settings(param, folder).param
+    assert opened.without_tests().tested == ()
+    other = opened.with_net(open_settings(pb.SolverParameter(net="two.prototxt"), folder).net_to_train)
+    assert (other.message.net_param.name, other.message.HasField("net")) == ("two", False)
+    assert other.sources() == ("net_param", ["net_param"])
+
+
+def test_settings_go_to_other_processes_with_their_nets(folder: Path) -> None:
+    opened = open_settings(pb.SolverParameter(train_net="one.prototxt", max_iter=3), folder)
+    again = pickle.loads(pickle.dumps(opened))
+    assert again == opened and again.trained.net.name == "one"
 
 
 def test_what_a_solver_must_say(folder: Path) -> None:
     with pytest.raises(SolverError, match="names no net to train"):
-        solver_settings.train_net(pb.SolverParameter())
+        _ = open_settings(pb.SolverParameter()).trained
     with pytest.raises(SolverError, match="names net and train_net"):
-        solver_settings.train_net(pb.SolverParameter(net="one.prototxt", train_net="two.prototxt"))
+        open_settings(pb.SolverParameter(net="one.prototxt", train_net="two.prototxt"))
     with pytest.raises(SolverError, match="0 test_iter for 1 test nets"):
         names_of(folder, train_net="one.prototxt", test_net=["two.prototxt"])
     with pytest.raises(SolverError, match="2 test_iter for 1 test nets"):
@@ -60,7 +86,7 @@ def test_what_a_solver_must_say(folder: Path) -> None:
     with pytest.raises(SolverError, match="1 test_state for 2 test nets"):
         names_of(folder, net="one.prototxt", test_iter=[1, 1], test_state=[pb.NetState()])
     with pytest.raises(SolverError, match="needs a test_interval above 0"):
-        solver_settings.test_nets(pb.SolverParameter(net="one.prototxt", test_iter=[1]), folder)
+        _ = open_settings(pb.SolverParameter(net="one.prototxt", test_iter=[1]), folder).tested
 
 
 def test_snapshots_are_called_as_the_solver_unless_it_says_otherwise(folder: Path) -> None:
@@ -92,7 +118,7 @@ def test_a_wrong_setting_is_told_with_the_solvers_file(folder: Path, settings: s
 
 
 def test_several_files_of_weights() -> None:
-    assert list(solver_settings.split_names(["a, b", "c"])) == ["a", "b", "c"]
+    assert list(split_names(["a, b", "c"])) == ["a", "b", "c"]
 
 
 def rates(count: int, **settings: object) -> list[float]:

@@ -21,6 +21,7 @@ from netdsl.errors import SolverError
 from netdsl.layer.running import KeepsState
 from netdsl.solver import state
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import open_settings
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 
@@ -178,7 +179,7 @@ def recurrent(tmp_path: Path) -> Iterator[Callable[[], Solver]]:
     def make() -> Solver:
         settings = {"base_lr": 0.1, "lr_policy": "fixed", "random_seed": 4, "test_iter": [1], "test_interval": 100}
         param = pb.SolverParameter(**settings, snapshot_prefix=str(tmp_path / "s"), net_param=net)
-        return stack.enter_context(open_solver(param))
+        return stack.enter_context(open_solver(open_settings(param)))
 
     with ExitStack() as stack:
         yield make

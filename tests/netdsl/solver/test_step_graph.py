@@ -15,6 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import SolverError
 from netdsl.layer import Layer
+from netdsl.model.model import Model
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.events import Event, Notice, TrainingProgress
 from netdsl.solver.solver import Solver
@@ -96,7 +97,7 @@ def solver_on(
     torch.manual_seed(4)
     compute = Compute(device, precision, cuda_graph=graph)
     with registered(**({"Planted": layer} if layer else {})):
-        module = ModuleNet(message, compute, values=values)
+        module = ModuleNet.open(Model(message), compute, values=values)
     listen = (lambda event: None) if events is None else events.append
     return Solver(pb.SolverParameter(**SETTINGS | settings), module, listen=listen)
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError, SolverError
+from netdsl.model.model import Model
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver import state
 from netdsl.solver.events import Event, Notice
@@ -45,7 +46,7 @@ def net_of(listed: Path, batch: int) -> pb.NetParameter:
 
 
 def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
-    net = ModuleNet(net_of(listed, 4))
+    net = ModuleNet.open(Model(net_of(listed, 4)))
     assert (net.batch_size, net.built.shapes[0]) == (4, (4, 3))
     loss = net.forward()
     with h5py.File(listed.parent / "rows.h5") as file:
@@ -61,11 +62,11 @@ def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
 
 
 def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> None:
-    net = ModuleNet(net_of(listed, 4), Compute(precision=ComputePrecision.BF16))
+    net = ModuleNet.open(Model(net_of(listed, 4)), Compute(precision=ComputePrecision.BF16))
     net.forward_backward()
     layer = net.built.layers[1]
     assert layer.weight.dtype == layer.weight.grad.dtype == torch.float32
-    exact = ModuleNet(net_of(listed, 4))
+    exact = ModuleNet.open(Model(net_of(listed, 4)))
     exact.forward_backward()
     gap = (exact.built.layers[1].weight.grad - layer.weight.grad).abs().max()
     assert 0 < gap < 0.05
@@ -81,7 +82,7 @@ def test_products_are_rounded_to_tf32_only_if_that_is_asked_for(listed: Path, pr
         seen.append((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
 
     before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
-    net = ModuleNet(net_of(listed, 4), Compute(precision=precision))
+    net = ModuleNet.open(Model(net_of(listed, 4)), Compute(precision=precision))
     net.built.layers[1].register_forward_hook(look)
     net.built.layers[1].weight.register_hook(look)
     net.forward_backward()
@@ -97,7 +98,7 @@ def test_a_label_out_of_range_is_told_with_the_layer(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text(f"{tmp_path / 'rows.h5'}\n")
     net = net_of(tmp_path / "list.txt", 4)
     net.layer[2].type = "SoftmaxWithLoss"
-    running = ModuleNet(net)
+    running = ModuleNet.open(Model(net))
     with pytest.raises(NetError, match=r"layer 'loss': label 7 is none of 2 classes, which are 0 to 1"):
         running.forward_backward()
     running.close()
@@ -128,7 +129,7 @@ def solver_of(
     torch.manual_seed(7)
     message = from_text(REGRESSION, pb.NetParameter)
     message.state.phase = pb.TRAIN
-    net = ModuleNet(message, Compute(precision=precision), values=data)
+    net = ModuleNet.open(Model(message), Compute(precision=precision), values=data)
     if net.loss_scale is not None:
         net.loss_scale = LossScale(patience=patience)
         net.loss_scale.restore([FIRST, 0, 0])
@@ -249,7 +250,7 @@ def test_squares_that_float16_does_not_hold_are_computed(layer: str) -> None:
     x = torch.rand(2, 3, 4, 4, generator=torch.Generator().manual_seed(2)) * 2000
     found = {}
     for precision in (ComputePrecision.EXACT, ComputePrecision.FP16):
-        net = ModuleNet(message, Compute(precision=precision), values=[{"x": x, "y": torch.zeros_like(x)}])
+        net = ModuleNet.open(Model(message), Compute(precision=precision), values=[{"x": x, "y": torch.zeros_like(x)}])
         net.forward()
         found[precision] = net.outputs()["top"]
     torch.testing.assert_close(*found.values(), rtol=5e-3, atol=5e-3, check_dtype=False)

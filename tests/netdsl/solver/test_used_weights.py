@@ -12,6 +12,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.model.collection import WeightCollection
+from netdsl.model.model import Model
 from netdsl.model.weights.files import learned_layers
 from netdsl.solver import state
 from netdsl.solver.events import Event, Notice
@@ -40,7 +41,7 @@ def solver_of(folder: Path, settings: str = KNOWN, anchors: str = "", listen=lam
     param = pb.SolverParameter(base_lr=0.01, lr_policy="fixed", momentum=0.9, max_iter=99, random_seed=5)
     param.snapshot_prefix, param.type = str(folder / "net"), "SGD"
     seed(param)
-    trained = ModuleNet(net, values=lambda: batch())
+    trained = ModuleNet.open(Model(net), values=lambda: batch())
     yield Solver(param, trained, listen=listen)
     trained.close()
 
@@ -105,6 +106,6 @@ def test_r_fcns_anchors_have_units_too(tmp_path: Path):
 def test_weights_that_can_not_be_changed_are_told_before_training(tmp_path: Path):
     net = small_faster_rcnn(INPUTS)
     next(layer for layer in net.layer if layer.name == "bbox_pred").inner_product_param.bias_term = False
-    trained = ModuleNet(net, values=lambda: batch())
+    trained = ModuleNet.open(Model(net), values=lambda: batch())
     with pytest.raises(NetError, match="layer 'bbox_pred' learns its targets in units of 12 numbers"):
         Solver(pb.SolverParameter(base_lr=0.01, lr_policy="fixed"), trained)

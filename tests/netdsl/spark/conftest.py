@@ -19,6 +19,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.model.weights.match import arrays_of
+from netdsl.solver.settings import open_settings
 from netdsl.spark.session import SETTINGS, open_session
 from tests.netdsl.distributed import conftest as distributed
 from tests.patience import PATIENCE
@@ -62,7 +63,7 @@ def begin(
     deadline: float = PATIENCE,
 ) -> Path:
     """Begin a run."""
-    Run(param, parse(strategy), size, transport=transport, deadline=deadline).settled().save(folder)
+    Run(open_settings(param), parse(strategy), size, transport=transport, deadline=deadline).settled().save(folder)
     return folder
 
 

@@ -18,6 +18,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import train
 from netdsl.distributed.transports.transport import Transport
+from netdsl.solver.settings import open_settings
 from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.spark.conftest import TRANSPORTS, executor_of, workers_of
 
@@ -81,7 +82,7 @@ def size_of(folder: Path) -> int:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_two_hundred_rounds_of_a_model_of_20_mb(session: Any, folder: Path, transport: Transport) -> None:
     param: pb.SolverParameter = text_format.Parse(SOLVER, pb.SolverParameter())
-    run = Run(param, parse("averaging:tau=1"), 2, transport=transport, keeping=Retention(every=20))
+    run = Run(open_settings(param), parse("averaging:tau=1"), 2, transport=transport, keeping=Retention(every=20))
     run.settled().save(folder)
     watch = Watch(folder, Path(session.sparkContext.getConf().get("spark.local.dir")))
     train(folder, SparkLauncher(session), told=watch)

@@ -14,6 +14,7 @@ from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.solver.settings import open_settings
 from netdsl.spark import preflight
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.preflight import Versions, check_cluster, examine
@@ -89,7 +90,7 @@ def test_executors_that_come_and_go(tmp_path):
         def setting(self, name, default):
             return {"spark.dynamicAllocation.enabled": "true"}.get(name, default)
 
-    run = Run(pb.SolverParameter(), workers=2)
+    run = Run(open_settings(pb.SolverParameter()), workers=2)
     with pytest.raises(DistributedError, match=r"must keep their executors; set spark.dynamicAllocation.enabled=false"):
         check_cluster(Dynamic(), tmp_path, run, print)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
-from netdsl.model.model import Model
+from netdsl.model.model import Model, open_net
 from netdsl.net.graph import Phase
-from netdsl.tuning.heads import head_names
-from netdsl.tuning.new_head import DataLayers, freeze, heads_of, with_data, with_heads
+from netdsl.tuning.new_head import DataLayers, TunableModel, heads_of, tunable_model
 
 CONV = (
     'layer {{ name: "{0}" type: "Convolution" bottom: "{1}" top: "{0}" '
@@ -29,9 +30,14 @@ DEPLOY = (
     + 'layer { name: "d" type: "Dropout" bottom: "f" top: "f" }'
     + 'layer { name: "p" type: "Softmax" bottom: "f" top: "p" }'
 )
+ROWS = (
+    'layer {{ name: "rows" type: "Data" top: "data" top: "class" '
+    "include {{ phase: {0} }} data_param {{ batch_size: 4 }} }}"
+)
 TRAINED = (
-    'name: "small" layer { name: "rows" type: "Data" top: "data" top: "class" include { phase: TRAIN } }'
-    'layer { name: "rows" type: "Data" top: "data" top: "class" include { phase: TEST } }'
+    'name: "small"'
+    + ROWS.format("TRAIN")
+    + ROWS.format("TEST")
     + CONV.format("c", "data")
     + FULL.format("f1", "c", RATES, 7)
     + 'layer { name: "l1" type: "SoftmaxWithLoss" bottom: "f1" bottom: "class" top: "l1" loss_weight: 0.3 }'
@@ -43,10 +49,8 @@ TRAINED = (
 TRANSFORM = "resize_param { resize_mode: WARP height: 12 width: 12 }"
 
 
-def net_of(text: str) -> pb.NetParameter:
-    from netdsl.model.model import todays_form
-
-    return todays_form(from_text(text, pb.NetParameter))
+def model_of(text: str) -> Model:
+    return open_net(from_text(text, pb.NetParameter))
 
 
 def data() -> DataLayers:
@@ -55,62 +59,83 @@ def data() -> DataLayers:
     return DataLayers(dict.fromkeys(phases, "shapes"), dict.fromkeys(phases, 2), transforms)
 
 
-def layers(net: pb.NetParameter, phase: Phase) -> dict[str, tuple[int, ...]]:
-    built = Model(net).settled(phase).built
+def tuned(model: Model, classes: int, suffix: str, frozen: Sequence[str] = ()) -> TunableModel:
+    return tunable_model(model, data(), heads_of(model, {}, classes), suffix, frozen)
+
+
+def shapes(model: Model, phase: Phase) -> dict[str, tuple[int, ...]]:
+    built = model.settled(phase).built
     return {node.layer.name: built.shapes[node.tops[0]] for node, _ in built.pairs()}
 
 
+def layer_in(model: Model, name: str) -> pb.LayerParameter:
+    (layer,) = (layer for layer in model.net.layer if layer.name == name)
+    return layer
+
+
 def test_heads_are_found() -> None:
-    assert head_names(net_of(DEPLOY)) == ["f"]
-    assert head_names(net_of(TRAINED)) == ["f1", "f2"]
+    assert heads_of(model_of(DEPLOY), {}, 5) == {"f": 5}
+    assert heads_of(model_of(TRAINED), {}, 5) == {"f1": 5, "f2": 5}
 
 
 def test_a_net_to_deploy_becomes_one_to_train() -> None:
-    net = net_of(DEPLOY)
-    with_data(net, data())
-    assert with_heads(net, heads_of(net, {}, 5), "photos") == {"f": "f_photos"}
-    assert layers(net, Phase.TRAIN) == {
+    tunable = tuned(model_of(DEPLOY), 5, "photos")
+    assert tunable.heads == {"f": "f_photos"}
+    assert shapes(tunable.model, Phase.TRAIN) == {
         "data": (2, 3, 12, 12), "c": (2, 4, 10, 10), "b": (2, 4, 10, 10), "f_photos": (2, 5), "d": (2, 5), "loss": ()
     }  # fmt: skip
-    assert layers(net, Phase.TEST)["accuracy"] == ()
-    head = next(layer for layer in net.layer if layer.name == "f_photos")
+    assert shapes(tunable.model, Phase.TEST)["accuracy"] == ()
+    head = layer_in(tunable.model, "f_photos")
     assert [spec.lr_mult for spec in head.param] == [10, 20]
     assert head.inner_product_param.weight_filler.type == "xavier"
 
 
 def test_a_net_with_two_heads_has_both_anew_and_one_measure() -> None:
-    net = net_of(TRAINED)
-    with_data(net, data())
-    assert with_heads(net, heads_of(net, {}, 4), "x") == {"f1": "f1_x", "f2": "f2_x"}
-    assert [layer.name for layer in net.layer if layer.type == "Accuracy"] == ["accuracy"]
-    assert layers(net, Phase.TEST)["f1_x"] == (2, 4)
-    measure = next(layer for layer in net.layer if layer.type == "Accuracy")
-    assert list(measure.bottom) == ["f2", "class"]
+    tunable = tuned(model_of(TRAINED), 4, "x")
+    assert tunable.heads == {"f1": "f1_x", "f2": "f2_x"}
+    assert [layer.name for layer in tunable.model.net.layer if layer.type == "Accuracy"] == ["accuracy"]
+    assert shapes(tunable.model, Phase.TEST)["f1_x"] == (2, 4)
+    assert list(layer_in(tunable.model, "accuracy").bottom) == ["f2", "class"]
 
 
 def test_what_is_frozen_keeps_its_weights_and_statistics() -> None:
-    net = net_of(DEPLOY)
-    with_data(net, data())
-    names = with_heads(net, heads_of(net, {}, 5), "photos")
-    assert freeze(net, ["[bc]"], names.values()) == ["c", "b"]
-    by_name = {layer.name: layer for layer in net.layer}
-    assert [spec.lr_mult for spec in by_name["c"].param] == [0, 0]
-    assert by_name["b"].batch_norm_param.use_global_stats
+    model = model_of(DEPLOY)
+    tunable = tuned(model, 5, "photos", ["[bc]"])
+    assert tunable.frozen == ("c", "b")
+    assert [spec.lr_mult for spec in layer_in(tunable.model, "c").param] == [0, 0]
+    assert layer_in(tunable.model, "b").batch_norm_param.use_global_stats
     with pytest.raises(NetError, match=r"--freeze 'conv\*': no layer of such a name has weights; there are c, b"):
-        freeze(net, ["conv*"], names.values())
+        tuned(model, 5, "photos", ["conv*"])
+
+
+def test_a_head_in_both_phases_has_one_new_name() -> None:
+    phases = "".join(FULL.format("f1", "c", f"include {{ phase: {phase} }}", 7) for phase in ("TRAIN", "TEST"))
+    tunable = tuned(model_of(TRAINED.replace(FULL.format("f1", "c", RATES, 7), phases)), 4, "x")
+    assert tunable.heads["f1"] == "f1_x"
+    assert [layer.name for layer in tunable.model.net.layer if "f1" in layer.top] == ["f1_x", "f1_x"]
+
+
+def test_a_model_stays_as_it_is() -> None:
+    model = model_of(TRAINED)
+    before = model.net.SerializeToString()
+    tuned(model, 4, "x", ["c"])
+    assert model.net.SerializeToString() == before
+
+
+def test_a_data_layer_of_code_that_is_not_here_is_replaced() -> None:
+    model = model_of(TRAINED.replace('name: "rows" type: "Data"', 'name: "rows" type: "TheirRows"'))
+    assert tuned(model, 4, "x", ["c"]).frozen == ("c",)
 
 
 def test_a_head_of_the_same_name_gets_another_one() -> None:
-    net = net_of(DEPLOY.replace('"c"', '"f_photos"'))
-    with_data(net, data())
-    assert with_heads(net, heads_of(net, {}, 5), "photos") == {"f": "f_photos_2"}
+    assert tuned(model_of(DEPLOY.replace('"c"', '"f_photos"')), 5, "photos").heads == {"f": "f_photos_2"}
 
 
 def test_a_named_head_counts() -> None:
-    net = net_of(TRAINED)
-    assert heads_of(net, {"f2": 20}, 4) == {"f2": 20}
+    model = model_of(TRAINED)
+    assert heads_of(model, {"f2": 20}, 4) == {"f2": 20}
     with pytest.raises(NetError, match="has no layer 'fc8' to replace"):
-        heads_of(net, {"fc8": None}, 4)
+        heads_of(model, {"fc8": None}, 4)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +149,6 @@ def test_a_named_head_counts() -> None:
     ],
 )  # fmt: skip
 def test_nets_that_cannot_be_tuned_are_told(text: str, problem: str) -> None:
-    net = net_of(text)
+    model = model_of(text)
     with pytest.raises(NetError, match=problem):
-        heads_of(net, {}, 4)
-        with_data(net, data())
+        tuned(model, 4, "x")

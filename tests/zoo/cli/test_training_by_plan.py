@@ -16,8 +16,7 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.planner.plan import Forecast, Plan, write_plan
-from netdsl.solver.settings import test_nets as nets_for_tests
-from netdsl.solver.settings import train_net
+from netdsl.solver.settings import open_settings
 from zoo.planned_training import with_plan
 
 FORECAST = Forecast(0.02, 0.001, 20_000_000, 3.0, 40, estimated=True)
@@ -37,8 +36,8 @@ def plan() -> Callable[..., str]:
 
 
 def batch_of(run: Run, phase: Phase) -> int:
-    net = train_net(run.solver) if phase is Phase.TRAIN else nets_for_tests(run.solver)[0]
-    layers = [layer for layer in net.layer if layer.include and layer.include[0].phase == phase]
+    model = run.solver.trained if phase is Phase.TRAIN else run.solver.tested[0]
+    layers = [layer for layer in model.net.layer if layer.include and layer.include[0].phase == phase]
     return layers[0].data_param.batch_size
 
 
@@ -47,7 +46,7 @@ def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
     assert (done.code, done.err) == (0, "")
     run = Run.load(Path("lenet_run"))
     assert (run.workers, run.strategy, run.compute.precision) == (2, ModelAveraging(tau=10), ComputePrecision.BF16)
-    assert (run.solver.iter_size, batch_of(run, Phase.TRAIN), batch_of(run, Phase.TEST)) == (2, 16, 36)
+    assert (run.solver.param.iter_size, batch_of(run, Phase.TRAIN), batch_of(run, Phase.TEST)) == (2, 16, 36)
     said = zoo("report", "lenet_run", "--items", "0").out
     assert "computing an iteration: planned 20 ms, measured " in said
     assert "memory of a worker: planned 20 MB, measured " in said
@@ -82,6 +81,6 @@ def test_a_file_that_is_no_plan_is_told(zoo, text: str) -> None:
 def test_inputs_whose_batch_is_their_shape_get_the_plans() -> None:
     net = """name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 8 dim: 3 } } }
     layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 2 } }"""
-    run = Run(pb.SolverParameter(net_param=from_text(net, pb.NetParameter)))
-    changed = train_net(with_plan(run, msgspec.structs.replace(PLAN, net="n")).solver)
+    run = Run(open_settings(pb.SolverParameter(net_param=from_text(net, pb.NetParameter))))
+    changed = with_plan(run, msgspec.structs.replace(PLAN, net="n")).solver.trained.net
     assert [layer.input_param.shape[0].dim[:] for layer in changed.layer if layer.type == "Input"] == [[16, 3], [8, 3]]

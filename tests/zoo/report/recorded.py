@@ -11,8 +11,9 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, open_run_log
 from netdsl.distributed.run_worker import MODEL
 from netdsl.solver.events import Event, Output, TestFinished, TrainingProgress
+from netdsl.solver.settings import open_settings
 from tests.zoo.logs.conftest import averaging
-from zoo.report.predictions import stated_net
+from zoo.report.predictions import stated_model
 
 EVENTS = (
     TrainingProgress(0, 2.5, 0.1, ()),
@@ -57,10 +58,10 @@ def write_run(
     solver = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", max_iter=40, test_iter=[10], test_interval=10)
     solver.MergeFrom(pb.SolverParameter(snapshot_prefix=str(folder / "small"), **settings))
     solver.net_param.CopyFrom(params.message)
-    Run(solver, workers=3).settled().save(folder)
+    Run(open_settings(solver), workers=3).settled().save(folder)
     with open_run_log(folder) as log:
         for report in (*(records or averaging()), *events):
             log(report)
     if weights:
-        message, _ = stated_net(Run.load(folder))  # random weights, in the shapes that the data make
-        Net(message, phase="TRAIN").save(folder / MODEL)
+        model, _ = stated_model(Run.load(folder))  # random weights, in the shapes that the data make
+        Net(model.net, phase="TRAIN").save(folder / MODEL)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from caffe_proto.copies import copy_of
 from netdsl.data.sources.open_source import open_source
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
@@ -15,7 +18,14 @@ from netdsl.model import Model
 from netdsl.model.opening import open_weights
 from tests.zoo.report.recorded import net, write_run
 from zoo.report.pictures import first_filters
-from zoo.report.predictions import ClassScores, ConfusedPair, Confusion, predict_test_data, stated_net
+from zoo.report.predictions import (
+    ClassScores,
+    ConfusedPair,
+    Confusion,
+    TestedModel,
+    TestPredictions,
+    stated_model,
+)
 
 CONFUSION = Confusion.of(
     np.array([0, 0, 0, 1, 1, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 0, 0, 0]), ["cat", "dog", "eel", "fox"]
@@ -30,8 +40,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def predictions(run: Run, folder: Path, items: int) -> TestPredictions | None:
+    with closing(TestedModel(run, open_weights(folder / MODEL))) as tested:
+        return tested.predictions(items)
+
+
 def test_every_item_is_tested_once_and_the_worst_mistakes_are_kept(folder: Path) -> None:
-    found = predict_test_data(Run.load(folder), folder / MODEL, 1000)
+    found = predictions(Run.load(folder), folder, 1000)
     assert found is not None
     source = open_source("digits:test")
     labels = [int(source.item(source.fetch(index))[1]) for index in range(len(source))]
@@ -48,8 +63,8 @@ def test_every_item_is_tested_once_and_the_worst_mistakes_are_kept(folder: Path)
 
 
 def test_of_many_items_the_first_are_taken(folder: Path) -> None:
-    found = predict_test_data(Run.load(folder), folder / MODEL, 50)
-    whole = predict_test_data(Run.load(folder), folder / MODEL, 355)
+    found = predictions(Run.load(folder), folder, 50)
+    whole = predictions(Run.load(folder), folder, 355)
     assert found is not None and whole is not None
     assert (len(found.labels), found.total) == (50, 355)
     assert np.array_equal(found.predicted, whole.predicted[:50])
@@ -62,7 +77,7 @@ def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
     (folder / "net.prototxt").write_text(net().prototxt().replace("batch_size: 36", "batch_size: 71"))
     request = TestRequest(str(folder / "net.prototxt"), (str(folder / MODEL),), batches=5)
     outputs = test(request, device=torch.device("cpu")).outputs
-    found = predict_test_data(Run.load(folder), folder / MODEL, 355)
+    found = predictions(Run.load(folder), folder, 355)
     assert found is not None
     accuracy = next(output.values[0] for output in outputs if output.name == "accuracy")
     assert float((found.labels == found.predicted).mean()) == pytest.approx(accuracy, abs=1e-6)
@@ -70,21 +85,22 @@ def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
 
 def test_a_run_that_does_not_test(folder: Path) -> None:
     run = Run.load(folder)
-    run.solver.ClearField("test_iter")
-    assert predict_test_data(run, folder / MODEL, 10) is None
+    run = replace(run, solver=run.solver.without_tests())
+    assert predictions(run, folder, 10) is None
 
 
 def test_a_net_that_does_not_classify(folder: Path) -> None:
     run = Run.load(folder)
-    layers = run.solver.net_param.layer
-    del layers[4:]
-    layers.add(name="distance", type="EuclideanLoss", bottom=["scores", "scores"], top=["distance"])
-    assert predict_test_data(run, folder / MODEL, 10) is None
+    net = copy_of(run.solver.net_to_train.net)
+    del net.layer[4:]
+    net.layer.add(name="distance", type="EuclideanLoss", bottom=["scores", "scores"], top=["distance"])
+    run = replace(run, solver=run.solver.with_net(Model(net)))
+    assert predictions(run, folder, 10) is None
 
 
 def test_filters_are_those_of_the_first_layer_that_learns(folder: Path) -> None:
-    message, problem = stated_net(Run.load(folder))
-    found = first_filters(Model(message), folder / MODEL)
+    model, problem = stated_model(Run.load(folder))
+    found = first_filters(model, open_weights(folder / MODEL).weights)
     assert problem == "" and found is not None
     assert (found.layer, found.total, found.shape) == ("conv1", 5, (1, 3, 3))
     weights = open_weights(folder / MODEL).weights["conv1"][0]

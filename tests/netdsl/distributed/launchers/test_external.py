@@ -20,6 +20,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.solver.settings import open_settings
 from tests.patience import PATIENCE
 
 ZOO = Path(sys.executable).with_name("zoo")
@@ -45,7 +46,7 @@ def test_zoo_train_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_lost_worker_ends_the_run_and_says_how_to_go_on(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.max_iter = 100_000
     run = tmp_path / "run"
-    Run(param, parse("averaging:tau=2"), 2, deadline=PATIENCE).settled().save(run)
+    Run(open_settings(param), parse("averaging:tau=2"), 2, deadline=PATIENCE).settled().save(run)
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys, threading, time; from pathlib import Path\n"
@@ -86,7 +87,7 @@ def test_workers_are_told_apart_by_their_environment() -> None:
 @pytest.mark.parametrize(("local", "transport"), [(4, Transport.SHARED_MEMORY), (2, Transport.GLOO)])
 def test_the_transport_follows_from_the_machines(param: pb.SolverParameter, local: int, transport: Transport) -> None:
     launcher = ExternalLauncher(ExternalWorker(0, 4, 0, local, "127.0.0.1"))
-    assert launcher.prepare(Path("run"), Run(param, workers=4), print).transport is transport
+    assert launcher.prepare(Path("run"), Run(open_settings(param), workers=4), print).transport is transport
 
 
 def test_nobody_started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,14 +102,16 @@ def test_nobody_started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_number_of_workers(param: pb.SolverParameter) -> None:
     launcher = ExternalLauncher(ExternalWorker(0, 2, 0, 2, "127.0.0.1"))
     with pytest.raises(DistributedError, match=r"is a run of 3 workers, and 2 were started; .* with --workers 2"):
-        launcher.prepare(Path("run"), Run(param, workers=3), print)
+        launcher.prepare(Path("run"), Run(open_settings(param), workers=3), print)
 
 
 def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.max_iter = 100_000
     run = tmp_path / "run"
     keeping = Retention(newest=9)  # whoever reads an entry has time for that
-    Run(param, parse("averaging:tau=20"), 3, deadline=PATIENCE, fewest=2, keeping=keeping).settled().save(run)
+    Run(
+        open_settings(param), parse("averaging:tau=20"), 3, deadline=PATIENCE, fewest=2, keeping=keeping
+    ).settled().save(run)
     program = tmp_path / "program.py"
     program.write_text(
         "import sys; from pathlib import Path\n"

@@ -29,12 +29,13 @@ from netdsl.errors import CaffeError, DistributedError
 from netdsl.model.weights.match import arrays_of
 from netdsl.mpi.launcher import MpiexecLauncher
 from netdsl.solver.events import Action
+from netdsl.solver.settings import open_settings
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE
 
 
 def planned(param: pb.SolverParameter, folder: Path, strategy: str, size: int = 2) -> Path:
-    Run(param, parse(strategy), size, deadline=PATIENCE).settled().save(folder)
+    Run(open_settings(param), parse(strategy), size, deadline=PATIENCE).settled().save(folder)
     return folder
 
 
@@ -159,7 +160,9 @@ def test_nobody_listens_to_other_machines(param: pb.SolverParameter, tmp_path: P
     """Over gloo, workers connect to each other; they and the supervisor listen at 127.0.0.1 only."""
     param.max_iter = 9
     folder, addresses = tmp_path / "run", set[str]()
-    Run(param, parse("averaging:tau=3"), 2, transport=Transport.GLOO, deadline=PATIENCE).settled().save(folder)
+    Run(open_settings(param), parse("averaging:tau=3"), 2, transport=Transport.GLOO, deadline=PATIENCE).settled().save(
+        folder
+    )
 
     def told(what: Told) -> None:
         for process in (os.getpid(), *workers_of(folder)):
@@ -192,7 +195,7 @@ def test_the_others_go_on_without_a_lost_worker_and_it_joins_again_which_can_be_
 ) -> None:
     param.max_iter = 100_000
     folder, killed = tmp_path / "run", list[int]()
-    Run(param, parse("outer:tau=20"), 3, deadline=PATIENCE, fewest=2).settled().save(folder)
+    Run(open_settings(param), parse("outer:tau=20"), 3, deadline=PATIENCE, fewest=2).settled().save(folder)
 
     def told(what: Told) -> None:
         if isinstance(what, RoundRecord) and what.number == 3 and not killed:
@@ -224,8 +227,8 @@ def test_the_others_go_on_without_a_lost_worker_and_it_joins_again_which_can_be_
 def replayed(folder: Path, again: Path, last: JournalEntry) -> JournalEntry:
     """The same round of a run in which the same workers leave and come."""
     run, memberships = Run.load(folder), read_memberships(folder)
-    run.solver.max_iter = 20 * last.round
-    replace(run, fewest=None, memberships=memberships).save(again)
+    solver = run.solver.with_fields(max_iter=20 * last.round)
+    replace(run, solver=solver, fewest=None, memberships=memberships).save(again)
     assert train(again, LocalLauncher()) is End.FINISHED
     assert read_memberships(again) == memberships
     entry = Journal(again / "rounds", Retention()).newest()

@@ -15,6 +15,7 @@ from netdsl.distributed.machines import Link
 from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
+from netdsl.model.model import Model
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import Pace, World
@@ -72,7 +73,8 @@ def solver_of(
     message.state.phase = pb.TRAIN
     given = {"base_lr": 0.1, "lr_policy": "fixed", "type": "SGD", "max_iter": 8}
     return Solver(
-        pb.SolverParameter(**(given | settings)), ModuleNet(message, Compute(precision=precision), values=data)
+        pb.SolverParameter(**(given | settings)),
+        ModuleNet.open(Model(message), Compute(precision=precision), values=data),
     )
 
 

@@ -8,6 +8,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.model.deploy.captioner import split_captioner
 from netdsl.model.deploy.deploy_net import deploy
+from netdsl.model.model import Model
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
 
@@ -69,23 +70,23 @@ def test_inputs_that_state_steps_keep_them() -> None:
 
 @pytest.mark.parametrize("stages", [(), ("factored",)])
 def test_what_is_done_once_is_told_from_what_is_done_for_each_word(stages: tuple[str, ...]) -> None:
-    parts = split_captioner(deploy(net(), stages=stages))
+    parts = split_captioner(Model(deploy(net(), stages=stages)))
     assert parts is not None and parts.features == ("fc8",)
-    assert [layer.name for layer in parts.image.layer] == ["data", "fc8", "relu8"]
-    assert [layer.type for layer in parts.sentence.layer] == [
+    assert [layer.name for layer in parts.image.net.layer] == ["data", "fc8", "relu8"]
+    assert [layer.type for layer in parts.sentence.net.layer] == [
         "Input", "Embed", *["LSTM"] * (1 + len(stages)), "InnerProduct", "Softmax"
     ]  # fmt: skip
     words = {"cont_sentence": [1, 1], "input_sentence": [1, 1]}
-    assert input_shapes(parts.sentence) == {**words, "fc8": [1, 6]}
+    assert input_shapes(parts.sentence.net) == {**words, "fc8": [1, 6]}
 
 
 def test_nets_without_words_or_without_images_are_whole() -> None:
     deployed = deploy(net())
     text = from_text(NET.replace('bottom: "cont_sentence" bottom: "fc8"', 'bottom: "cont_sentence"'), pb.NetParameter)
-    assert split_captioner(deploy(text)) is None
+    assert split_captioner(Model(deploy(text))) is None
     for layer in deployed.layer:
         if layer.type == "Embed":
             layer.type = "Tile"
             layer.ClearField("embed_param")
     del deployed.layer[-3:]
-    assert split_captioner(deployed) is None
+    assert split_captioner(Model(deployed)) is None

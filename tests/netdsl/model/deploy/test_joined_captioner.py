@@ -48,10 +48,15 @@ def test_one_net_has_what_captions_need_of_both() -> None:
     image = replace(model(IMAGE), weights={"fc8": arrays["image"], "fc7": arrays["image"]})
     joined = join_captioner(words, image, "fc8")
     assert joined.weights == {"lstm": arrays["words"], "fc7": arrays["both"], "fc8": arrays["image"]}
-    parts = split_captioner(joined.net)
+    parts = split_captioner(joined)
     assert parts is not None and parts.features == ("fc8",)
-    assert [layer.name for layer in parts.image.layer if layer.bottom] == ["fc7", "fc8", "less"]
-    assert [layer.name for layer in parts.sentence.layer if layer.bottom] == ["embedding", "lstm", "predict", "prob"]
+    assert [layer.name for layer in parts.image.net.layer if layer.bottom] == ["fc7", "fc8", "less"]
+    assert [layer.name for layer in parts.sentence.net.layer if layer.bottom] == [
+        "embedding",
+        "lstm",
+        "predict",
+        "prob",
+    ]
     shapes = [list(shape.dim) for layer in joined.net.layer for shape in layer.input_param.shape]
     assert shapes == [[1, 3, 4, 4], [1, 1], [1, 1]]
 
