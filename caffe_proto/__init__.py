@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from caffe_proto.blobs import Blob, Blobs
-    from caffe_proto.dialects import Dialect, all_dialects, dialect_named
+    from caffe_proto.dialects import Dialect, all_dialects, dialect_named, register_dialect
     from caffe_proto.difference import Difference, compare
     from caffe_proto.errors import CaffeError
     from caffe_proto.files import CaffeFile, Form, prototxt, read, read_net, read_solver, write
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # numpy and protobuf.
 _MODULES = {
     "blobs": ("Blob", "Blobs"),
-    "dialects": ("Dialect", "all_dialects", "dialect_named"),
+    "dialects": ("Dialect", "all_dialects", "dialect_named", "register_dialect"),
     "difference": ("Difference", "compare"),
     "errors": ("CaffeError",),
     "files": ("CaffeFile", "Form", "prototxt", "read", "read_net", "read_solver", "write"),
@@ -47,6 +47,7 @@ __all__ = [
     "read",
     "read_net",
     "read_solver",
+    "register_dialect",
     "summarise",
     "text_of",
     "upgrade_file",

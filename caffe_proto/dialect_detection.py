@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from typing import NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from caffe_proto.descriptors import enum_of
-from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects, schema_name
+from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects, of_dialects, schema_name
 from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import FIXED32, FIXED64, LENGTH, MAX_DEPTH, VARINT, Field, fields, read_varint, value_in
 
@@ -111,7 +110,7 @@ def _ambiguous_fields(
             yield from _ambiguous_fields(data, field.value, field.end, submessage, layer, depth + 1)
 
 
-@cache
+@of_dialects
 def _unambiguous_fields(descriptor: Descriptor) -> Mapping[int, Descriptor | None]:
     """The numbers of the fields that all dialects read alike, with the message types of those that are messages."""
     name = descriptor.full_name.partition(".")[2]

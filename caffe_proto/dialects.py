@@ -7,11 +7,14 @@ so its bytes are renumbered when it is read and written. A dialect is a table in
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -19,6 +22,7 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import IN_MEMORY, NET_DIALECT, descriptor_of, enum_of, layer_prefix, set_fields
 from caffe_proto.errors import BinaryError, DialectError
+from caffe_proto.extensions import finders
 from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, read_varint, tag, varint
 
 PRIVATE = 500_000_000  # field numbers from here on are this schema's own, and never in a file
@@ -28,6 +32,9 @@ LAYER_TYPES = "types of layers"  # the owner of their names among a dialect's ad
 STORED = 536_870_911  # BlobProto.stored, which caffe_proto.binary puts in and takes out
 
 _EMPTY: Mapping[str, int] = MappingProxyType({})
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,25 +214,94 @@ def _encoded_field(number: int, wire_field: Field, value: bytes) -> bytes:
 BVLC = Dialect("bvlc", "BVLC Caffe")
 
 
-@cache
+_registered: dict[str, tuple[Path, Mapping[str, Any]]] = {}  # tables of third parties by their dialects' names
+_forget: list[Callable[[], None]] = []  # clears what follows from the dialects that there are
+
+
+def of_dialects(function: Callable[P, T]) -> Callable[P, T]:
+    """A function whose results follow from the dialects that there are, and are kept until there are others."""
+    cached = cache(function)
+    _forget.append(cached.cache_clear)
+
+    @wraps(function)
+    def ask(*arguments: P.args, **settings: P.kwargs) -> T:
+        for find in finders:
+            find()
+        return cached(*arguments, **settings)  # type: ignore[arg-type]
+
+    return ask
+
+
+@of_dialects
 def all_dialects() -> Mapping[str, Dialect]:
-    """All dialects by name: BVLC's first, then the forks', the most common first."""
-    dialects = [BVLC]
-    for source in files("caffe_proto").joinpath("dialects").iterdir():
-        if source.name.endswith(".toml"):
-            table = tomllib.loads(source.read_text())
-            name = source.name.removesuffix(".toml")
-            dialects.append(
-                Dialect(
-                    name,
-                    table["title"],
-                    table["rank"],
-                    table.get("fields", {}),
-                    table.get("enums", {}),
-                    tuple(table.get("layer_types", ())),
-                )
-            )
+    """All dialects by name: BVLC's first, then the forks', the most common first, then those of third parties."""
+    own = _own_dialects()
+    others = (_of_table(name, table, rank) for rank, (name, (_, table)) in enumerate(_registered.items(), len(own)))
+    return {**own, **{dialect.name: dialect for dialect in others}}
+
+
+@cache
+def _own_dialects() -> Mapping[str, Dialect]:
+    sources = [each for each in files("caffe_proto").joinpath("dialects").iterdir() if each.name.endswith(".toml")]
+    tables = {source.name.removesuffix(".toml"): tomllib.loads(source.read_text()) for source in sources}
+    dialects = [BVLC, *(_of_table(name, table, table["rank"]) for name, table in tables.items())]
     return {dialect.name: dialect for dialect in sorted(dialects, key=lambda dialect: dialect.rank)}
+
+
+def _of_table(name: str, table: Mapping[str, Any], rank: int) -> Dialect:
+    types = tuple(table.get("layer_types", ()))
+    return Dialect(name, table["title"], rank, table.get("fields", {}), table.get("enums", {}), types)
+
+
+def register_dialect(path: str | Path) -> None:
+    """Make the dialect known whose table is in NAME.toml, as those are in `dialects/`; it comes after all others.
+
+    A table that is registered again is read again.
+    """
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise DialectError(f"{path}: can't be read: {problem}") from None
+    taken = _registered[path.stem][0] if path.stem in _registered else None
+    if path.stem in _own_dialects() or taken not in (None, path):
+        owner = taken or "caffe_proto"
+        raise DialectError(f"{path}: there is a dialect '{path.stem}' already, of {owner}; give the file another name")
+    _check_table(path, table)
+    _registered[path.stem] = path, table
+    _forget_all()
+
+
+def unregister_dialect(name: str) -> None:
+    """Forget a dialect that was registered."""
+    del _registered[name]
+    _forget_all()
+
+
+def _forget_all() -> None:
+    for forget in _forget:
+        forget()
+
+
+def registered_tables() -> dict[str, Path]:
+    """The files of the tables of third parties' dialects, by the names of these."""
+    return {name: path for name, (path, _) in _registered.items()}
+
+
+def _check_table(path: Path, table: Mapping[str, Any]) -> None:
+    """Raise a DialectError unless a table has a title, and numbers for what is in the schema."""
+    if not isinstance(table.get("title"), str):
+        raise DialectError(f'{path}: has no title, such as title = "What people call it"')
+    pool, package = pb.DESCRIPTOR.pool, pb.DESCRIPTOR.package
+    for section, find, members in (
+        ("fields", pool.FindMessageTypeByName, "fields_by_name"),
+        ("enums", pool.FindEnumTypeByName, "values_by_name"),
+    ):
+        for owner, numbers in table.get(section, {}).items():
+            with suppress(KeyError):
+                if set(numbers).issubset(getattr(find(f"{package}.{owner}"), members)):
+                    continue
+            raise DialectError(f"{path}: {', '.join(numbers)} of {owner} aren't all in the schema, caffe.proto")
 
 
 def dialect_named(name: str) -> Dialect:
@@ -311,7 +387,7 @@ def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, s
                     yield schema_name(enum_of(schema_field)), names[number].name
 
 
-@cache
+@of_dialects
 def _telling_types() -> frozenset[str]:
     return frozenset(name for dialect in all_dialects().values() for name in dialect.layer_types)
 

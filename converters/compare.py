@@ -14,13 +14,14 @@ from converters.onnx.session import OnnxSession, open_onnx_session
 from converters.running import Arrays, blob_values, difference, input_shapes, made_up_inputs
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
+from netdsl.model.data_shapes import DataShape, Known
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.formats import holds_weights
 from netdsl.model.opening import open_model
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 
-Comparable = NetModule | OnnxSession  # a session gives all values of a model's nodes
+Runnable = NetModule | OnnxSession  # a session gives all values of a model's nodes
 Lengths = tuple[int | None, ...]  # None: any length
 
 _NO_SHAPES: Mapping[str, Shape] = {}
@@ -53,6 +54,14 @@ class Comparison:
         return next((blob for blob in self.blobs if blob.difference > tolerance), None)
 
 
+@dataclass(frozen=True)
+class Comparable:
+    """A model that can be run, and what is known of the shapes of its data: nothing of an ONNX file's open lengths."""
+
+    model: Runnable
+    data: Mapping[str, DataShape]
+
+
 def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dialect: str | None = None) -> Comparable:
     """Open a model by its files, separated by commas: an ONNX file, or a net and the files of its weights.
 
@@ -62,14 +71,16 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
     if not paths:
         raise FileError("no file is named")
     if paths[0].suffix == ".onnx":
-        return open_onnx_values(paths[0])
+        session = open_onnx_values(paths[0])
+        return Comparable(session, _stated_data(session))
     if paths[0].suffix == ".pt2":
         raise FileError(f"{paths[0]}: a .pt2 file can hold pickled code, which is never loaded")
     if holds_weights(paths[0]) and paths[0].suffix != ".caffemodel":
         raise FileError(f"{paths[0]}: are weights without a net; name both, as in deploy.prototxt,{paths[0]}")
     model = open_model(paths[0], paths[1:], dialect=dialect)
     try:
-        return deploy_model(model, shapes=shapes).module(Phase.TEST)
+        deployed = deploy_model(model, shapes=shapes)
+        return Comparable(deployed.module(Phase.TEST), deployed.data(Phase.TEST))
     except NetError as problem:
         raise type(problem)(in_file(paths[0], problem)) from None
 
@@ -84,7 +95,14 @@ def open_onnx_values(path: str | Path) -> OnnxSession:
         raise FileError(f"{path}: {problem}") from None
 
 
-def compare(first: Comparable, second: Comparable, *, seed: int = 0) -> Comparison:
+def _stated_data(session: OnnxSession) -> dict[str, DataShape]:
+    """The shapes of the inputs of which an ONNX file states all lengths but the batch."""
+    shapes = {name: lengths[1:] for name, lengths in _input_lengths(session).items()}
+    items = {name: tuple(length for length in shape if length is not None) for name, shape in shapes.items()}
+    return {name: DataShape(item, Known.STATED) for name, item in items.items() if len(item) == len(shapes[name])}
+
+
+def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:
     """Run both models on random inputs and compare the blobs of the same names, and the outputs in their order."""
     inputs = _inputs_of(first, seed)
     first_blobs = _values(first, inputs)
@@ -109,7 +127,7 @@ def compare(first: Comparable, second: Comparable, *, seed: int = 0) -> Comparis
     return Comparison(tuple(blobs), (only_first, tuple(name for name in second_blobs if name not in compared)))
 
 
-def _input_lengths(model: Comparable) -> dict[str, Lengths]:
+def _input_lengths(model: Runnable) -> dict[str, Lengths]:
     if isinstance(model, NetModule):
         return dict(input_shapes(model.built))
     return {
@@ -118,16 +136,16 @@ def _input_lengths(model: Comparable) -> dict[str, Lengths]:
     }
 
 
-def _outputs(model: Comparable) -> tuple[str, ...]:
+def _outputs(model: Runnable) -> tuple[str, ...]:
     return tuple(model.outputs)
 
 
-def _values(model: Comparable, inputs: Arrays) -> Arrays:
+def _values(model: Runnable, inputs: Arrays) -> Arrays:
     """All blobs by name, in the order in which they are computed."""
     return blob_values(model.built, inputs) if isinstance(model, NetModule) else {**inputs, **model(inputs)}
 
 
-def _inputs_of(model: Comparable, seed: int) -> Arrays:
+def _inputs_of(model: Runnable, seed: int) -> Arrays:
     """Inputs that are valid for a Caffe net, or random numbers for another model. An open length is 1."""
     if isinstance(model, NetModule):
         return made_up_inputs(model.built, seed)
@@ -136,7 +154,7 @@ def _inputs_of(model: Comparable, seed: int) -> Arrays:
     return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def _for_second(second: Comparable, inputs: Arrays) -> Arrays:
+def _for_second(second: Runnable, inputs: Arrays) -> Arrays:
     """The inputs under the second model's names: the same names, else in the same order."""
     lengths = _input_lengths(second)
     if len(inputs) != len(lengths):

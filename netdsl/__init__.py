@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from caffe_proto import extensions
+
 if TYPE_CHECKING:
     from netdsl.data.reader import open_reader
     from netdsl.dsl import (
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
     from netdsl.model.weights.match import LoadReport
     from netdsl.net.graph import Phase
     from netdsl.training.net import Net
+
+
+def _find_plugins() -> None:
+    """Import plug-ins, since one may know dialects."""
+    from netdsl.plugins import load_plugins
+
+    load_plugins()
+
+
+extensions.finders.append(_find_plugins)
 
 # Imported when they are used: whoever only wants the command line's help needn't wait for torch.
 _MODULES = {

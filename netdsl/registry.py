@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -15,6 +16,8 @@ from netdsl.plugins import load_plugins
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type)
 Function = TypeVar("Function", bound=Callable[..., Any])
+FormatReader = TypeVar("FormatReader", bound=Callable[[Path], Any])
+ModelMaker = TypeVar("ModelMaker", bound=Callable[[], Path])
 
 
 class _Named(Protocol):
@@ -92,7 +95,10 @@ _STRATEGIES = "netdsl.distributed.strategies.settings", "STRATEGIES"
 _LAUNCHERS = "netdsl.distributed.launchers", "LAUNCHERS"
 _CONNECTIONS = "netdsl.distributed.transports", "CONNECTIONS"
 _SOURCES = "netdsl.data.sources.open_source", "KINDS"
-_HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS)
+_FORMATS = "netdsl.model.formats", "FORMATS"
+_MODELS = "zoo.catalogue", "MODELS"
+_HOMES = (_LAYERS, _SOURCES, _STRATEGIES, _LAUNCHERS, _CONNECTIONS, _FORMATS, _MODELS)
+_DIALECTS = "caffe_proto.dialects"
 
 
 def register_layer(layer_class: Class) -> Class:
@@ -131,10 +137,44 @@ def register_transport(name: str) -> Callable[[Function], Function]:
     return register
 
 
+def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
+    """A decorator that lets files with a suffix be opened wherever a net or weights are, by a function.
+
+    It gets the file's path, and returns the `netdsl.model.Model` that is in it.
+    """
+
+    def register(reader: FormatReader) -> FormatReader:
+        _registry(_FORMATS).register(suffix, reader)
+        return reader
+
+    return register
+
+
+def register_model(name: str) -> Callable[[ModelMaker], ModelMaker]:
+    """A decorator that makes a model known by its name, as those of the zoo are, by a function.
+
+    It returns the model's folder, with a `deploy.prototxt` or `train_val.prototxt` and perhaps weights and a card.
+    """
+
+    def register(maker: ModelMaker) -> ModelMaker:
+        _registry(_MODELS).register(name, maker)
+        return maker
+
+    return register
+
+
+def register_dialect(path: str | Path) -> None:
+    """Make a fork of Caffe known by the name of a file NAME.toml, which has the numbers that the fork gave fields."""
+    import_module(_DIALECTS).register_dialect(path)
+
+
 def registered_by(module: str) -> list[str]:
-    """What a module registered, such as "layer type SoftSign"."""
+    """What a module registered, such as "layer type SoftSign", with the dialects whose files are in its folder."""
     registries = [_registry(home) for home in _HOMES if home[0] in sys.modules]
-    return [f"{registry.noun} {name}" for registry in registries for name in registry.names_of(module)]
+    names = [f"{registry.noun} {name}" for registry in registries for name in registry.names_of(module)]
+    tables = sys.modules[_DIALECTS].registered_tables() if _DIALECTS in sys.modules else {}
+    folder = Path(sys.modules[module].__file__ or "").parent
+    return names + [f"dialect {name}" for name, path in tables.items() if path.parent.resolve() == folder.resolve()]
 
 
 def _registry(home: tuple[str, str]) -> Registry[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from caffe_proto import dialects
 from netdsl import plugins
 from netdsl.data.sources.open_source import KINDS
 from netdsl.distributed.launchers import LAUNCHERS
@@ -17,13 +18,15 @@ from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from netdsl.model.formats import FORMATS
 from netdsl.registry import Registry
+from zoo.catalogue import MODELS
 
 
 @contextmanager
 def registered(**layer_classes: type[Layer]) -> Iterator[None]:
     """Have layer types by these names, also in place of netdsl's own; afterwards all is as before."""
-    with _restored(LAYERS):
+    with restored(LAYERS):
         LAYERS._values.update(layer_classes)
         yield
 
@@ -37,8 +40,9 @@ def forgotten_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv(plugins.VARIABLE, raising=False)
     modules = set(sys.modules)
     with ExitStack() as stack:
-        for registry in (LAYERS, KINDS, STRATEGIES, LAUNCHERS, CONNECTIONS):
-            stack.enter_context(_restored(registry))
+        for registry in (LAYERS, KINDS, STRATEGIES, LAUNCHERS, CONNECTIONS, FORMATS, MODELS):
+            stack.enter_context(restored(registry))
+        stack.callback(forget_dialects)
         yield
     for name in set(sys.modules) - modules:
         if not name.startswith(("netdsl.", "zoo.", "converters.", "torch")):
@@ -54,8 +58,14 @@ def installed_as_package(folder: Path, module: str, package: str = "netdsl-of-so
     (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{module} = {module}\n")
 
 
+def forget_dialects() -> None:
+    """Forget the dialects that are no tables of caffe_proto's own."""
+    for name in dialects.registered_tables():
+        dialects.unregister_dialect(name)
+
+
 @contextmanager
-def _restored(registry: Registry[Any]) -> Iterator[None]:
+def restored(registry: Registry[Any]) -> Iterator[None]:
     before = dict(registry._values)
     try:
         yield

@@ -52,6 +52,11 @@ class ImageInput:
     mean: tuple[float, ...] | str = ()  # one value, one for each channel, or a file of the model's folder
     scale: float = 1.0
 
+    @property
+    def item(self) -> tuple[int, int, int]:
+        """The channels, height and width of what the net takes."""
+        return (1 if self.channels is Channels.GRAY else 3, *self.size)
+
 
 @dataclass(frozen=True)
 class Result:

@@ -20,11 +20,13 @@ from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.model.data_shapes import DataShape
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.formats import named_model
 from netdsl.model.model import Model, open_net
 from netdsl.model.opening import open_model
 from netdsl.model.weights.torch_names import TensorMatch
+from netdsl.net.graph import Phase
 from zoo.names import classes_of_model
 
 
@@ -59,7 +61,8 @@ class Export:
 
 @dataclass(frozen=True)
 class ExportedFiles:
-    """The written files, the shapes of the net's inputs, the proofs, and the matches of torch's tensors.
+    """The written files, the shapes of the net's inputs with how they are known, the proofs, and the matches of torch's
+    tensors.
 
     The proofs say nothing of `unproved` outputs, which are the same everywhere. `notes` say what Caffe won't take of
     the net and the solver that the model was trained by.
@@ -71,6 +74,7 @@ class ExportedFiles:
     names: tuple[TensorMatch, ...]
     unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    data: Mapping[str, DataShape] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ def export(request: Export) -> ExportedFiles:
     )
     try:
         model = deploy_model(trained, batch=request.batch)
+        data = model.data(Phase.TEST, stub_unknown=True)
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
         written = writers[request.target](model, trained, request)
@@ -104,7 +109,7 @@ def export(request: Export) -> ExportedFiles:
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, written.unproved, written.notes)
+    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, written.unproved, written.notes, data)
 
 
 def _to_caffe(model: Model, trained: Model, request: Export) -> _Written:

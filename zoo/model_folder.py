@@ -65,6 +65,11 @@ class ModelFolder:
         """The names of the classes that are written beside its net; none if the folder doesn't have them."""
         return class_names_of_model(self.deployed)
 
+    @property
+    def image_item(self) -> tuple[int, int, int] | None:
+        """The channels, height and width of the images that its card says."""
+        return None if self.card.input is None else self.card.input.item
+
     def _deploy(self) -> Path | None:
         return self._file(DEPLOY) or self._only("*deploy*.prototxt")
 

@@ -30,15 +30,19 @@ ZooModel = ModelFolder | CatalogueModel
 def find_model(path: Path) -> ZooModel | None:
     """The model that a folder or a name stands for; None for a file, and an error for a name that nothing has.
 
-    A folder comes before a name, and what was pulled into the store before the catalogue.
+    A folder comes before a name, and what was pulled into the store before the catalogue. Plug-ins are asked last.
     """
     if is_model_folder(path):
         return open_folder(path)
     if path.exists() or len(path.parts) != 1:
         return None
     stored = store().model(path.name)
-    is_name = not path.suffix or path.name in catalogue.names()  # some names have a version, as squeezenet-1.1
-    return stored if stored is not None or not is_name else catalogue.model_of(path.name)
+    if stored is not None:
+        return stored
+    is_own = path.name in catalogue.names()
+    if not is_own and path.name in catalogue.MODELS:
+        return open_folder(catalogue.MODELS[path.name]())
+    return catalogue.model_of(path.name) if is_own or not path.suffix else None  # some have a version: squeezenet-1.1
 
 
 def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:
@@ -52,6 +56,12 @@ def card_of(path: Path) -> Card:
     if model is None:
         raise NetError(f"{path}: is no name or folder of a model, so it has no card")
     return model.card
+
+
+def all_cards() -> dict[str, Card]:
+    """The cards of the catalogue's models and of those of plug-ins, by their names."""
+    own = {name: catalogue.card_of(name) for name in catalogue.names()}
+    return own | {name: open_folder(folder()).card for name, folder in catalogue.MODELS.items()}
 
 
 def settings_of(model: ZooModel) -> pb.SolverParameter | None:
@@ -89,10 +99,6 @@ def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) 
 
 
 def store() -> Store:
-    """The store of models that were pulled."""
-    return Store(home() / "store")
-
-
-def home() -> Path:
-    """The folder for what is fetched or made once: NETDSL_HOME, or one in the user's cache."""
-    return Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
+    """The store of models that were pulled, in the folder NETDSL_HOME, or in one of the user's cache."""
+    home = Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
+    return Store(home / "store")

@@ -14,7 +14,7 @@ from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.tables.arrow import write_parquet
 from netdsl.data.tables.table import check_columns
 from netdsl.errors import DataError, NetError
-from netdsl.model.data_shapes import with_items
+from netdsl.model.data_shapes import DataShape, read_data
 from netdsl.model.model import Model
 from netdsl.model.opening import match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
@@ -56,8 +56,8 @@ def predict(
     backend: LocalBackend | SparkBackend = HERE,
     *,
     listen: Listener = ignore_event,
-) -> None:
-    """Write a table with new columns; on an error nothing is written."""
+) -> Mapping[str, DataShape]:
+    """Write a table with new columns; on an error nothing is written. Returns what is known of the net's data."""
     table = table_of(request.data)
     if table is None:
         command = f"zoo data convert {request.data} rows.parquet"
@@ -65,9 +65,8 @@ def predict(
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     try:
         if isinstance(backend, SparkBackend):
-            _on_spark(request, model, parquet_of(request.data), backend, listen)
-        else:
-            _here(request, model, TableFiles(*table), progress, listen)
+            return read_data(_on_spark(request, model, parquet_of(request.data), backend, listen).built)
+        return read_data(_here(request, model, TableFiles(*table), progress, listen).built)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
 
@@ -86,7 +85,7 @@ def _here(
     table: TableFiles,
     progress: Progress,
     listen: Listener,
-) -> None:
+) -> Predictor:
     predictor = _predictor(request, model, table.schema.names)
     predictor.take_items(infer_shapes(table.first(), predictor.inputs))
     names = _new_columns(request, predictor, table.schema.names, listen)
@@ -98,6 +97,7 @@ def _here(
     )  # the first batch has the columns even if there are no rows
     with progress(len(table)) as advance:
         write_parquet(Path(request.output), adder.add(predictor, rows, request.data), advance)
+    return predictor
 
 
 def _tell_weights(model: Model, predictor: Predictor, listen: Listener) -> None:
@@ -133,7 +133,7 @@ def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> Co
     return replace(request.names, classes=classes)
 
 
-def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener) -> None:
+def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener) -> Predictor:
     with backend.session() as session:
         from netdsl.spark import NetModel
         from netdsl.spark.tables import parquet  # needs pyspark, which the session has checked
@@ -143,7 +143,7 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         rows = parquet.sample(frame, [net_input.blob.column for net_input in predictor.inputs])
         items = infer_shapes(rows, predictor.inputs)
         predictor.take_items(items)
-        names, net = _new_columns(request, predictor, frame.columns, listen), with_items(model.net, items)
+        names, net = _new_columns(request, predictor, frame.columns, listen), model.with_items(items).net
         net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
         _tell_weights(model, predictor, listen)
         net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
@@ -154,3 +154,4 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         if request.batch:
             net_model.setBatchSize(request.batch)
         parquet.write(session, net_model.transform(frame), request.output)
+    return predictor

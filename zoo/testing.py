@@ -19,7 +19,7 @@ from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.sources.tables import class_names_of_table
 from netdsl.data.tables.table import Table, check_columns
 from netdsl.errors import DataError, NetError, WeightsError
-from netdsl.model.data_shapes import with_items
+from netdsl.model.data_shapes import DataShape, read_data
 from netdsl.model.model import Model
 from netdsl.model.opening import copy_model, match_names, open_model
 from netdsl.net.build import Built, warn_of_doubts
@@ -48,12 +48,15 @@ BATCHES = 50  # the default number
 
 @dataclass(frozen=True)
 class TestResult:
-    """The mean loss and the mean outputs over batches or rows, and the scores of the whole set."""
+    """The mean loss and the mean outputs over batches or rows, the scores of the whole set, and what is known of the
+    shapes of the net's data.
+    """
 
     __test__ = False  # no test of pytest's
 
     loss: float | None  # None on images with marked objects or captions, of which only answers are scored
     outputs: tuple[Output, ...]
+    data: Mapping[str, DataShape]
     tables: tuple[ScoreTable, ...] = ()
 
 
@@ -99,7 +102,7 @@ def test(
         return _on_pictures(request, source, device, listen)
     try:
         if isinstance(backend, SparkBackend):
-            return _means(model, _on_spark(request, model, device, backend, listen))
+            return _on_spark(request, model, device, backend, listen)
         place = device or torch.device("cpu")
         table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
@@ -135,13 +138,14 @@ def _on_captions(request: TestRequest, data: SourceName, device: torch.device | 
     answerer, images = _answerer(request, device, listen), captioned_images(data)
     listen(DataOpened(str(request.data), len(images), (), tests=True))
     scores = enumerate(score_captions(answerer, images), 1)
-    return TestResult(None, tuple(Output(f"BLEU-{size}", (score,), is_score=True) for size, score in scores))
+    outputs = tuple(Output(f"BLEU-{size}", (score,), is_score=True) for size, score in scores)
+    return TestResult(None, outputs, answerer.data)
 
 
 def _on_pictures(request: TestRequest, data: SourceName, device: torch.device | None, listen: Listener) -> TestResult:
     answerer, marked = _answerer(request, device, listen), data.open_marked()
     listen(DataOpened(str(request.data), len(marked), tuple(marked.classes), tests=True))
-    return TestResult(None, (), (MarkedTest.of(answerer, marked, listen).table(),))
+    return TestResult(None, (), answerer.data, (MarkedTest.of(answerer, marked, listen).table(),))
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
@@ -173,7 +177,7 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
             means = average_batches(running, request.batches or BATCHES, listen=listen)
         classes = next((opened.classes for opened in opened_data(running) if opened.classes), ())
     assert means is not None  # nothing interrupts it
-    return TestResult(*means, score_tables(scores, classes or _model_names(request)))
+    return TestResult(*means, read_data(running.built), score_tables(scores, classes or _model_names(request)))
 
 
 def _model_names(request: TestRequest) -> tuple[str, ...]:
@@ -208,7 +212,7 @@ def _here(
 ) -> TestResult:
     table = TableFiles(*source)
     items = infer_shapes(table.first(), _inputs(request, model, table.schema.names))
-    model = replace(model, net=with_items(model.net, items))
+    model = model.with_items(items)
     _check_weights(request, model, model.settled(Phase.TEST).built, listen)
     classes = _tell_rows(request, source[1], len(table), table.schema, listen)
     scorer = Scorer(model, request.columns, device)
@@ -229,7 +233,7 @@ def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: 
 
 def _on_spark(
     request: TestRequest, model: Model, device: torch.device | None, backend: SparkBackend, listen: Listener
-) -> RowScore:
+) -> TestResult:
     built = model.settled(Phase.TEST).built
     warn_of_doubts(built)
     _check_weights(request, model, built, listen)
@@ -245,8 +249,9 @@ def _on_spark(
         _tell_rows(request, path, parquet.count(frame), parquet.arrow_schema(session, frame), listen)
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         place = None if device is None else str(device)
-        stated = replace(model, net=with_items(model.net, infer_shapes(rows, inputs)))
-        return score_rows(frame, stated, request.columns, place)
+        scored = model.with_items(infer_shapes(rows, inputs))
+        score = score_rows(frame, scored, request.columns, place)
+    return _means(scored, score)
 
 
 def _inputs(request: TestRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
@@ -261,4 +266,5 @@ def _means(model: Model, score: RowScore) -> TestResult:
     built = model.settled(Phase.TEST).built
     losses = losses_of(built)
     weights = {built.graph.blobs[edge]: losses.get(edge, 0.0) for edge in built.graph.outputs}
-    return TestResult(loss, tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items())))
+    means = tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items()))
+    return TestResult(loss, means, read_data(built))

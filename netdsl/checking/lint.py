@@ -97,7 +97,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
                 for built in _distinct([_layers(model, phase, settings) for phase in model.phases]):
                     dry_run(built)
                 finding.ran = True
-            finding.unread = unreadable_data(graphs)
+            finding.unread = unreadable_data(graphs, model.read)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = in_file(path, problem)

@@ -84,7 +84,7 @@ def check_net(net: pb.NetParameter) -> None:
     marked = copy_of(net)
     mark_by_fields(marked)
     for phase in Model(marked).phases:
-        check_fillers(settle(marked, phase, {}, said={}, reads_data=False).built)
+        check_fillers(settle(marked, phase, {}, said={}).built)
 
 
 def _window_settings(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair | None) -> dict[str, Any]:

@@ -28,6 +28,8 @@ from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
 Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
+ReadShapes = dict[bytes, Sequence[Shape] | CaffeError | OSError | None]  # what came of reading, by layers' messages
+ItemsBeside = Callable[[Collection[str]], Items]  # what is stated beside a net of some of its blobs of images
 
 _TYPICAL_SIDE = 224  # pixels of an image that nothing says the size of
 _STEP = 32  # pixels: the factor by which most nets scale down
@@ -48,7 +50,7 @@ class Known(Enum):
     STATED = "stated"  # by the settings of the layer that brings it
     READ = "read"  # from the data
     WEIGHTS = "weights"  # no other shape fits the weights
-    BESIDE = "beside"  # a net for use beside this one states it
+    BESIDE = "beside"  # a net for use beside this one, or a card, states it
     GUESSED = "guessed"  # the first typical shape that fits
 
 
@@ -111,6 +113,11 @@ def plain_data(data: Mapping[str, DataShape]) -> dict[str, dict[str, Any]]:
     return {"data": every, "assumed": {name: list(item) for name, item in assumed_items(data).items()}}
 
 
+def read_data(built: Built) -> dict[str, DataShape]:
+    """What is known of the data of a net that was built from what is read for it."""
+    return {built.graph.blobs[edge]: DataShape(built.shapes[edge][1:], Known.READ) for edge in built.input_edges()}
+
+
 def dimensions(shape: Shape) -> str:
     """A shape as users write it: 3x224x224."""
     return "x".join(map(str, shape)) or "one number"
@@ -141,15 +148,15 @@ def settle(
     level: int = 0,
     stages: Sequence[str] = (),
     stub_unknown: bool = False,
-    reads_data: bool = True,
-    beside: Callable[[], Items] = dict,
+    read: ReadShapes | None = None,
+    beside: ItemsBeside = lambda images: {},
 ) -> Settled:
     """Find the shapes of what the data layers of a net's phase bring, in the order of `Known`, and build its layers.
 
-    Data that can't be read are no error here, since they may be only where the net is trained. `said` and `beside` have
-    items of blobs.
+    Data are read where `read` keeps what comes of that. If they can't be, that is no error here, since they may be only
+    where the net is trained. `said` has items of blobs.
     """
-    settling = _Settling(net, phase, weights, said, level, stages, stub_unknown, reads_data)
+    settling = _Settling(net, phase, weights, said, level, stages, stub_unknown, read)
     try:
         return settling.result(beside)
     except UnknownLayerError:
@@ -223,12 +230,6 @@ class _DataLayer:
         shape = top.takes((item[0], *(size or item[1:])))
         return item if shape is None else shape[1:]
 
-    def typical_shape(self, top: _Top) -> Shape:
-        """The shape of a batch, with a typical image's lengths where settings say none; empty for no shape."""
-        if top.shape is None or UNKNOWN not in top.shape:
-            return top.shape or ()
-        return (top.batch, *self.typical_item(top, _TYPICAL[0]))
-
     def say(self, items: Items) -> None:
         """Take what the user says of some tops, and what follows from that for the others, such as maps of an image."""
         for top in self.tops:
@@ -241,33 +242,17 @@ class _DataLayer:
                 if top.known is None and shape is not None and UNKNOWN not in shape:
                     top.shape, top.known = shape, Known.SAID
 
-    def read(self) -> None:
+    def read(self, read: ReadShapes) -> None:
         """Take the shapes of the data, if they are there and all items have one shape. No camera is switched on."""
         layer = self.layer
         if layer is None or layer.data_origin is not DataOrigin.FILES or layer.any_size or not self.is_open:
             return
         with suppress(CaffeError, OSError):
-            shapes = _shapes_of(layer.reading(0))
+            shapes = read_shapes(layer, read)
             if shapes is not None and len(shapes) >= len(self.tops):
                 for top, shape in zip(self.tops, shapes, strict=False):
                     if top.known is not Known.SAID:
                         top.shape, top.known = shape, Known.READ
-
-
-def known_shapes(message: pb.LayerParameter) -> list[Shape | None]:
-    """What a layer says of the shapes that it brings, with UNKNOWN lengths and None for no shape.
-
-    A layer that brings no data, computes them itself, or has wrong settings says none. Of private code and of unknown
-    types only those are known that its message states.
-    """
-    layer = _DataLayer.of(message)
-    return [] if layer is None else [top.shape for top in layer.tops]
-
-
-def typical_shapes(message: pb.LayerParameter) -> list[Shape]:
-    """The known shapes, with lengths that are typical of an image where they are unknown; empty for no shape."""
-    layer = _DataLayer.of(message)
-    return [] if layer is None else [layer.typical_shape(top) for top in layer.tops]
 
 
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
@@ -294,6 +279,20 @@ def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int
     ]
 
 
+def read_shapes(layer: BringsData, read: ReadShapes) -> Sequence[Shape] | None:
+    """The shapes of a batch of a layer's data, of which an item is read once; None of a source that is live."""
+    message = layer.layer.SerializePartialToString()
+    if message not in read:
+        try:
+            read[message] = _shapes_of(layer.reading(0))
+        except (CaffeError, OSError) as problem:
+            read[message] = problem
+    found = read[message]
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
 def _shapes_of(reading: Reading) -> list[Shape] | None:
     """The shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
     count = reading.batch_size if reading.collate else 1
@@ -316,33 +315,35 @@ class _Settling:
         level: int,
         stages: Sequence[str],
         stub_unknown: bool,
-        reads_data: bool,
+        read: ReadShapes | None,
         batch: int | None = None,
     ) -> None:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
+        for message in self._net.layer:  # which is how graphs have them, so that their data are read once
+            message.phase = message.phase if message.HasField("phase") else self._net.state.phase
         self._unstated = copy_of(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         for top in self._all_tops():
             top.stated_batch = top.stated_batch or batch
         for layer in self._layers:
             layer.say(said)
-            if reads_data:
-                layer.read()
-        if reads_data and any(layer.is_open for layer in self._layers):
-            self._take_from_other_phases(whole)
+            if read is not None:
+                layer.read(read)
+        if read is not None and any(layer.is_open for layer in self._layers):
+            self._take_from_other_phases(whole, read)
 
     def _all_tops(self) -> Iterator[_Top]:
         return (top for layer in self._layers for top in layer.tops)
 
-    def _take_from_other_phases(self, whole: pb.NetParameter) -> None:
+    def _take_from_other_phases(self, whole: pb.NetParameter, read: ReadShapes) -> None:
         """Take the items of data that only another phase's layer can read."""
         missing = {top.name: top for top in self._all_tops() if top.known is None}
         for layer in filter(None, map(_DataLayer.of, whole.layer)):
             if missing.keys().isdisjoint(top.name for top in layer.tops):
                 continue
-            layer.read()
+            layer.read(read)
             for top in layer.tops:
                 wanted = missing.get(top.name)
                 if wanted is not None and wanted.known is None and top.known is not None and top.shape is not None:
@@ -350,7 +351,7 @@ class _Settling:
                     if shape is not None:
                         wanted.shape, wanted.known = shape, top.known
 
-    def result(self, beside: Callable[[], Items]) -> Settled:
+    def result(self, beside: ItemsBeside) -> Settled:
         """The layers with the first shapes of data that fit them and their weights, or most of these."""
         problem: NetError | None = None
         best: tuple[int, Built, Items, Known] | None = None
@@ -372,7 +373,7 @@ class _Settling:
         assert problem is not None
         raise problem
 
-    def with_another_batch(self, problem: NetError, beside: Callable[[], Items]) -> Settled:
+    def with_another_batch(self, problem: NetError, beside: ItemsBeside) -> Settled:
         """The layers with the smallest batch that fits, if one does and its double does, too.
 
         A net that states a batch which doesn't fit is an error, which says the one that does.
@@ -388,7 +389,7 @@ class _Settling:
                 return replace(settled, batch=batch)
         raise problem
 
-    def _candidates(self, beside: Callable[[], Items]) -> Iterator[tuple[Items, Known]]:
+    def _candidates(self, beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
         """The items to try for blobs whose shapes are open, each with how they would be known."""
         graph = connect(self._net)
         missing = [top for top in self._all_tops() if top.known is None]
@@ -405,14 +406,16 @@ class _Settling:
             yield whole, known
             yield from (({**whole, **found}, known) for found in self._labels_as_predicted(graph, {**items, **fixed}))
 
-    def _image_items(self, images: Sequence[_Top], beside: Callable[[], Items]) -> Iterator[tuple[Items, Known]]:
-        """Items for tops that aren't labels: of a net beside this one, typical ones, and those that weights want."""
+    def _image_items(self, images: Sequence[_Top], beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
+        """Items for tops that aren't labels: of what is beside the net, typical ones, and those that weights want."""
         if not images:
             yield {}, Known.GUESSED
             return
-        stated = beside()
-        if all(top.name in stated and top.takes(stated[top.name]) is not None for top in images):
-            yield {top.name: stated[top.name] for top in images}, Known.BESIDE
+        stated = beside([top.name for top in images])
+        shapes = {top.name: top.takes(stated[top.name]) for top in images if top.name in stated}
+        whole = {name: shape[1:] for name, shape in shapes.items() if shape is not None}
+        if len(whole) == len(images):
+            yield whole, Known.BESIDE
         seen: list[Items] = []
         for items in self._typical_items(images):
             if items not in seen:
@@ -571,7 +574,7 @@ class _Settling:
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known in certain and top.shape}
-        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, False, batch)
+        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, None, batch)
 
 
 def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:

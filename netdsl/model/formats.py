@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from caffe_proto.errors import FileError
+from netdsl.registry import Registry
 
 if TYPE_CHECKING:
     from caffe_proto import caffe_pb2 as pb
@@ -56,6 +57,11 @@ class NamedModel(Protocol):
         """The names of the classes that it tells apart; none if nothing names them."""
         ...
 
+    @property
+    def image_item(self) -> tuple[int, ...] | None:
+        """The channels, height and width of the images that its nets take, if something beside these says so."""
+        ...
+
 
 @dataclass(frozen=True)
 class FileModel:
@@ -64,6 +70,7 @@ class FileModel:
     path: Path
     weights: tuple[Path, ...] = ()
     solver: None = None
+    image_item: None = None
 
     @property
     def origin(self) -> str:
@@ -89,46 +96,31 @@ class FileModel:
 
 
 FormatReader = Callable[[Path], "Model"]
-ModelFinder = Callable[[Path], NamedModel | None]
 
-# A text such as "module:function" is a function that is imported when a file or a name asks for it.
-_readers: dict[str, FormatReader | str] = {".onnx": "converters.from_onnx:from_onnx"}
-_finders: list[ModelFinder | str] = ["zoo.names:find_model"]
+CAFFE_SUFFIXES = (".prototxt", *WEIGHTS_SUFFIXES, ".solverstate", ".binaryproto")  # of files that need no reader
+_ONNX = ".onnx"
+_ZOO = "zoo.names:find_model"  # says what a name or a folder stands for; the names are imported when they are needed
 
-
-def register_format(suffix: str, reader: FormatReader | str) -> None:
-    """Let files with a suffix be opened wherever a net or weights are, as what their reader makes of them.
-
-    The reader is a function, or is named, as "module:function", to be imported when such a file is opened.
-    """
-    _readers[suffix] = reader
+FORMATS: Registry[FormatReader | str] = Registry("format", dict.fromkeys(CAFFE_SUFFIXES, "netdsl.model.opening"))
+FORMATS.register(_ONNX, "converters.from_onnx:from_onnx", "netdsl.model.formats.onnx")
 
 
 def reader_of(path: Path) -> FormatReader | None:
-    """The reader that is registered for a file's format; None if it isn't a format to be registered."""
-    reader: FormatReader | None = _imported(_readers.get(path.suffix), f"{path}: to read it")
+    """The reader that is registered for a file's format; None for Caffe's own, and for unknown ones."""
+    if path.suffix in ("", *CAFFE_SUFFIXES):
+        return None
+    known = FORMATS.own().get(path.suffix) or FORMATS.get(path.suffix)
+    reader: FormatReader | None = _imported(known, f"{path}: to read it")
     return reader
 
 
-def register_models(finder: ModelFinder | str) -> None:
-    """Let models be named wherever a net is taken: `finder` says what a name or a folder stands for, or None.
-
-    It is a function, or is named, as "module:function", to be imported when something that is no file is opened. It is
-    asked before those that were registered earlier, and before the zoo, which takes what it doesn't know for a mistake.
-    """
-    _finders.insert(0, finder)
-
-
 def named_model(path: str | Path) -> NamedModel:
-    """What a path stands for: a file for itself, and else what the first finder says that knows it."""
+    """What a path stands for: a file for itself, and else what the zoo says, which knows names and folders."""
     path = Path(path)
     if path.is_file():
         return FileModel(path)
-    for finder in _finders:
-        model: NamedModel | None = _imported(finder, f"{path}: is no file; to look for a model of this name")(path)
-        if model is not None:
-            return model
-    return FileModel(path)
+    model: NamedModel | None = _imported(_ZOO, f"{path}: is no file; to look for a model of this name")(path)
+    return model or FileModel(path)
 
 
 def _imported(function: Any, purpose: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError, ShapeWarning
-from netdsl.model.formats import NamedModel, deploy_net_in, has_tensors, named_model, reader_of
+from netdsl.model.formats import FileModel, NamedModel, deploy_net_in, has_tensors, named_model, reader_of
 from netdsl.model.weights.match import AnyArray, Weights, arrays_of
 from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Graph, Phase, filter_layers, net_of, resolve, resolve_all, state_of, with_input_layer
@@ -28,7 +28,7 @@ from netdsl.net.graph import Graph, Phase, filter_layers, net_of, resolve, resol
 if TYPE_CHECKING:
     import torch
 
-    from netdsl.model.data_shapes import DataShape, Settled
+    from netdsl.model.data_shapes import DataShape, Items, ItemsBeside, ReadShapes, Settled
     from netdsl.net.build import Built
     from netdsl.net.module import NetModule
 
@@ -46,10 +46,12 @@ class Model:
     file: CaffeFile[pb.NetParameter] | None = None  # of Caffe's, if one has exactly these weights
     names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
     sources: Mapping[str, Path] = field(default_factory=dict)  # the file that a layer's weights are from
-    deployed_beside: Callable[[], Path | pb.NetParameter | None] = lambda: None  # the net for use beside this one
+    items_beside: ItemsBeside = lambda images: {}
     items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that the user says, without the batch
+    known: Mapping[str, DataShape] = field(default_factory=dict)  # how shapes are known that an edit made the net state
     level: int = 0
     stages: Sequence[str] = ()  # or the name of one
+    read: ReadShapes = field(default_factory=dict, init=False, repr=False)  # what came of reading its data
     _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
@@ -98,7 +100,14 @@ class Model:
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
         """The shape of one item of each blob that data layers of a phase bring, and how it is known."""
-        return self.settled(phase, stub_unknown=stub_unknown).data
+        from netdsl.model.data_shapes import Known
+
+        return {
+            name: replace(self.known[name], item=shape.item)
+            if shape.known is Known.STATED and name in self.known
+            else shape
+            for name, shape in self.settled(phase, stub_unknown=stub_unknown).data.items()
+        }
 
     def settled(self, phase: Phase, *, stub_unknown: bool = False) -> Settled:
         """The layers of a phase with what is known of its data, without a warning."""
@@ -115,7 +124,8 @@ class Model:
                 level=self.level,
                 stages=self.stages,
                 stub_unknown=stub_unknown,
-                beside=self._items_beside,
+                read=self.read,
+                beside=self.items_beside,
             )
             if not unavailable_types([settled.built.graph]):  # placeholders make no difference
                 self._settled[phase, not stub_unknown] = settled
@@ -136,19 +146,6 @@ class Model:
             self._settled[graph.phase, False] = self._settled[graph.phase, True] = known
         return known.built
 
-    def _items_beside(self) -> Mapping[str, tuple[int, ...]]:
-        """The shapes of inputs, without the batch, of the net for use that is beside this one."""
-        with suppress(CaffeError):
-            deployed = self.deployed_beside()
-            net = open_net(deployed).net if deployed is not None else pb.NetParameter()
-            inputs = [layer for layer in net.layer if layer.input_param.shape]
-            return {
-                top: tuple(shape.dim[1:])
-                for layer in inputs
-                for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
-            }
-        return {}
-
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that the weights are from."""
@@ -158,6 +155,15 @@ class Model:
         """The model with the layers of one phase, at its level and with its stages; no rules are left."""
         net = filter_layers(self.net, state_of(self.net, phase, self.level, self.stages))
         return replace(self, net=net_of(net, net.layer), level=0, stages=())
+
+    def with_items(self, items: Mapping[str, tuple[int, ...]]) -> Model:
+        """The model whose data layers state these shapes of items."""
+        from netdsl.model.data_shapes import with_items
+
+        if not items:
+            return self
+        known = {name: shape for name, shape in self.known.items() if name not in items}
+        return replace(self, net=with_items(self.net, items), known=known)
 
     def with_weights(self, weights: Weights) -> Model:
         """The model with other values for some of its layers. If all are the same, the file still has exactly these."""
@@ -226,7 +232,30 @@ def open_named(
 ) -> Model:
     """A net that has a name, a folder or a file: the one to train or, `deployed`, the one to use."""
     net = named.deployed if deployed else named.net
-    return replace(_open_source(net, dialect, lenient), deployed_beside=lambda: _deployed_beside(named, net))
+    return replace(_open_source(net, dialect, lenient), items_beside=lambda images: _items_beside(named, net, images))
+
+
+def _items_beside(named: NamedModel, net: Path | pb.NetParameter, images: Collection[str]) -> Items:
+    """What the other net of a model, which is for use, states of a net's blobs of images, or else the model's card."""
+    with suppress(CaffeError):
+        stated = _stated_items(_deployed_beside(named, net))
+        if stated.keys() >= set(images):
+            return stated
+    with suppress(CaffeError):
+        model = named_model(net.parent) if isinstance(named, FileModel) and isinstance(net, Path) else named
+        if model.image_item is not None and len(images) == 1:
+            return dict.fromkeys(images, model.image_item)
+    return {}
+
+
+def _stated_items(net: Path | pb.NetParameter | None) -> Items:
+    """The items of the inputs whose shapes a net states."""
+    inputs = [layer for layer in open_net(net).net.layer if layer.input_param.shape] if net is not None else []
+    return {
+        top: tuple(shape.dim[1:])
+        for layer in inputs
+        for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
+    }
 
 
 def _deployed_beside(named: NamedModel, net: Path | pb.NetParameter) -> Path | pb.NetParameter | None:

@@ -19,7 +19,6 @@ from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError, GraphError, ShapeError, WeightsError
 from netdsl.layer import Shape
-from netdsl.model.data_shapes import with_items
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import (
     Prediction,
@@ -72,7 +71,7 @@ class Predictor:
     def take_items(self, items: Mapping[str, Shape]) -> None:
         """Expect data whose items have these shapes. The net is built when it is first asked for shapes."""
         if items:
-            self._model = replace(self._model, net=with_items(self._model.net, items))
+            self._model = self._model.with_items(items)
             vars(self).pop("built", None)
 
     @cached_property

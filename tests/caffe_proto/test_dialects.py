@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,9 @@ from caffe_proto.dialects import (
     mark_by_fields,
     marks_of,
     possible_dialects,
+    register_dialect,
+    registered_tables,
+    unregister_dialect,
 )
 from caffe_proto.errors import BinaryError, CaffeError, DialectError, TextError
 from caffe_proto.files import CaffeFile, prototxt, read_net, write
@@ -401,3 +405,52 @@ def test_a_damaged_name_of_a_dialect_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(pb.NetParameter(dialect="nobody", layer=[pb.LayerParameter(name="b")]).SerializeToString())
     with pytest.raises(CaffeError, match="no dialect 'nobody'"):
         read_net(path)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Path]:
+    """The table of a fork that somebody else knows."""
+    yield tmp_path / "ours.toml"
+    for name in registered_tables():
+        unregister_dialect(name)
+
+
+def test_a_dialect_of_somebody_else_is_one_like_others(table: Path) -> None:
+    table.write_text('title = "Ours"\nlayer_types = ["OursOnly"]\n[fields.LayerParameter]\npermute_param = 391\n')
+    net = from_text('layer { name: "p" type: "Permute" permute_param { order: 1 } }', pb.NetParameter)
+    in_ssd, in_ours = table.with_name("ssd.caffemodel"), table.with_name("ours.caffemodel")
+    write(CaffeFile(net), in_ssd, dialect="ssd")
+    assert read_net(in_ssd).dialect.name == "ssd"
+    register_dialect(table)
+    assert [*all_dialects()][-1] == "ours" and dialect_named("ours").rank == len(all_dialects()) - 1
+    write(CaffeFile(net), in_ours, dialect="ours")
+    assert [read_net(file).dialect.name for file in (in_ours, in_ssd)] == ["ours", "ssd"]
+    assert possible_dialects(from_text('layer { type: "OursOnly" }', pb.NetParameter)) == ("ours",)
+    register_dialect(table)  # the same again
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "has no title"),
+        ("title = ", "can't be read"),
+        ('title = "x"\n[fields.LayerParameter]\nnone_such = 3', "none_such of LayerParameter aren't all in the schema"),
+        ('title = "x"\n[enums.NoneSuch]\nA = 3', "A of NoneSuch aren't all in the schema"),
+    ],
+)
+def test_a_wrong_table_is_refused(table: Path, text: str, problem: str) -> None:
+    table.write_text(text)
+    with pytest.raises(DialectError, match=rf"ours\.toml: .*{problem}"):
+        register_dialect(table)
+    assert "ours" not in all_dialects()
+
+
+def test_one_name_is_one_dialect(table: Path) -> None:
+    other = table.parent / "other" / table.name
+    other.parent.mkdir()
+    for path in (table, other, table.with_name("ssd.toml")):
+        path.write_text('title = "x"')
+    register_dialect(table)
+    for path, owner in ((other, table), (table.with_name("ssd.toml"), "caffe_proto")):
+        with pytest.raises(DialectError, match=f"there is a dialect '{path.stem}' already, of {owner}"):
+            register_dialect(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from caffe_proto import all_dialects
 from caffe_proto import caffe_pb2 as pb
 from netdsl.allowed_modules import PLUGINS, in_folder
 from netdsl.distributed.control.client import ControlAddress
@@ -20,11 +21,14 @@ from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, RegistryError
 from netdsl.layers import LAYERS
+from netdsl.model.formats import reader_of
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.planner.plan import Forecast, Plan, read_plan, write_plan
 from netdsl.plugins import Plugin, load_plugins, plugin_places, plugins
+from netdsl.registry import registered_by
 from netdsl.solver.settings import open_settings
 from tests.registered import forgotten_plugins, installed_as_package
+from zoo.catalogue import MODELS
 
 LAYER = """
 import other_of_somebody
@@ -57,6 +61,21 @@ class Starter:
 @register_transport("pigeon")
 def by_pigeon(control, rank, size, device):
     return f"pigeons of {rank}"
+"""
+
+FILES = """
+from pathlib import Path
+from netdsl.registry import register_dialect, register_format, register_model
+
+@register_format(".sizes")
+def read_sizes(path):
+    return None
+
+@register_model("our-net")
+def our_net():
+    return Path(__file__).parent
+
+register_dialect(Path(__file__).with_name("our-fork.toml"))
 """
 
 
@@ -142,8 +161,18 @@ def test_strategies_launchers_and_transports_have_names_too(folder: Path) -> Non
         Transport("dove")
 
 
+def test_formats_models_and_dialects_have_names_too(folder: Path) -> None:
+    (folder / "own_files.py").write_text(FILES)
+    (folder / "our-fork.toml").write_text('title = "Ours"')
+    with PLUGINS.allowing(in_folder(["own_files"], folder)):
+        assert "our-fork" in all_dialects() and reader_of(Path("x.sizes")).__name__ == "read_sizes"
+        assert MODELS["our-net"]() == folder
+        assert registered_by("own_files") == ["format .sizes", "model of the zoo our-net", "dialect our-fork"]
+
+
 def test_names_of_netdsl_are_taken(folder: Path) -> None:
-    for name, registry, owner in (("spark", LAUNCHERS, "netdsl.spark"), ("gloo", CONNECTIONS, "netdsl.distributed.tr")):
+    taken = ("spark", LAUNCHERS, "netdsl.spark"), ("gloo", CONNECTIONS, "netdsl.distributed.tr")
+    for name, registry, owner in (*taken, ("lenet", MODELS, "zoo.catalogue.lenet")):
         with pytest.raises(RegistryError, match=f"two things are the {registry.noun} '{name}': {owner}"):
             registry.register(name, test_names_of_netdsl_are_taken)
 

@@ -10,7 +10,9 @@ import pytest
 from caffe_proto.errors import FileError
 from netdsl import Net, pycaffe
 from netdsl.errors import NetError
+from netdsl.model.data_shapes import Known
 from netdsl.model.opening import open_model
+from netdsl.net.graph import Phase
 from zoo.catalogue.writing import write_model
 from zoo.names import card_of
 
@@ -57,3 +59,35 @@ def test_a_wrong_name_has_a_hint() -> None:
     with pytest.raises(NetError, match="lenett: is neither a file nor a model of the zoo; did you mean lenet"):
         open_model("lenett")
     assert card_of(Path("lenet")).name == "LeNet"
+
+
+def folder_with_a_card(folder: Path, image: str) -> Path:
+    folder.mkdir()
+    (folder / "train_val.prototxt").write_text(
+        """layer { name: 'data' type: 'Data' top: 'data' top: 'label' data_param { source: 'gone' batch_size: 4 } }
+        layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 5 } }
+        layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' }"""
+    )
+    (folder / "README.md").write_text(f"---\nname: Mine\ninput: {image}\n---\n")
+    return folder
+
+
+def test_a_card_states_the_shape_of_images(tmp_path: Path) -> None:
+    for channels, item in (("gray", (1, 24, 40)), ("RGB", (3, 24, 40))):
+        folder = folder_with_a_card(tmp_path / channels, f"{{size: [24, 40], channels: {channels}}}")
+        for path in (folder, folder / "train_val.prototxt"):
+            data = open_model(path).data(Phase.TRAIN)
+            assert (data["data"].item, data["data"].known) == (item, Known.BESIDE)
+            assert data["label"].item == ()
+
+
+def test_a_net_for_use_counts_before_a_card(tmp_path: Path) -> None:
+    folder = folder_with_a_card(tmp_path / "both", "{size: [24, 40]}")
+    deployed = "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: [1, 2, 21, 33] } } }"
+    (folder / "deploy.prototxt").write_text(deployed)
+    assert open_model(folder).data(Phase.TRAIN)["data"].item == (2, 21, 33)
+
+
+def test_a_card_that_cannot_be_read_states_nothing_of_a_file(tmp_path: Path) -> None:
+    folder = folder_with_a_card(tmp_path / "broken", "{size: small}")
+    assert open_model(folder / "train_val.prototxt").data(Phase.TRAIN)["data"].known is Known.GUESSED

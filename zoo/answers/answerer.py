@@ -94,6 +94,7 @@ class Answerer:
         model, image_model = _open_models(request)
         try:
             deployed = deploy_model(model)
+            self.data = deployed.data(Phase.TEST, stub_unknown=True)  # what is known of the shapes that it takes
             parts = split_captioner(deployed)
             output = find_output(deployed, request.blob, self.card.task) if parts is None else features_output(parts)
             if output.note:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from io import StringIO
 from typing import Any
 
+from netdsl.model.data_shapes import DataShape, plain_data
 from zoo.answers.answer import Boxes, Captions, Classes, ImageAnswer, Number, Segments, Values, as_plain
 from zoo.answers.readers import CaptionReader, ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
 
@@ -36,13 +37,15 @@ def head(form: AnswerForm, reads: type[OutputReader]) -> str:
     return _csv_rows([(*_csv_columns(reads), "error")]) if form is AnswerForm.CSV else ""
 
 
-def text_of(answer: ImageAnswer, form: AnswerForm, reads: type[OutputReader]) -> str:
-    """One answer, with the ends of its lines."""
-    return _TEXTS[form](answer, reads)
-
-
-def _json_line(answer: ImageAnswer, reads: type[OutputReader]) -> str:
-    return json.dumps(as_plain(answer), ensure_ascii=False, allow_nan=False) + "\n"
+def text_of(answer: ImageAnswer, form: AnswerForm, reads: type[OutputReader], data: Mapping[str, DataShape]) -> str:
+    """One answer, with the ends of its lines. JSON says what is known of the net's data, too."""
+    match form:
+        case AnswerForm.JSON:
+            return json.dumps({**as_plain(answer), **plain_data(data)}, ensure_ascii=False, allow_nan=False) + "\n"
+        case AnswerForm.CSV:
+            return _csv_text(answer, reads)
+        case AnswerForm.TEXT:
+            return _text_block(answer)
 
 
 def _csv_text(answer: ImageAnswer, reads: type[OutputReader]) -> str:
@@ -86,7 +89,7 @@ def _csv_cells(answer: ImageAnswer) -> list[tuple[Any, ...]]:
     return []
 
 
-def _text_block(answer: ImageAnswer, reads: type[OutputReader]) -> str:
+def _text_block(answer: ImageAnswer) -> str:
     """A line with the image's name and size, and indented ones with what is in it."""
     size = "" if answer.size is None else f"  {answer.size.width} x {answer.size.height}"
     lines = [answer.problem] if answer.problem else list(_answer_lines(answer))
@@ -120,10 +123,3 @@ def _answer_lines(answer: ImageAnswer) -> Iterable[str]:
 def _corners_text(corners: Sequence[float]) -> str:
     left, top, right, bottom = (round(value) for value in corners)
     return f"from {left},{top} to {right},{bottom}"
-
-
-_TEXTS: dict[AnswerForm, Callable[[ImageAnswer, type[OutputReader]], str]] = {
-    AnswerForm.TEXT: _text_block,
-    AnswerForm.JSON: _json_line,
-    AnswerForm.CSV: _csv_text,
-}

@@ -20,6 +20,7 @@ from caffe_proto.locations import located
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.errors import NetError
 from netdsl.model.formats import holds_weights
+from netdsl.registry import Registry
 from zoo.cards import Card, read_card
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ _MODULES = {
     "mobilenet-v2": "mobilenet",
     "shufflenet": "shufflenet",
 }
+
+# Models of plug-ins: functions that return their folders.
+_OWN = {name: f"zoo.catalogue.{module}" for name, module in _MODULES.items()}
+MODELS: Registry[Callable[[], Path]] = Registry("model of the zoo", _OWN)
 
 
 def names() -> list[str]:
@@ -136,6 +141,11 @@ class CatalogueModel:
     def classes(self) -> tuple[str, ...]:
         """The names of the classes that come along with it."""
         return class_names_in(self.path)
+
+    @property
+    def image_item(self) -> tuple[int, int, int] | None:
+        """The channels, height and width of the images that its card says."""
+        return None if self.card.input is None else self.card.input.item
 
     @cached_property
     def _entry(self) -> CatalogueEntry:

@@ -133,9 +133,11 @@ def _check_options(
 
 def _show_export(exported: ExportedFiles, as_json: bool) -> None:
     if as_json:
+        from netdsl.model.data_shapes import plain_data
+
         files = [str(path) for path in exported.files]
         known = {"files": files, "inputs": exported.inputs, "unproved": exported.unproved, "notes": exported.notes}
-        print_json({**known, **_plain_proofs(exported.proofs, exported.names)})
+        print_json({**known, **_plain_proofs(exported.proofs, exported.names), **plain_data(exported.data)})
         return
     inputs = [f"input {name} {'x'.join(map(str, shape))}" for name, shape in exported.inputs.items()]
     for line in [
@@ -184,9 +186,10 @@ def convert_command(
         stored_type = Precision[precision.upper()] if precision else None
         converted = convert(source, output, net=net, weights=weights, precision=stored_type, dialect=dialect)
     if as_json:
-        print_json(
-            {"files": [str(path) for path in converted.files], **_plain_proofs(converted.proofs, converted.names)}
-        )
+        from netdsl.model.data_shapes import plain_data
+
+        files = [str(path) for path in converted.files]
+        print_json({"files": files, **_plain_proofs(converted.proofs, converted.names), **plain_data(converted.data)})
         return
     for line in [*_proof_lines(converted.proofs, converted.names), *(f"wrote {path}" for path in converted.files)]:
         click.echo(line)

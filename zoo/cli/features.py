@@ -40,9 +40,11 @@ def command(
 
     names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
     request = PredictRequest(names=names, columns=blob_columns, invalid=InvalidRows(invalid), device=on_device, **what)
-    predict(request, progress_bar, table_backend, listen=_tell_notices if as_json else tell)
+    data = predict(request, progress_bar, table_backend, listen=_tell_notices if as_json else tell)
     if as_json:
-        print_json({"output": str(request.output), "columns": list(blobs)})
+        from netdsl.model.data_shapes import plain_data
+
+        print_json({"output": str(request.output), "columns": list(blobs), **plain_data(data)})
     else:
         click.echo(f"wrote {request.output}")
 

@@ -10,7 +10,6 @@ import click
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from caffe_proto.storage import write_pieces
-from zoo import catalogue
 from zoo.cards import Card, ImageInput
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
@@ -20,7 +19,9 @@ from zoo.cli.output import complain, print_json
 @options.as_json
 def list_command(as_json: bool) -> None:
     """List the models that can be named wherever a net is taken: their tasks, inputs and parameters."""
-    cards = {name: catalogue.card_of(name) for name in catalogue.names()}
+    from zoo.names import all_cards
+
+    cards = all_cards()
     if as_json:
         import msgspec
 

@@ -249,7 +249,7 @@ def _shown_answers(what: _ImageOptions, answerer: Answerer, *, keeps: bool) -> I
             if answer.problem:
                 complain(answer.problem)
             if keeps or not answer.problem:
-                write(text_of(answer, form, answerer.reads))
+                write(text_of(answer, form, answerer.reads, answerer.data))
             if pictures is not None:
                 pictures.add(answer)
 

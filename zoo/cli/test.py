@@ -85,9 +85,12 @@ def command(
             request, device=table_options.table_device_of(device, table_backend), backend=table_backend, listen=listen
         )
     if as_json:
+        from netdsl.model.data_shapes import plain_data
+
         report = next(str(event.report) for event in events if isinstance(event, WeightsLoaded))
         scores = {"scores": [_plain_scores(table) for table in result.tables]} if result.tables else {}
-        print_json({"loss": result.loss, "outputs": dict(as_numbers(result.outputs)), **scores, "weights": report})
+        known = {"weights": report, **plain_data(result.data)}
+        print_json({"loss": result.loss, "outputs": dict(as_numbers(result.outputs)), **scores, **known})
         return
     for line in _output_lines(result.loss, result.outputs):
         click.echo(line)

@@ -59,10 +59,13 @@ def command(
     with progress_bar(doing="comparing"):
         from converters.compare import compare, open_comparable
 
-        models = (open_comparable(model, shapes=assume, dialect=dialect) for model in (first, second))
-        comparison = compare(*models, seed=seed)
+        models = [open_comparable(files, shapes=assume, dialect=dialect) for files in (first, second)]
+        comparison = compare(*(opened.model for opened in models), seed=seed)
     if as_json:
-        print_json(_plain_comparison(comparison, tolerance))
+        from netdsl.model.data_shapes import plain_data
+
+        plain_models = [plain_data(opened.data) for opened in models]
+        print_json({**_plain_comparison(comparison, tolerance), "models": plain_models})
     else:
         for blob in comparison.blobs:
             if blob.is_output or not outputs_only:

@@ -27,7 +27,7 @@ def check_machine(environment: Mapping[str, str] = os.environ) -> Iterator[Check
     yield from _shared_memory_results()
     yield _disk_result("disk", Path.cwd())
     yield _disk_result("temporary files", Path(tempfile.gettempdir()))
-    yield _cache_result()
+    yield _store_result()
     yield _open_files_result()
     yield from _thread_results(environment)
 
@@ -79,18 +79,18 @@ def _disk_result(part: str, folder: Path) -> CheckResult:
     )
 
 
-def _cache_result() -> CheckResult:
-    """The folder for what is fetched or made once, which is tried out and left as it was."""
-    from zoo.names import home  # needs protobuf, whose lack is told elsewhere
+def _store_result() -> CheckResult:
+    """The folder of pulled models, which is tried out and left as it was. Nothing but a pull writes there."""
+    from zoo.names import store  # needs protobuf, whose lack is told elsewhere
 
-    folder = home()
+    folder = store().path
     existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     try:
         with tempfile.TemporaryFile(dir=existing):
-            return _good_machine("cache", f"{folder} can be written to")
+            return _good_machine("store", f"{folder} can be written to")
     except OSError as problem:
-        fact, advice = f"{folder} can't be written to: {problem.strerror}", "set NETDSL_HOME to a folder of your own"
-        return CheckResult("machine", "cache", Verdict.WRONG, fact, advice)
+        fact = f"no model can be pulled, since {folder} can't be written to: {problem.strerror}"
+        return _limited_machine("store", fact, "to pull models, set NETDSL_HOME to a folder of your own")
 
 
 def _open_files_result() -> CheckResult:

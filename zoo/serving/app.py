@@ -25,6 +25,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from netdsl.errors import DataError
+from netdsl.model.data_shapes import plain_data
 from zoo.answers.answer import Answer, AnswerSettings, ImageAnswer, Segments, as_plain
 from zoo.answers.answerer import Answerer
 from zoo.answers.drawing import mask_png
@@ -209,6 +210,7 @@ class Service:
             "input": str(self._answerer.preparation),
             "batch": self._answerer.batch,
             "license": card.license,
+            **plain_data(self._answerer.data),
         }
         return JSONResponse(plain)
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,29 +35,78 @@ class Cells(NamedTuple):
     row: int
 
 
-class ColumnSource(ABC):
-    """Rows with a value in each of the named columns.
+class TableParts(NamedTuple):
+    """A file's schema, and what its rows are read from in parts, with how many rows each has."""
 
-    The parts are the file and the number of rows of each. `blobs` are what the columns are for, in their order, as far
-    as that is known; a column without a blob has its images decoded to `color`.
+    schema: Any
+    parts: Sequence[Any]
+    sizes: Sequence[int]
+
+
+class ColumnSource(ABC):
+    """The rows of a file, or of all files in a folder by name, with a value in each of the named columns.
+
+    Without names, all columns are taken. `blobs` are what the columns are for, in their order, as far as that is known;
+    a column without a blob has its images decoded to `color`.
     """
 
+    ending: ClassVar[str]  # of the files in a folder
+
     def __init__(
-        self, names: Sequence[str], parts: Iterable[tuple[Path, int]], color: Color, blobs: Sequence[BlobColumn]
+        self,
+        path: str | Path,
+        *,
+        columns: Sequence[str] = (),
+        color: Color = Color.COLOR,
+        blobs: Sequence[BlobColumn] = (),
     ) -> None:
+        self._path = Path(path)
+        opened = {file: self._open(file) for file in files_of(self._path, self.ending)}
+        names, self._schema = list(columns), next(iter(opened.values())).schema
+        for file, each in opened.items():
+            with file_errors(file, *arrow_errors()):
+                names = names or each.schema.names
+                check_schema(file, each.schema, names)
         bound = [replace(blob, column=name) for blob, name in zip(blobs, names, strict=False)]
         self._blobs = [*bound, *(BlobColumn(name, name, color=color) for name in names[len(bound) :])]
-        self._rows, self._sizes, rows_of_files = list[RowRange](), list[int](), Counter[Path]()
-        for path, size in parts:
-            self._rows.append(RowRange(str(path), rows_of_files[path]))
-            self._sizes.append(size)
-            rows_of_files[path] += size
+        self._parts = [(file, part) for file, each in opened.items() for part in each.parts]
+        self._sizes = [size for each in opened.values() for size in each.sizes]
+        self._rows, rows_of_files = list[RowRange](), Counter[Path]()
+        for (file, _), size in zip(self._parts, self._sizes, strict=True):
+            self._rows.append(RowRange(str(file), rows_of_files[file]))
+            rows_of_files[file] += size
         self._ends = np.cumsum(self._sizes, dtype=np.int64)
+        self._kept: OrderedDict[int, tuple[int, list[ColumnValues]]] = OrderedDict()
         self._damaged: dict[int, str] = {}  # parts that can't be read, and why: to read one again takes long
 
     @abstractmethod
+    def _open(self, path: Path) -> TableParts:
+        """What there is in a file."""
+
+    @abstractmethod
+    def _read(self, path: Path, part: Any) -> tuple[int, Iterable[Any]]:
+        """The bytes of memory that a part's rows take, and their named columns."""
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the table or its folder has them."""
+        return class_names_of_table(self._path, self._schema, self.array_names)
+
+    def with_column(self, name: str) -> ColumnSource:
+        """The same rows with one column only."""
+        return type(self)(self._path, columns=[name])
+
     def columns(self, part: int) -> list[ColumnValues]:
-        """The values of the named columns in a part."""
+        """The values of the named columns in a part, which are kept for a while."""
+        if part not in self._kept:
+            path, rows = self._parts[part]
+            with file_errors(path, *arrow_errors()):
+                size, columns = self._read(path, rows)
+                self._kept[part] = size, self._values(part, columns)
+            while size and len(self._kept) > 1 and sum(kept for kept, _ in self._kept.values()) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(part)
+        return self._kept[part][1]
 
     def _readable_columns(self, part: int) -> list[ColumnValues]:
         """The values of a part, or the same DataError as the first time."""
@@ -69,13 +118,10 @@ class ColumnSource(ABC):
             self._damaged[part] = str(problem)
             raise
 
-    @abstractmethod
-    def with_column(self, name: str) -> ColumnSource:
-        """The same rows with one column only."""
-
-    @abstractmethod
     def close(self) -> None:
-        """Let go of what is kept."""
+        """Let go of the files, of which mapped ones close with the last view on them."""
+        self._kept.clear()
+        self._parts.clear()
 
     def labels(self) -> Array | None:
         """The numbers in the second column, of which nothing else is read; None if it hasn't one for each row."""
@@ -153,121 +199,41 @@ def check_schema(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 class ParquetSource(ColumnSource):
-    """The rows of a file, or of all files in a folder by name, with columns as `ColumnValues` has them."""
+    """The rows of Parquet files, with columns as `ColumnValues` has them. A part is a group with its file's head.
 
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        columns: Sequence[str] = (),
-        color: Color = Color.COLOR,
-        blobs: Sequence[BlobColumn] = (),
-    ) -> None:
-        self._path = Path(path)
-        self._files = files_of(self._path, ".parquet")
-        self._heads = [_head(file) for file in self._files]
-        schemas = [_schema(file, head) for file, head in zip(self._files, self._heads, strict=True)]
-        names = list(columns) or schemas[0].names
-        for file, schema in zip(self._files, schemas, strict=True):
-            check_schema(file, schema, names)
-        self._groups = [(file, group) for file, head in enumerate(self._heads) for group in range(head.num_row_groups)]
-        parts = [(self._files[file], self._heads[file].row_group(group).num_rows) for file, group in self._groups]
-        super().__init__(names, parts, color, blobs)
-        self._kept: OrderedDict[int, tuple[int, list[ColumnValues]]] = OrderedDict()
+    Files are only open while a group is read.
+    """
 
-    @cached_property
-    def classes(self) -> tuple[str, ...]:
-        """The names of the classes, if the table or its folder has them."""
-        schema = _schema(self._files[0], self._heads[0])
-        return class_names_of_table(self._path, schema, [blob.column for blob in self._blobs])
+    ending = ".parquet"
 
-    def columns(self, part: int) -> list[ColumnValues]:
-        """The values of a group, which are kept for a while."""
-        if part not in self._kept:
-            file, group = self._groups[part]
-            with file_errors(self._files[file], *arrow_errors()):
-                table = self._read(file, group)
-                columns = [table.column(blob.column).combine_chunks() for blob in self._blobs]
-                self._kept[part] = table.nbytes, self._values(part, columns)
-            while len(self._kept) > 1 and sum(size for size, _ in self._kept.values()) > _KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(part)
-        return self._kept[part][1]
+    def _open(self, path: Path) -> TableParts:
+        with file_errors(path, *arrow_errors()):
+            head = arrow().parquet.read_metadata(regular_file(path))
+            groups = range(head.num_row_groups)
+            sizes = [head.row_group(group).num_rows for group in groups]
+            return TableParts(head.schema.to_arrow_schema(), [(head, group) for group in groups], sizes)
 
-    def _read(self, file: int, group: int) -> Any:
-        """A group's rows, with those columns only that are asked for."""
-        with open_parquet(self._files[file], self._heads[file]) as opened:
-            return check_rows(opened.read_row_group(group, columns=[blob.column for blob in self._blobs]))
-
-    def with_column(self, name: str) -> ParquetSource:
-        """The same rows with one column only."""
-        return ParquetSource(self._path, columns=[name])
-
-    def close(self) -> None:
-        """Let go of what is kept; files are only open while a group is read."""
-        self._kept.clear()
-
-
-def _head(path: Path) -> Any:
-    with file_errors(path, *arrow_errors()):
-        return arrow().parquet.read_metadata(regular_file(path))
-
-
-def _schema(path: Path, head: Any) -> Any:
-    with file_errors(path, *arrow_errors()):
-        return head.schema.to_arrow_schema()
+    def _read(self, path: Path, part: Any) -> tuple[int, Iterable[Any]]:
+        head, group = part
+        with open_parquet(path, head) as opened:
+            rows = check_rows(opened.read_row_group(group, columns=self.array_names))
+        return rows.nbytes, (rows.column(name).combine_chunks() for name in self.array_names)
 
 
 class ArrowSource(ColumnSource):
-    """The rows of a file, or of all files in a folder by name, with columns as `ColumnValues` has them.
+    """The rows of Arrow files, with columns as `ColumnValues` has them. A part is one of a file's batches.
 
     Files are mapped into memory. Their format is Arrow's for files, not for streams; one that is compressed is kept in
     memory instead.
     """
 
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        columns: Sequence[str] = (),
-        color: Color = Color.COLOR,
-        blobs: Sequence[BlobColumn] = (),
-    ) -> None:
-        self._names: tuple[str, ...] = tuple(columns)
-        self._path = Path(path)
-        files = files_of(self._path, ".arrow")
-        self._parts = [(file, batch) for file in files for batch in self._batches(file)]
-        super().__init__(self._names, [(file, batch.num_rows) for file, batch in self._parts], color, blobs)
-        self._columns: dict[int, list[ColumnValues]] = {}
+    ending = ".arrow"
 
-    def _batches(self, path: Path) -> list[Any]:
-        """What a file has, which may be nothing."""
+    def _open(self, path: Path) -> TableParts:
         with file_errors(path, *arrow_errors()), arrow().memory_map(str(regular_file(path))) as file:
             opened = arrow().ipc.open_file(file)
-            self._names = self._names or tuple(opened.schema.names)
-            check_schema(path, opened.schema, self._names)
-            return [opened.get_batch(index) for index in range(opened.num_record_batches)]
+            batches = [opened.get_batch(index) for index in range(opened.num_record_batches)]
+            return TableParts(opened.schema, batches, [batch.num_rows for batch in batches])
 
-    @cached_property
-    def classes(self) -> tuple[str, ...]:
-        """The names of the classes, if the table or its folder has them."""
-        schema = self._parts[0][1].schema
-        return class_names_of_table(self._path, schema, [blob.column for blob in self._blobs])
-
-    def columns(self, part: int) -> list[ColumnValues]:
-        """Views on the file, whose rows are checked when they are first read."""
-        if part not in self._columns:
-            path, batch = self._parts[part]
-            with file_errors(path, *arrow_errors()):
-                rows = check_rows(batch.select([blob.column for blob in self._blobs]))
-                self._columns[part] = self._values(part, rows.columns)
-        return self._columns[part]
-
-    def with_column(self, name: str) -> ArrowSource:
-        """The same rows with one column only."""
-        return ArrowSource(self._path, columns=[name])
-
-    def close(self) -> None:
-        """Let go of the files, which close with the last view on them."""
-        self._columns.clear()
-        self._parts.clear()
+    def _read(self, path: Path, part: Any) -> tuple[int, Iterable[Any]]:
+        return 0, check_rows(part.select(self.array_names)).columns  # views on the file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -12,8 +12,8 @@ from caffe_proto.copies import with_layers
 from caffe_proto.locations import error_label
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
-from netdsl.layer.data import INPUT_TYPE, UNKNOWN
-from netdsl.model.data_shapes import DataShape, Items, Known, known_shapes, shape_advice, typical_shapes, with_items
+from netdsl.layer.data import INPUT_TYPE
+from netdsl.model.data_shapes import Items, Known, shape_advice
 from netdsl.model.deploy.deploy_layers import deploy_layer
 from netdsl.model.deploy.predictions import (
     Kind,
@@ -29,7 +29,8 @@ from netdsl.model.deploy.predictions import (
 from netdsl.model.model import Model, NetSource, open_net, warn_of_guesses
 from netdsl.model.weights.files import learned_layers, shared_blobs
 from netdsl.model.weights.match import pair_blobs
-from netdsl.net.graph import Graph, Node, Phase
+from netdsl.net.build import Built
+from netdsl.net.graph import Graph, Node, Phase, net_of
 from netdsl.net.sequences import beginning_edges
 
 _PREDICTION = "prob"  # the name in Caffe's own deploy nets
@@ -47,22 +48,21 @@ def deploy_model(
     With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
     """
     model = replace(model, items={**model.items, **shapes}) if shapes else model  # which may know its layers already
-    graphs, edge_shapes, guesses = _graphs(model)
+    graphs = model.graphs
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers")
     graph = graphs[0]
-    for node, kind in zip(graph.nodes, kinds_of(graph), strict=True):
-        if is_data(node, kind) and not (kind and issubclass(kind, BringsData)):  # code that nobody here can ask
-            for edge in node.tops:
-                edge_shapes[edge] = () if graph.blobs[edge] in guesses else edge_shapes[edge]
-    if outputs:
-        net = _deploy_graph(graph, edge_shapes, batch, [], {graph.edge_of(name) for name in outputs})
-    else:
-        predictions = loss_predictions(graphs) or measured_predictions(graph)
-        predictions = sorted(predictions, key=lambda prediction: prediction.place)
-        ends = {*other_outputs(graphs), *(edge for prediction in predictions for edge in prediction.edges)}
-        net = _deploy_graph(graph, edge_shapes, batch, predictions, ends)
-    deployed = replace(model, net=net, items={}, level=0, stages=())
+    found = [] if outputs else loss_predictions(graphs) or measured_predictions(graph)
+    predictions = sorted(found, key=lambda prediction: prediction.place)
+    ends = {graph.edge_of(name) for name in outputs} if outputs else set(other_outputs(graphs))
+    ends.update(edge for prediction in predictions for edge in prediction.edges)
+    nodes = needed_layers(graph, ends, without=removed_layers(graph))
+    fitting = _fitting(model, graph, nodes.values())
+    data = fitting.data(graph.phase, stub_unknown=True)
+    guesses = {name: shape for name, shape in data.items() if shape.known is Known.GUESSED}
+    shapes_by_top = _shapes_by_top(fitting.settled(graph.phase, stub_unknown=True).built, guesses)
+    net = _deploy_graph(graph, nodes, shapes_by_top, batch, predictions, ends)
+    deployed = replace(model, net=net, items={}, known=data, level=0, stages=())
     _check_weights(deployed, model, sorted(guesses))
     inputs = {top for layer in net.layer if not layer.bottom for top in layer.top}
     warn_of_guesses(net.name, {name: shape for name, shape in guesses.items() if name in inputs})
@@ -82,25 +82,12 @@ def deploy(
     return deploy_model(model, shapes=shapes, batch=batch, outputs=outputs).net
 
 
-def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape]]:
-    """The graphs of a model's phases, the shapes of the first one's edges, and the blobs whose shapes are guesses.
-
-    Layers that only train may not fit; then shapes are only those that the layers of data state.
-    """
-    with suppress(NetError):  # errors of the deploy net are raised when it is built
-        if model.graphs:
-            settled = model.settled(model.phases[0], stub_unknown=True)
-            guesses = {name: shape for name, shape in settled.data.items() if shape.known is Known.GUESSED}
-            return [settled.built.graph, *model.graphs[1:]], list(settled.built.shapes), guesses
-    graphs = [*replace(model, net=with_items(model.net, model.items)).graphs]
-    shapes: list[Shape] = [()] * len(graphs[0].blobs) if graphs else []
-    guesses = dict[str, DataShape]()
-    for node in graphs[0].nodes if graphs else ():
-        pairs = zip(known_shapes(node.layer), typical_shapes(node.layer), strict=True)
-        for edge, (known, shapes[edge]) in zip(node.tops, pairs, strict=False):
-            if known and UNKNOWN in known:
-                guesses[graphs[0].blobs[edge]] = DataShape(shapes[edge][1:], Known.GUESSED)
-    return graphs, shapes, guesses
+def _fitting(model: Model, graph: Graph, needed: Iterable[Node]) -> Model:
+    """The model or, where layers of a graph don't fit that only train, one of the layers that are needed."""
+    with suppress(NetError):
+        model.settled(graph.phase, stub_unknown=True)
+        return model
+    return replace(model, net=net_of(graph.net, (node.layer for node in needed)), level=0, stages=())
 
 
 def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
@@ -120,13 +107,14 @@ def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> Non
 
 def _deploy_graph(
     graph: Graph,
-    shapes: Sequence[Shape],
+    nodes: Mapping[int, Node],
+    shapes: Mapping[str, Shape],
     batch: int | None,
     predictions: Sequence[Prediction],
     ends: Collection[int],
 ) -> pb.NetParameter:
     """A net of the layers that some edges of a graph depend on, and of those that predictions add."""
-    nodes, kinds = needed_layers(graph, ends, without=removed_layers(graph)), kinds_of(graph)
+    kinds = kinds_of(graph)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
     sources = _sources(nodes, kinds)
     steps = _steps(graph, shapes, sources)
@@ -178,21 +166,28 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
     return {index for index, node in nodes.items() if is_data(node, kinds[index])} or made_up
 
 
-def _steps(graph: Graph, shapes: Sequence[Shape], sources: Collection[int]) -> set[Shape]:
+def _shapes_by_top(built: Built, guessed: Collection[str]) -> dict[str, Shape]:
+    """The shapes of what layers without bottoms bring; none where private code brings it, whose shape is a guess."""
+    return {
+        name: () if name in guessed and not isinstance(layer, BringsData) else built.shapes[edge]
+        for node, layer in built.pairs()
+        if not node.bottoms
+        for name, edge in zip(node.layer.top, node.tops, strict=False)
+    }
+
+
+def _steps(graph: Graph, shapes: Mapping[str, Shape], sources: Collection[int]) -> set[Shape]:
     """How many steps of how many sequences those data layers bring that say where sequences begin."""
-    begins, steps = beginning_edges(graph), set()
-    for index in sources:
-        node = graph.nodes[index]
-        if begins.intersection(node.tops):
-            steps |= {shapes[edge][:2] for edge in node.tops if edge in begins and len(shapes[edge]) > 1}
-    return steps
+    begins = beginning_edges(graph)
+    tops = [graph.blobs[edge] for index in sources for edge in graph.nodes[index].tops if edge in begins]
+    return {shapes[top][:2] for top in tops if len(shapes[top]) > 1}
 
 
 def _input(
     graph: Graph,
     node: Node,
     kind: Kind,
-    shapes: Sequence[Shape],
+    shapes: Mapping[str, Shape],
     read: Collection[int],
     batch: int | None,
     steps: Collection[Shape],
@@ -203,8 +198,8 @@ def _input(
     for edge in node.tops:
         if edge not in read:
             continue
-        name, shape = graph.blobs[edge], shapes[edge]
-        if UNKNOWN in shape or (not shape and not (kind and issubclass(kind, BringsData))):
+        name, shape = graph.blobs[edge], shapes[graph.blobs[edge]]
+        if not shape and not (kind and issubclass(kind, BringsData)):
             raise NetError(
                 f"{error_label(node.layer)}: nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
             )

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from netdsl.checking.lint import CheckSettings, Finding, check_net
+from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.reading import Loading, Reading
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
 from tests.registered import registered
@@ -376,3 +378,17 @@ layer { name: 'sum' type: 'Eltwise' bottom: 'up' bottom: 'data' top: 'sum' }"""
 def test_images_of_any_size_may_be_larger_than_usual(check) -> None:
     found = check(UP_AND_DOWN, run=False)  # of 600 rows 38 are left, which become 608
     assert (found.resolved, found.assumed) == (True, {"data": (3, 608, 1024)})
+
+
+def test_data_are_read_once_for_each_phase(check, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both to find shapes, and to tell whether data are there."""
+    opened = []
+
+    def counting(reading: Reading, loading: Loading) -> Batches:
+        opened.append(reading)
+        return Batches(reading, loading)
+
+    monkeypatch.setattr("netdsl.model.data_shapes.Batches", counting)
+    data = "layer { name: 'd' type: 'Data' top: 'data' data_param { source: 'digits' batch_size: 4 } }"
+    assert check(data, convolution("conv", "data")).unread == []
+    assert len(opened) == 2

@@ -13,7 +13,6 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.writing.databases import write_records
 from netdsl.layer import BringsData
 from netdsl.layers import LAYERS
-from netdsl.model.data_shapes import known_shapes
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import resolve
 
@@ -32,7 +31,7 @@ FORCED = ["", "force_gray: true", "force_color: true"]
 def stated_and_read(kind: str, settings: str) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...]]]:
     """The shapes of two tops that settings state, and those of a batch."""
     net = from_text(f"layer {{ name: 'd' type: '{kind}' top: 'data' top: 'label' {settings} }}", pb.NetParameter)
-    stated = known_shapes(net.layer[0])
+    stated = LAYERS[kind](net.layer[0], []).known_shapes()
     feeds = Feeds.open(resolve(net), loading=Loading(workers=1))
     read = [tuple(tensor.shape) for tensor in feeds.next().values()]
     feeds.close()

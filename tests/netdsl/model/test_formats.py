@@ -9,16 +9,11 @@ from pathlib import Path
 import pytest
 
 from caffe_proto.errors import FileError
+from netdsl.errors import RegistryError
 from netdsl.model import formats
-from netdsl.model.formats import FileModel, named_model, reader_of, register_format, register_models
+from netdsl.model.formats import FORMATS, FileModel, named_model, reader_of
 from netdsl.model.model import open_net
-
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is for that test."""
-    monkeypatch.setattr(formats, "_readers", dict(formats._readers))
-    monkeypatch.setattr(formats, "_finders", list(formats._finders))
+from netdsl.registry import register_format
 
 
 def test_names_and_onnx_need_no_other_import_than_netdsl(tmp_path: Path) -> None:
@@ -45,18 +40,19 @@ def test_who_has_a_file_imports_nothing_that_knows_names(tmp_path: Path) -> None
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    register_format(".mine", "no_such_package.reading:read")
-    with pytest.raises(FileError, match=r"x.mine: to read it, no_such_package.reading is needed, and the pack"):
-        reader_of(Path("x.mine"))
-    monkeypatch.setattr(formats, "_finders", ["no_such_package.names:find"])
+    monkeypatch.setitem(FORMATS._values, ".onnx", "no_such_package.reading:read")
+    with pytest.raises(FileError, match=r"x.onnx: to read it, no_such_package.reading is needed, and the pack"):
+        reader_of(Path("x.onnx"))
+    monkeypatch.setattr(formats, "_ZOO", "no_such_package.names:find")
     with pytest.raises(FileError, match=r"lenett: is no file; to look for a model of this name, no_such_package.names"):
         open_net("lenett")
 
 
-def test_others_give_names_to_models_too(tmp_path: Path) -> None:
-    net = tmp_path / "net.prototxt"
-    net.write_text('name: "found" layer { name: "x" type: "Input" top: "x" }')
-    register_models(lambda path: FileModel(net) if path.name == "mine" else None)
-    assert open_net("mine").net.name == "found"
-    assert open_net("lenet").net.name == "LeNet"
+def test_a_file_that_nobody_knows_by_name_stands_for_itself() -> None:
     assert named_model("other.prototxt") == FileModel(Path("other.prototxt"))
+
+
+@pytest.mark.parametrize("suffix", [".caffemodel", ".onnx"])
+def test_suffixes_of_netdsl_are_taken(suffix: str) -> None:
+    with pytest.raises(RegistryError, match=rf"two things are the format '{suffix}': netdsl\.model"):
+        register_format(suffix)(lambda path: None)

@@ -14,10 +14,12 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import read_net
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, WeightCollection
 from netdsl.errors import ShapeWarning, WeightsError
-from netdsl.model.formats import register_format
+from netdsl.model.formats import FORMATS
 from netdsl.model.model import Model, open_net
 from netdsl.model.opening import open_model, open_weights
 from netdsl.model.weights.writing import write_weights
+from netdsl.registry import register_format
+from tests.registered import restored
 
 PARAMS = NetParams(
     "two",
@@ -113,11 +115,16 @@ def test_a_file_without_weights_is_named(saved: None, name: str) -> None:
 
 
 def test_another_format_is_registered_and_opened_everywhere(tmp_path: Path) -> None:
-    register_format(".mine", lambda path: Model(PARAMS.message, filled(float(path.read_text()), "one", "other")))
     (tmp_path / "x.mine").write_text("7")
-    assert values(open_model(tmp_path / "x.mine")) == {"one": 7, "other": 7}
-    assert Net(PARAMS, weights=tmp_path / "x.mine").get_weights() == filled(7, "one", "other")
-    assert WeightCollection.load(tmp_path / "x.mine") == filled(7, "one", "other")
+    with restored(FORMATS):
+
+        @register_format(".mine")
+        def read_mine(path: Path) -> Model:
+            return Model(PARAMS.message, filled(float(path.read_text()), "one", "other"))
+
+        assert values(open_model(tmp_path / "x.mine")) == {"one": 7, "other": 7}
+        assert Net(PARAMS, weights=tmp_path / "x.mine").get_weights() == filled(7, "one", "other")
+        assert WeightCollection.load(tmp_path / "x.mine") == filled(7, "one", "other")
 
 
 def test_whoever_imports_converters_waits_for_nothing_that_is_slow() -> None:

@@ -57,6 +57,8 @@ def test_torchs_names_need_the_net_and_are_told(zoo) -> None:
         "files": ["t.caffemodel"],
         "proofs": [],
         "names": [{"source": "0", "layer": "c", "by": "order"}, {"source": "2", "layer": "ip", "by": "order"}],
+        "data": {"data": {"shape": [3, 6, 5], "known": "stated"}},
+        "assumed": {},
     }
     assert [layer.type for layer in read_net("t.caffemodel").message.layer] == ["Input", "Convolution", "InnerProduct"]
     x = torch.randn(1, 3, 6, 5)

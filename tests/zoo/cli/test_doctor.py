@@ -38,7 +38,7 @@ def test_the_core_of_this_installation_is_good(zoo, monkeypatch: pytest.MonkeyPa
     code, healthy, checks = examined(zoo)
     assert (code, healthy) == (0, True)
     assert {checks[part]["verdict"] for part in ("netdsl", "torch", "training", "numpy", "cpu")} == {"good"}
-    assert {"memory", "cache", "data", "spark", "mpi"} <= checks.keys()
+    assert {"memory", "store", "data", "spark", "mpi"} <= checks.keys()
 
 
 def test_a_package_that_breaks_at_import_is_wrong_and_one_that_is_not_there_is_missing(

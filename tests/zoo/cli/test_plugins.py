@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from caffe_proto import CaffeFile, from_text, register_dialect, write
+from caffe_proto import caffe_pb2 as pb
 from netdsl.plugins import GROUP
-from tests.registered import installed_as_package
+from tests.registered import forget_dialects, installed_as_package
 from zoo.cli import grouped
 
 PACKAGE = Path(__file__).parents[3] / "examples/plugin"
@@ -39,6 +41,25 @@ class AtHome(LocalLauncher):
 def connect_twin(control, rank, size, device):
     Path("twins").write_text(str(size))
     return connect(Transport.GLOO, control, rank, size, device)
+"""
+
+FILES = """
+from pathlib import Path
+from netdsl import LinearLayer, NetParams, RDDLayer
+from netdsl.model import open_model
+from netdsl.registry import register_dialect, register_format, register_model
+
+@register_format(".sizes")
+def read_sizes(path):
+    inputs, outputs = map(int, path.read_text().split())
+    layers = RDDLayer("x", shape=[1, inputs]), LinearLayer("y", ["x"], num_outputs=outputs)
+    return open_model(NetParams("of sizes", *layers))
+
+@register_model("our-net")
+def our_net():
+    return Path(__file__).parent / "ours"
+
+register_dialect(Path(__file__).with_name("our-fork.toml"))
 """
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -118,6 +139,29 @@ def test_a_launcher_and_a_transport_are_chosen_by_name(command: Command, in_fold
     command(*TRAIN, *TWO, *allowed, "--backend", "at-home", "--transport", "twin")
     assert '"transport": "twin"' in (tmp_path / "run/run.json").read_text()
     assert (tmp_path / "twins").read_text() == "2" and (tmp_path / "run/model.caffemodel").exists()
+
+
+def test_formats_models_and_dialects_reach_every_command(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "own_files.py").write_text(FILES)
+    (tmp_path / "small.sizes").write_text("3 4")
+    table = tmp_path / "our-fork.toml"
+    table.write_text('title = "Ours"\n[fields.LayerParameter]\npermute_param = 391\n')
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    (folder / "README.md").write_text("---\nname: Our net\nsummary: Turns images.\n---\n")
+    text = """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 2, 3, 4] } } }
+        layer { name: "p" type: "Permute" bottom: "x" top: "y" permute_param { order: [0, 2, 3, 1] } }"""
+    (folder / "deploy.prototxt").write_text(text)
+    register_dialect(table)
+    write(CaffeFile(from_text(text, pb.NetParameter)), tmp_path / "net.caffemodel", dialect="our-fork")
+    forget_dialects()
+    allowed = "--plugin", "own_files"
+    found = command("check", "small.sizes", "net.caffemodel", *allowed).stdout
+    assert found.count("good for TEST and TRAIN\n") == 2
+    assert "Our net: Turns images." in command("card", "our-net", *allowed).stdout
+    assert "our-net" in command("list", *allowed).stdout
+    assert "1 x 3 x 4 x 2" in command("show", "--shapes", "our-net", *allowed).stdout
+    assert "(binary, our-fork)" in command("show", "net.caffemodel", *allowed).stdout
 
 
 def test_ranks_of_mpi_import_what_their_starter_may(command: Command, in_folder: None, tmp_path: Path) -> None:

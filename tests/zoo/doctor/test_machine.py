@@ -46,11 +46,12 @@ def test_a_small_shared_memory_and_a_full_disk_are_limits(monkeypatch: pytest.Mo
         assert "--shm-size" in found["shared memory"].advice
 
 
-def test_a_cache_folder_that_cannot_be_made_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_made_limits_pulls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NETDSL_HOME", str(tmp_path / "new" / "home"))
-    assert checks()["cache"].verdict is Verdict.GOOD
+    assert checks()["store"].verdict is Verdict.GOOD
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").touch()
     monkeypatch.setenv("NETDSL_HOME", str(tmp_path / "file" / "home"))
-    cache = checks()["cache"]
-    assert cache.verdict is Verdict.WRONG and "NETDSL_HOME" in cache.advice
+    store = checks()["store"]
+    assert store.verdict is Verdict.LIMITED and "NETDSL_HOME" in store.advice
+    assert store.fact.startswith(f"no model can be pulled, since {tmp_path}/file/home/store can't be written to: ")

@@ -222,6 +222,7 @@ def test_what_the_server_says_of_itself(server) -> None:
     card = ask(server, "card").json
     assert (card["task"], card["summary"]) == ("classification", "Tells four things apart.")
     assert "RGB with values from 0 to 255, resized to 13x12, cropped to 10x8" in card["input"]
+    assert card["data"] == {"data": {"shape": [3, 10, 8], "known": "stated"}} and card["assumed"] == {}
     ask(server, "nothing/here")
     ask(server, "predict")
     text = ask(server, "metrics").body.decode()

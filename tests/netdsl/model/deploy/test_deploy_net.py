@@ -8,10 +8,11 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, text_of
 from netdsl.errors import NetError
+from netdsl.model.data_shapes import DataShape, Known
 from netdsl.model.deploy.deploy_net import deploy, deploy_model
 from netdsl.model.model import Model
 from netdsl.net.build import build
-from netdsl.net.graph import resolve
+from netdsl.net.graph import Phase, resolve
 
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
   transform_param { crop_size: 9 mirror: true } data_param { source: "x" batch_size: 64 } }
@@ -171,7 +172,7 @@ def test_made_up_values_beside_data_stay_with_their_filler() -> None:
           dummy_data_param { shape { dim: 1 dim: 5 } data_filler { value: 3 } } }
         layer { name: "sum" type: "Eltwise" bottom: "ip" bottom: "zero" top: "sum" }
         layer { name: "loss" type: "SoftmaxWithLoss" bottom: "sum" bottom: "label" }"""
-    made = deploy(read(DATA + CLASSES + text))
+    made = deploy(read(DATA.replace("50", "1") + CLASSES + text))
     assert [layer.type for layer in made.layer] == ["Input", "InnerProduct", "DummyData", "Eltwise", "Softmax"]
     assert made.layer[2].dummy_data_param.data_filler[0].value == 3
 
@@ -261,3 +262,12 @@ def test_a_net_ends_at_the_outputs_that_are_named() -> None:
     assert [layer.name for layer in deploy(net, outputs=["ip"]).layer] == ["data", "ip", "relu"]
     with pytest.raises(NetError, match=r"makes no blob 'fc8'; its blobs are data, label, ip"):
         deploy(net, outputs=["fc8"])
+
+
+def test_a_net_for_use_keeps_how_its_shapes_are_known() -> None:
+    net = read(DATA + CLASSES + 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" }')
+    for items, known in (({}, Known.GUESSED), ({"data": (2, 4, 4)}, Known.SAID)):
+        deployed = deploy_model(Model(net), shapes=items)
+        for once_more in (deployed, deploy_model(deployed, batch=3)):
+            (shape,) = once_more.data(Phase.TEST).values()
+            assert shape == DataShape(items.get("data", (3, 9, 9)), known)
