@@ -70,7 +70,10 @@ class NetModule(nn.Module):
         self.train(built.graph.phase is Phase.TRAIN)
 
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
-        """Give all blobs memory and their first values. On a CPU the process keeps what it frees from now on."""
+        """Give blobs that have no memory yet some, with their first values, and lay out filters for many passes.
+
+        On a CPU the process keeps what it frees from now on.
+        """
         if torch.device(device).type == "cpu":
             keep_freed_memory()
         allocate_layers(self.built, device)

@@ -28,7 +28,7 @@ from netdsl.model.deploy.predictions import (
     other_outputs,
 )
 from netdsl.model.model import Model
-from netdsl.model.weights.files import fill_weights
+from netdsl.model.weights.files import allocate_with_weights
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Graph, Node, Phase, net_of
 from netdsl.net.module import NetModule
@@ -86,11 +86,11 @@ class Predictor:
         """Take memory of a device for the model's weights; returns the predictor itself."""
         self._device = torch.device(device)
         self.built = self._ending_at_outputs(self._model.layers(Phase.TEST).with_own_blobs())
-        self._module = NetModule(self.built).allocate(self._device)
         try:
-            fill_weights(self.built, self._model.weights)
+            allocate_with_weights(self.built, self._model.weights, self._device)
         except WeightsError as problem:
             raise WeightsError(f"{problem}; inputs here are {self._input_shapes(self.built.shapes)}") from None
+        self._module = NetModule(self.built).allocate(self._device)
         return self
 
     @cached_property

@@ -17,10 +17,8 @@ from netdsl.data.tables.columns import RowRange
 from netdsl.data.tables.table import arrays_of
 from netdsl.errors import DataError
 from netdsl.model.model import Model
-from netdsl.model.weights.files import fill_weights
 from netdsl.net.build import running
 from netdsl.net.graph import Phase
-from netdsl.net.module import NetModule
 from netdsl.prediction.invalid_rows import check_inputs
 from netdsl.prediction.net_inputs import NetInput, inputs_of
 from netdsl.prediction.predictor import input_tensor
@@ -75,10 +73,9 @@ class Scorer:
 
     def __init__(self, model: Model, columns: Mapping[str, str], device: torch.device | None = None) -> None:
         self._device = device or torch.device("cpu")
-        self.built = model.layers(Phase.TEST).with_own_blobs()
-        self._module = NetModule(self.built).allocate(self._device)
         self._inputs = scoring_inputs(model, columns)
-        fill_weights(self.built, model.weights)
+        self._module = model.module(Phase.TEST, self._device).allocate(self._device)
+        self.built = self._module.built
 
     @property
     def batch(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +67,13 @@ print(json.dumps({"caffe": caffe, "onnx": onnx, "session": added(run, "large")})
 def test_an_export_holds_the_weights_once(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     program = PROGRAM.replace("WEIGHTS", str(WEIGHTS))
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
+    environment = {
+        **os.environ,
+        "MALLOC_MMAP_THRESHOLD_": "1000000",
+    }  # glibc gives larger blocks back when they are free
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
     added = json.loads(done.stdout)
-    assert added["caffe"] < 2.5 * WEIGHTS, added  # in the layers, parts of the mapped file, and gaps of what was freed
+    assert added["caffe"] < 1.5 * WEIGHTS, added  # in the layers, and parts of the mapped file
     assert added["onnx"] < max(added["session"], WEIGHTS) + WEIGHTS / 2, added  # torch and onnxruntime take turns

@@ -28,13 +28,6 @@ def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> Lo
     return report
 
 
-def fill_weights(built: Built, weights: Weights) -> LoadReport:
-    """Copy arrays into the layers of the same name; an error if one that learns has none, or doesn't fit."""
-    report = copy_weights(built, weights, partial=True)
-    _check_all_filled(report)
-    return report
-
-
 def allocate_with_weights(built: Built, weights: Weights, device: torch.device | str = "cpu") -> None:
     """Give the blobs of layers memory with the values of arrays; an error if one that learns has none, or doesn't fit.
 
@@ -46,7 +39,11 @@ def allocate_with_weights(built: Built, weights: Weights, device: torch.device |
         raise WeightsError(f"net '{built.graph.net.name}' has no weights here; name the files that have them")
     blobs = {name: list(layer.blob_tensors()) for name, layer in layers.items()}
     pairs, report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=True)
-    _check_all_filled(report)
+    if report.mismatched:
+        raise WeightsError("; ".join(map(str, report.mismatched)))
+    if report.missing:
+        missing = ", ".join(map(repr, report.missing))
+        raise WeightsError(f"there are no weights for layer {missing}; name the file that has them")
     check_weights(built, torch.device(device))
     owners = {
         id(blob): layer.owner_of(blob_name)
@@ -66,14 +63,6 @@ def _with_values(blob: Tensor, array: AnyArray, device: torch.device | str) -> T
     tensor = torch.empty(blob.shape, dtype=blob.dtype, device=device)
     _fill(tensor, array.reshape(tuple(blob.shape)))
     return nn.Parameter(tensor, blob.requires_grad) if isinstance(blob, nn.Parameter) else tensor
-
-
-def _check_all_filled(report: LoadReport) -> None:
-    if report.mismatched:
-        raise WeightsError("; ".join(map(str, report.mismatched)))
-    if report.missing:
-        layers = ", ".join(map(repr, report.missing))
-        raise WeightsError(f"there are no weights for layer {layers}; name the file that has them")
 
 
 def _fill(tensor: Tensor, array: AnyArray) -> None:

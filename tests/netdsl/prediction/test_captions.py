@@ -15,11 +15,8 @@ from caffe_proto.text.prototxt import from_text
 from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.errors import NetError
 from netdsl.model.model import Model, todays_form
-from netdsl.model.weights.files import fill_weights
 from netdsl.model.weights.match import Weights
-from netdsl.net.build import build
-from netdsl.net.graph import resolve
-from netdsl.net.module import NetModule
+from netdsl.net.graph import Phase
 from netdsl.prediction.captions import CaptionGenerator, CaptionSettings
 
 WORDS, LENGTH = ("<EOS>", "a", "b", "c"), 4
@@ -62,9 +59,7 @@ def all_sentences(weights: Weights) -> dict[tuple[int, ...], float]:
     """The likelihood of every sentence up to its end or so many words, all of them side by side through the net."""
     tokens = np.array(list(product(range(len(WORDS)), repeat=LENGTH)))  # sentence, step
     inputs = np.concatenate([np.zeros((len(tokens), 1), int), tokens[:, :-1]], 1)
-    built = build(resolve(todays_form(made(LENGTH, len(tokens)))))
-    module = NetModule(built).allocate()
-    fill_weights(built, weights)
+    module = Model(todays_form(made(LENGTH, len(tokens))), weights).module(Phase.TEST)
     cont = np.ones((LENGTH, len(tokens)))
     cont[0] = 0
     values = {
@@ -72,7 +67,7 @@ def all_sentences(weights: Weights) -> dict[tuple[int, ...], float]:
         "cont_sentence": cont,
         "image_features": np.tile(FEATURES, (len(tokens), 1)),
     }
-    edge_of = built.graph.edge_of
+    edge_of = module.built.graph.edge_of
     with torch.no_grad():
         edges = module.run({edge_of(name): torch.from_numpy(np.float32(value)) for name, value in values.items()})
     probs = edges[edge_of("probs")].numpy()
