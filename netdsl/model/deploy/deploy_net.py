@@ -36,7 +36,7 @@ def deploy_model(
     branches whose loss weighs less than another one with the same labels. Fields that only training needs are removed.
     With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
     """
-    model = replace(model, items={**model.items, **shapes}) if shapes else model  # which may know its layers already
+    model = replace(model, items={**model.items, **shapes})
     graphs, edge_shapes, guesses = _graphs(model)
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers")
