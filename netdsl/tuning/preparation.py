@@ -9,7 +9,6 @@ from netdsl.errors import NetError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import stated_shapes
 from netdsl.layers import LAYERS
-from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
 
 
@@ -47,7 +46,10 @@ def _own_settings(model: Model) -> pb.TransformationParameter:
             f"net '{model.net.name}' doesn't say how images are prepared for it; a data layer's transform_param can, "
             "or the `input` of a card"
         )
-    channels = next((shape[1] for shape in _image_shapes(deploy_model(model).net)), 0)
+    phase = model.phases[0]
+    model.layers(phase, stub_unknown=True)  # which warns if the shape of the image is a guess
+    items = (shape.item for shape in model.data(phase, stub_unknown=True).values())
+    channels = next((item[0] for item in items if len(item) == 3), 0)
     size = next(((height, width) for _, height, width in stated), None) if len(stated) == 1 else None
     return settings_in_tests(layer or pb.TransformationParameter(), channels, size)
 
