@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -48,6 +48,13 @@ class Python(RunsUserCode, ReadsInBackward):
         for index, blob in enumerate(self.user.blobs):
             self.register_parameter(f"blob{index}", nn.Parameter(torch.empty(blob.shape, device="meta")))
         self.register_buffer("place", torch.empty(0), persistent=False)  # knows the device where there is no bottom
+
+    def with_own_blobs(self) -> Self:
+        """A layer with another object of the user's class, which may keep in itself what it likes."""
+        own = type(self)(self.layer, [blob.shape for blob in self.bottom_blobs])
+        own.top_shapes([blob.shape for blob in self.bottom_blobs])
+        own._parameters.update(self._parameters)  # which other layers may share
+        return own
 
     def blob_names(self) -> list[str]:
         return [f"blob{index}" for index in range(len(self.user.blobs))]

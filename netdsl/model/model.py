@@ -134,17 +134,21 @@ class Model:
     def layers_as_read(self, graph: Graph) -> Built:
         """The layers of a graph of this model whose data layers state the shapes that were read, as in a training.
 
-        They are kept for all who ask for layers of that phase.
+        The caller may give them memory. Such layers are kept for all who ask for those of that phase, but for users'
+        own code, which is of one net only.
         """
+        from netdsl.layer.user_code import RunsUserCode
         from netdsl.model.data_shapes import Settled, as_read
         from netdsl.net.build import build
 
         known = self._settled.get((graph.phase, False))
         if known is None or not known.is_of(graph):
             built = build(graph)
+            if any(isinstance(layer, RunsUserCode) for layer in built.layers):
+                return built
             known = Settled(built, as_read(built))
             self._settled[graph.phase, False] = self._settled[graph.phase, True] = known
-        return known.built
+        return known.built.with_own_blobs()
 
     @property
     def files(self) -> tuple[Path, ...]:

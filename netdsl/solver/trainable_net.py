@@ -178,8 +178,7 @@ class ModuleNet:
         feeds = Feeds.open(graph, loading=loading, user_blobs=user_blobs, table=table, device=device)
         if values is not None:
             feeds.give(values)
-        layers = model.layers_as_read(graph).with_own_blobs()
-        module = NetModule(layers, caffe_gradients=compute.caffe_gradients).allocate(device)
+        module = NetModule(model.layers_as_read(graph), caffe_gradients=compute.caffe_gradients).allocate(device)
         return cls(module, feeds.next, compute, feeds)
 
     def positions(self) -> Positions:

@@ -9,10 +9,13 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
 from netdsl.allowed_modules import PYTHON_LAYERS
 from netdsl.errors import NetError
 from netdsl.layers import python
+from netdsl.model import Model
 from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
 from tests.nets import net_module
 
 CODE = """
@@ -108,6 +111,15 @@ def test_own_blobs_keep_what_a_layer_writes():
     assert module()["y"].tolist() == [[2.0] * 3] * 2
     assert module()["z"].tolist() == [pb.TRAIN]
     assert module.layers["own"].blob0.tolist() == [3]
+
+
+def test_each_module_of_a_model_has_its_own_objects():
+    built = Model(from_text(ONE.format("Scaled"), pb.NetParameter)).layers(Phase.TEST)
+    first, second = (NetModule(built.with_own_blobs()).allocate() for _ in range(2))
+    assert first.layers["own"].user is not second.layers["own"].user
+    x = torch.rand(2, 3, 4)
+    for module in (first, second):
+        np.testing.assert_allclose(module(x)["y"].detach(), x**2 * torch.tensor([1, 2, 3])[:, None], rtol=1e-6)
 
 
 def test_a_module_must_be_allowed():
