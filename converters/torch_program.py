@@ -68,14 +68,14 @@ def _program(module: NetModule) -> ExportedProgram:
 
 def _agreement(net: NetToRun, path: Path) -> Agreement:
     """The agreement of a program in a file with its net, for two batch sizes; one after the other is in memory."""
-    inputs, actual = _run(path, built_only(net))
+    inputs, actual = _run_twice(path, built_only(net))
     module = module_of(net)
     with torch.no_grad(), running(module.built):
         expected = [_arrays(module(*samples)) for samples in inputs]
     return Agreement.of(*zip(actual, expected, strict=True))
 
 
-def _run(path: Path, built: Built) -> tuple[list[tuple[Tensor, ...]], list[Arrays]]:
+def _run_twice(path: Path, built: Built) -> tuple[list[tuple[Tensor, ...]], list[Arrays]]:
     """The inputs of two runs of a program, and its outputs."""
     with path.open("rb") as file:
         program = torch.export.load(file)

@@ -78,7 +78,7 @@ class _OnThisMachine:
 
     def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, once its nets and data were opened."""
-        _open(run, weights)
+        _open_everything(run, weights)
         return _saved(run, folder, weights)
 
     def train(self, folder: Path, **arguments: Any) -> End | None:
@@ -144,7 +144,7 @@ class SparkBackend:
         for model in (run.solver.trained, *run.solver.tested):
             connect(filter_layers(model.net, model.net.state))
         with suppress(DataError, FileError, MissingExtraError):  # which workers tell, unless they reach the data
-            _open(run, weights)
+            _open_everything(run, weights)
         return _saved(run, folder, weights)
 
     def train(self, folder: Path, **arguments: Any) -> End | None:
@@ -213,7 +213,7 @@ class ExternalBackend:
             return run
         if started_again and exists(folder):
             return Run.load(folder)
-        _open(run, weights)
+        _open_everything(run, weights)
         return _saved(run, folder, weights)
 
     def train(self, folder: Path, **arguments: Any) -> End | None:
@@ -267,7 +267,7 @@ class MpiBackend:
             raise DistributedError(f"mpiexec started {self.rank.size} ranks, not {run.workers}; --workers isn't needed")
         if not self.supervises:
             return run
-        _open(run, weights)
+        _open_everything(run, weights)
         return _saved(run, folder, weights)
 
     def train(self, folder: Path, **arguments: Any) -> End | None:
@@ -283,7 +283,7 @@ class MpiBackend:
         return train_as_rank(lambda launcher: train(folder, launcher, **arguments))
 
 
-def _open(run: Run, weights: Sequence[Model]) -> None:
+def _open_everything(run: Run, weights: Sequence[Model]) -> None:
     """Open all that a run needs, so that a mistake in it is told before the run takes its folder."""
     import torch
 

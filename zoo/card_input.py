@@ -11,6 +11,7 @@ from netdsl.data.transforms.image_settings import crop_of, resize_of, resize_to
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.resizing import ShortSide
 from netdsl.errors import NetError
+from netdsl.model.data_shapes import dimensions
 from zoo.cards import Channels, ImageInput
 
 
@@ -21,7 +22,9 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
     """
     resized, transform = image.resize or image.size, pb.TransformationParameter()
     if min(image.size) < 1 or any(part > whole for part, whole in zip(image.size, resized, strict=True)):
-        raise NetError(f"{folder}: its card says that images of {_text(resized)} are cropped to {_text(image.size)}")
+        raise NetError(
+            f"{folder}: its card says that images of {dimensions(resized)} are cropped to {dimensions(image.size)}"
+        )
     resize_to(transform, *resized)
     if resized != image.size:
         transform.crop_h, transform.crop_w = image.size
@@ -61,8 +64,8 @@ def _add_mean(
     assert mean is not None
     if mean.shape != shape:
         raise NetError(
-            f"{transform.mean_file}: is a mean of {mean.shape[0]} channels and {_text(mean.shape[1:])}, and by the "
-            f"card images have {shape[0]} and {_text(shape[1:])} when it is subtracted; let the card's `resize` be the "
+            f"{transform.mean_file}: is a mean of {mean.shape[0]} channels and {dimensions(mean.shape[1:])}, and by the "
+            f"card images have {shape[0]} and {dimensions(shape[1:])} when it is subtracted; let the card's `resize` be the "
             "mean's size, or its `mean` a value for each channel"
         )
 
@@ -100,7 +103,3 @@ def unlike_layer(image: ImageInput, layer: pb.TransformationParameter | None) ->
     if not missing:
         return []
     return [f"The net's data layer {' and '.join(missing)}, and the card doesn't; what the card says is done."]
-
-
-def _text(size: tuple[int, ...]) -> str:
-    return "x".join(map(str, size))

@@ -73,20 +73,20 @@ def commit_of(folder: Path) -> str | None:
     for parent in (folder, *folder.parents):
         mark = parent / ".git"
         if mark.is_file():  # a worktree's, which says where its own files are
-            return _head(parent / _text(mark).removeprefix("gitdir:").strip())
+            return _head(parent / _text_of_file(mark).removeprefix("gitdir:").strip())
         if mark.is_dir():
             return _head(mark)
     return None
 
 
 def _head(git: Path) -> str | None:
-    head = _text(git / "HEAD")
+    head = _text_of_file(git / "HEAD")
     if not head.startswith("ref:"):
         return _hash(head)
     name = head.removeprefix("ref:").strip()
-    common = git / (_text(git / "commondir") or ".")
-    loose = next(filter(None, (_text(place / name) for place in (git, common))), "")
-    packed = [line.split() for line in _text(common / "packed-refs").splitlines()]
+    common = git / (_text_of_file(git / "commondir") or ".")
+    loose = next(filter(None, (_text_of_file(place / name) for place in (git, common))), "")
+    packed = [line.split() for line in _text_of_file(common / "packed-refs").splitlines()]
     return _hash(loose or next((words[0] for words in packed if words[1:] == [name]), ""))
 
 
@@ -94,7 +94,7 @@ def _hash(text: str) -> str | None:
     return text if 40 <= len(text) <= 64 and set(text) <= set("0123456789abcdef") else None
 
 
-def _text(path: Path) -> str:
+def _text_of_file(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file.read(_LONGEST).decode("utf-8", "replace").strip()

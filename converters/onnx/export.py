@@ -86,7 +86,7 @@ def export_onnx(
 
 
 def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel:
-    _check(built)
+    _check_exportable(built)
     requested = None if opset is None else _check_opset(opset)
     opset, fixed = requested or newest_opset(), set[str]()
     while True:
@@ -106,7 +106,7 @@ def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel
     return SplitModel(model, values)
 
 
-def _check(built: Built) -> None:
+def _check_exportable(built: Built) -> None:
     if built.graph.phase is not Phase.TEST:
         raise ConversionError("a net of the TRAIN phase has no ONNX form; take the TEST phase")
     if any(blob.is_meta for layer in built.layers for blob in layer.blob_tensors()):

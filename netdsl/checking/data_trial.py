@@ -96,7 +96,7 @@ def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
     built = _built(graph.net, settings)
     with TemporaryDirectory(prefix="zoo-check-") as folder:
         made, inputs = _with_samples(built, Path(folder))
-        _run(connect(made), inputs, settings, trial)
+        _run_on_batch(connect(made), inputs, settings, trial)
 
 
 def _has_loss(graph: Graph) -> bool:
@@ -150,7 +150,7 @@ def _with_files(layer: BringsData, folder: Path, tops: Sequence[tuple[Array, Blo
         return layer.write_samples(folder, [layer.stored(values, kind) for values, kind in tops])
 
 
-def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, trial: DataTrial) -> None:
+def _run_on_batch(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, trial: DataTrial) -> None:
     """Read a batch, and run the net on it."""
     with closing(Feeds.open(graph, loading=_LOADING)) as feeds:
         if feeds.input_shapes:

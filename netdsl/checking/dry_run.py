@@ -38,7 +38,7 @@ def dry_run(built: Built) -> None:
     _allocate(built)
     first_problem: Exception | None = None
     for _ in _small_sizes(module):
-        problem = _run(module)
+        problem = _problem_of_run(module)
         if problem is None:
             return
         first_problem = first_problem or problem
@@ -71,7 +71,7 @@ def _small_sizes(module: NetModule) -> Iterator[None]:
         yield
 
 
-def _run(module: NetModule) -> Exception | None:
+def _problem_of_run(module: NetModule) -> Exception | None:
     """The problem of a forward pass, if there is one."""
     try:
         with torch.no_grad(), running(module.built):

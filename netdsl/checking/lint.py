@@ -85,7 +85,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model, finding.skipped = _open(path, settings)
+            model, finding.skipped = _open_model(path, settings)
             finding.parsed = True
             graphs = model.graphs
             if not graphs:
@@ -107,7 +107,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     return finding
 
 
-def _open(path: str | Path, settings: CheckSettings) -> tuple[Model, list[str]]:
+def _open_model(path: str | Path, settings: CheckSettings) -> tuple[Model, list[str]]:
     """The model of a file, and what is said of its fields that no schema has."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -65,7 +65,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         message.batch_norm_param.use_global_stats = True
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        self._check(bottoms[0])
+        self._check_channels(bottoms[0])
         size = bottoms[0][0]
         if self.batch and size % self.batch:
             raise ShapeError(f"stats_batch_size {self.batch} must divide the batch of {size}")
@@ -122,7 +122,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
             return None
         return self._affine(self.weight, self.bias)
 
-    def _check(self, bottom: Shape) -> None:
+    def _check_channels(self, bottom: Shape) -> None:
         found = bottom[1] if len(bottom) > 1 else 1
         if found != self.channels:
             raise ShapeError(f"takes {self.channels} channels, and a bottom {list(bottom)} has {found}")
@@ -134,7 +134,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return factor, -mean * factor if bias is None else bias - mean * factor
 
     def _normalised(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        self._check(x.shape)
+        self._check_channels(x.shape)
         if x.dtype != self.mean.dtype:  # torch mixes a bottom of half precision with blobs that are all single
             weight, bias = (None if blob is None else blob.to(self.mean.dtype) for blob in (weight, bias))
         columns = x if x.dim() > 1 else x[:, None]

@@ -36,11 +36,11 @@ class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
         old = p.HasField("concat_dim")
         self.axis = axis_of(p.concat_dim if old else p.axis, len(bottoms[0]), "concat_dim" if old else "axis")
         self.permutes = p.per_fla_fuse and self.axis == 1
-        self._check(bottoms)
+        self._check_other_axes(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """As long along the axis as all bottoms together."""
-        self._check(bottoms)
+        self._check_other_axes(bottoms)
         if self.permutes:
             return [(*bottoms[0][:1], sum(math.prod(shape[1:]) for shape in bottoms), 1, 1)]
         length = sum(shape[self.axis] for shape in bottoms)
@@ -54,7 +54,7 @@ class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
     def shares_memory(self) -> bool:
         return len(self.layer.bottom) == 1 and not self.permutes
 
-    def _check(self, bottoms: Sequence[Shape]) -> None:
+    def _check_other_axes(self, bottoms: Sequence[Shape]) -> None:
         rests = [shape[:1] if self.permutes else _without(shape, self.axis) for shape in bottoms]
         for index, (shape, rest) in enumerate(zip(bottoms, rests, strict=True)):
             if rest != rests[0] or len(shape) != len(bottoms[0]):

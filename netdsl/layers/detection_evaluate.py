@@ -46,9 +46,9 @@ class DetectionEvaluate(JudgesDetections):
         if p.HasField("resize_param") and p.resize_param.resize_mode != p.resize_param.WARP:
             raise NetError("resize_param other than WARP isn't supported")
         self.images_seen = 0
-        self._check(bottoms)
+        self._check_columns(bottoms)
 
-    def _check(self, bottoms: Sequence[Shape]) -> None:
+    def _check_columns(self, bottoms: Sequence[Shape]) -> None:
         for shape, width in zip(bottoms, (7, 8), strict=True):
             if len(shape) != 4 or shape[:2] != (1, 1) or shape[3] != width:
                 raise ShapeError(f"bottoms must have shapes (1, 1, rows, 7) and (1, 1, rows, 8), not {list(shape)}")
@@ -59,7 +59,7 @@ class DetectionEvaluate(JudgesDetections):
         return [label for label in range(self.settings.num_classes) if label != self.settings.background_label_id]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        self._check(bottoms)
+        self._check_columns(bottoms)
         return [(1, 1, len(self.classes) + bottoms[0][2], 5)]
 
     def judged(self, top: NDArray[np.float64]) -> JudgedDetections:

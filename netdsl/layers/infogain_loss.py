@@ -30,7 +30,7 @@ class InfogainLoss(ClassLoss):
         super().__init__(layer, bottoms, layer.infogain_loss_param.axis)
         if layer.loss_param.HasField("normalize"):
             raise NetError("`normalize` is too old for this type; write normalization: VALID, or BATCH_SIZE for false")
-        matrix = None if len(bottoms) == 3 else _read(layer.infogain_loss_param)
+        matrix = None if len(bottoms) == 3 else _read_matrix(layer.infogain_loss_param)
         self.axes, self.classes = len(bottoms[0]), bottoms[0][self.axis]
         shape, classes = bottoms[2] if matrix is None else tuple(matrix.shape), self.classes
         if math.prod(shape) != classes**2:
@@ -51,7 +51,7 @@ class InfogainLoss(ClassLoss):
         return g.node("Neg", reduced(g, "ReduceSum", g.node("Mul", worth, last), [-1], keep=False))
 
 
-def _read(p: pb.InfogainLossParameter) -> Tensor:
+def _read_matrix(p: pb.InfogainLossParameter) -> Tensor:
     if not p.HasField("source"):
         raise NetError("needs its matrix: a third bottom, or a `source` in infogain_loss_param")
     file = read(p.source, pb.BlobProto)

@@ -62,17 +62,17 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Said here, since products of tensors without memory load torch's compiler, which takes seconds."""
-        self._check(bottoms[0])
+        self._check_inputs(bottoms[0])
         return [(*bottoms[0][: self.axis], self.outputs)]
 
     def forward(self, x: Tensor) -> Tensor:
-        self._check(x.shape)
+        self._check_inputs(x.shape)
         return F.linear(x.flatten(self.axis), self.weight.t() if self.transpose else self.weight, self.bias)
 
     def reads_bottoms(self) -> Reads:
         return Reads.VALUES if self.weight.requires_grad else Reads.NOTHING
 
-    def _check(self, bottom: Shape) -> None:
+    def _check_inputs(self, bottom: Shape) -> None:
         found = math.prod(bottom[self.axis :])
         if found != self.inputs:
             raise ShapeError(f"takes {self.inputs} values of each item, and a bottom {list(bottom)} has {found}")

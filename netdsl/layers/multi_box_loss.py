@@ -48,7 +48,7 @@ class MultiBoxLoss(LabelLoss):
         super().__init__(layer, bottoms)
         p = self.settings = layer.multibox_loss_param
         refuse(p, "ignore_difficult_gt", "objectness_score")
-        _check(p)
+        _check_settings(p)
         self.mines = p.mining_type != p.NONE
         self.kinds = 1 if p.share_location else p.num_classes
         self.matching = Matching(p.match_type == p.PER_PREDICTION, p.overlap_threshold, p.ignore_cross_boundary_bbox)
@@ -178,7 +178,7 @@ def _logistic(scores: Tensor, one_hot: Tensor) -> Tensor:
     return scores.clamp_min(0) - scores * one_hot + F.softplus(-scores.abs())
 
 
-def _check(p: pb.MultiBoxLossParameter) -> None:
+def _check_settings(p: pb.MultiBoxLossParameter) -> None:
     if not p.num_classes:
         raise NetError("needs num_classes")
     if p.conf_loss_type == p.SOFTMAX and p.background_label_id >= p.num_classes:

@@ -59,9 +59,9 @@ class Proposal(HasOnnxForm, MakesRegions):
         happynear = self.by_dialect(dict.fromkeys(("happynear", "happynear-ms"), True), False, _DOUBT)
         make = _anchors_of_happynear if happynear else anchors
         self.anchors = make(scales, ratios, p.base_size, _rounded_up)
-        self._check(bottoms)
+        self._check_channels(bottoms)
 
-    def _check(self, bottoms: Sequence[Shape]) -> None:
+    def _check_channels(self, bottoms: Sequence[Shape]) -> None:
         scores, codes, _ = bottoms
         count = len(self.anchors)
         if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
@@ -72,7 +72,7 @@ class Proposal(HasOnnxForm, MakesRegions):
         self.settings.pre_nms_topn, self.settings.post_nms_topn = _ALL, most
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        self._check(bottoms)
+        self._check_channels(bottoms)
         count = bottoms[0][0] * self.settings.post_nms_topn
         return [(count, 5), (count,)]
 

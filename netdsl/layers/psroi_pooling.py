@@ -36,16 +36,16 @@ class PSROIPooling(HasOnnxForm):
         self.scale, self.outputs, self.size = p.spatial_scale, p.output_dim, p.group_size
         if self.outputs < 1 or self.size < 1 or self.scale <= 0:
             raise NetError("output_dim and group_size must be 1 or more, and spatial_scale more than 0")
-        self._check(bottoms)
+        self._check_channels(bottoms)
 
-    def _check(self, bottoms: Sequence[Shape]) -> None:
+    def _check_channels(self, bottoms: Sequence[Shape]) -> None:
         check_regions(bottoms)
         needed = self.outputs * self.size**2
         if bottoms[0][1] != needed:
             raise ShapeError(f"output_dim * group_size² is {needed}, but the bottom has {bottoms[0][1]} channels")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        self._check(bottoms)
+        self._check_channels(bottoms)
         return [(bottoms[1][0], self.outputs, self.size, self.size)]
 
     def forward(self, x: Tensor, regions: Tensor) -> Tensor:

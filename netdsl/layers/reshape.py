@@ -33,7 +33,7 @@ class Reshape(HasOnnxForm, SharesMemory):
             raise NetError(f"shape {list(self.dims)} may have one -1, and nothing below")
         self.start, self.end = self._range(p, len(bottoms[0]))
         if self.shuffled == 1:
-            self._check(bottoms[0])
+            self._check_copied_axes(bottoms[0])
 
     def _range(self, p: pb.ReshapeParameter, axes: int) -> tuple[int, int | None]:
         """The axes that are replaced; a negative `axis` counts from behind the last one."""
@@ -46,7 +46,7 @@ class Reshape(HasOnnxForm, SharesMemory):
             raise ShapeError(f"num_axes {p.num_axes} from axis {start} on is too many: the bottom has {axes} axes")
         return start, start + p.num_axes
 
-    def _check(self, bottom: Shape) -> None:
+    def _check_copied_axes(self, bottom: Shape) -> None:
         for index, size in enumerate(self.dims):
             if size == 0 and self.start + index >= len(bottom):
                 raise ShapeError(f"the 0 at place {index} of the shape keeps an axis that {list(bottom)} doesn't have")

@@ -100,7 +100,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
 
     def reading(self, seed: int) -> Reading:
         s, train = self.settings, self.layer.phase == pb.TRAIN
-        self._check()
+        self._check_settings()
         classes, images = open_images(s)
         if len(classes) != self.classes:
             raise NetError(
@@ -152,7 +152,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         if len(self.layer.top) > self.targets_top and s.bbox_normalize_targets and self.target_units() is None:
             self._measured = target_statistics(images, s, self.box_classes, flipped=train and s.use_flipped)
 
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         """A NetError for settings that can't be, or that nothing reads."""
         s, known = self.settings, {_CLASSES, *(field.name for field in fields(RoISettings))}
         for name in layer_settings(self.layer):

@@ -29,9 +29,9 @@ class Slice(HasOnnxForm, SharesMemory):
         old = p.HasField("slice_dim")
         self.axis = axis_of(p.slice_dim if old else p.axis, len(bottoms[0]), "slice_dim" if old else "axis")
         self.points, self.parts = list(p.slice_point), len(layer.top)
-        self._check(bottoms[0][self.axis])
+        self._check_points(bottoms[0][self.axis])
 
-    def _check(self, size: int) -> None:
+    def _check_points(self, size: int) -> None:
         points, tops = self.points, self.parts
         if points and len(points) != tops - 1:
             raise NetError(f"{tops} tops need {tops - 1} slice_point, not {len(points)}")

@@ -83,13 +83,13 @@ class Feeds:
                 return feeds
             for index, node in enumerate(graph.nodes):
                 with _at(node):
-                    feeds._open(index, loading, user_blobs)
+                    feeds._open_feed(index, loading, user_blobs)
         except BaseException:
             feeds.close()
             raise
         return feeds
 
-    def _open(self, index: int, loading: Loading, user_blobs: Collection[str]) -> None:
+    def _open_feed(self, index: int, loading: Loading, user_blobs: Collection[str]) -> None:
         node = self._graph.nodes[index]
         layer = data_layer_of(node.layer)
         if layer is None:

@@ -62,7 +62,7 @@ def check_weights(built: Built, device: torch.device) -> None:
         own = {id(blob): blob.numel() for name in layer.blob_names() if id(blob := layer.owner_of(name)) not in seen}
         seen.update(own)
         sizes.append(_BYTES * sum(own.values()))
-    _check(built, sizes, sum(sizes), "weights", device)
+    _check_fits(built, sizes, sum(sizes), "weights", device)
 
 
 def check_blobs(built: Built, device: torch.device) -> None:
@@ -71,10 +71,10 @@ def check_blobs(built: Built, device: torch.device) -> None:
         _BYTES * sum(math.prod(built.shapes[edge]) for edge in {*node.bottoms, *node.tops})
         for node in built.graph.nodes
     ]
-    _check(built, sizes, max(sizes, default=0), "bottoms and tops", device)
+    _check_fits(built, sizes, max(sizes, default=0), "bottoms and tops", device)
 
 
-def _check(built: Built, sizes: Sequence[int], needed: int, what: str, device: torch.device) -> None:
+def _check_fits(built: Built, sizes: Sequence[int], needed: int, what: str, device: torch.device) -> None:
     available = memory_of(device)
     if available is None or needed <= available:
         return

@@ -13,7 +13,7 @@ _TEXTS = {pb.TRAIN: 25, pb.TEST: 1}  # of a batch
 _CELLS = 512
 
 
-def _text() -> list[pb.LayerParameter]:
+def _text_layers() -> list[pb.LayerParameter]:
     """Letters, markers that are 0 where a text begins, and the letters that follow, by their place in the alphabet."""
     return [
         RDDLayer(name, shape=shape, include=pb.NetStateRule(phase=phase))
@@ -35,7 +35,7 @@ def char_rnn() -> CatalogueEntry:
     """A model of text. The net to use takes one letter at a time, and remembers those before it."""
     net = CatalogueNet(
         "Char-RNN",
-        *_text(),
+        *_text_layers(),
         Embed("EmbedLayer", ["data"], tops=["inputVectors"], input_dim=_LETTERS, num_output=15),
         *_lstm(1, "inputVectors"),
         *_lstm(2, "lstm1_drop"),

@@ -31,7 +31,7 @@ class Hdf5Source:
         self._files = [name for _, line in listed_lines(path) for name in line.split()]
         shapes = [self._shapes(file) for file in self._files]
         for file, file_shapes in zip(self._files, shapes, strict=True):
-            self._check(file, file_shapes, shapes[0])
+            self._check_lengths(file, file_shapes, shapes[0])
         self.rows = tuple(file_shapes[0][0] for file_shapes in shapes)
         self._ends = np.cumsum(self.rows, dtype=np.int64)
         if not len(self):
@@ -43,7 +43,7 @@ class Hdf5Source:
         with open_hdf5(path) as file:
             return [_dataset(file, name, path).shape for name in self._names]
 
-    def _check(self, path: str, shapes: list[Shape], first_shapes: list[Shape]) -> None:
+    def _check_lengths(self, path: str, shapes: list[Shape], first_shapes: list[Shape]) -> None:
         for name, shape, first in zip(self._names, shapes, first_shapes, strict=True):
             if shape[0] != shapes[0][0]:
                 raise DataError(f"{path}: '{name}' has {shape[0]} rows, '{self._names[0]}' has {shapes[0][0]}")

@@ -118,15 +118,15 @@ class _Rows:
     def floats(self, row: int, count: int) -> Pixels:
         """The first numbers of a row. They may go on in the next one, as in Caffe."""
         begin = row * self._width
-        self._check(begin + _FLOAT * count)
+        self._check_end(begin + _FLOAT * count)
         return np.frombuffer(self._bytes, "<f4", count, begin)
 
     def byte(self, row: int, place: int) -> int:
         """A byte of a row."""
-        self._check(row * self._width + place + 1)
+        self._check_end(row * self._width + place + 1)
         return int(self._bytes[row * self._width + place])
 
-    def _check(self, end: int) -> None:
+    def _check_end(self, end: int) -> None:
         if end > len(self._bytes):
             raise DataError(
                 f"{self._where}: its fourth channel is too small for the joints of its people; the record is damaged, "

@@ -66,7 +66,7 @@ class Lane:
         self._pending: set[Operation] = set()
         self._changing = threading.Lock()
         self._lost: PeerLostError | None = None
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run_operations, name=name, daemon=True)
         self._thread.start()
         if interruption is not None:
             interruption.listen(self._interrupt)
@@ -102,7 +102,7 @@ class Lane:
             for operation in self._pending:
                 operation.end(problem)
 
-    def _run(self) -> None:
+    def _run_operations(self) -> None:
         problem: Exception | None = None
         while operation := self._queue.get():
             problem = operation.run(problem or self._lost)

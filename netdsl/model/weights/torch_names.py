@@ -71,7 +71,7 @@ def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str
         if group is not None:
             groups.remove(group)
             matches[layer] = (group.source, list(group.arrays), MatchedBy.ORDER if in_order else MatchedBy.SHAPE)
-    _check(groups, [layer for layer in layout if layer not in matches], layout)
+    _check_all_matched(groups, [layer for layer in layout if layer not in matches], layout)
     weights = {layer: matches[layer][1] for layer in layout}
     return weights, [TensorMatch(matches[layer][0], layer, matches[layer][2]) for layer in layout]
 
@@ -111,7 +111,7 @@ def _groups(tensors: Mapping[str, AnyArray]) -> Iterable[_Group]:
             yield _Group(f"{module}.{name}", (array,))
 
 
-def _check(groups: Sequence[_Group], missing: Sequence[str], layout: Layout) -> None:
+def _check_all_matched(groups: Sequence[_Group], missing: Sequence[str], layout: Layout) -> None:
     """Raise a WeightsError that lists all unmatched groups and layers."""
     if not groups and not missing:
         return
