@@ -64,9 +64,9 @@ def _add_mean(
     assert mean is not None
     if mean.shape != shape:
         raise NetError(
-            f"{transform.mean_file}: is a mean of {mean.shape[0]} channels and {dimensions(mean.shape[1:])}, and by the "
-            f"card images have {shape[0]} and {dimensions(shape[1:])} when it is subtracted; let the card's `resize` be the "
-            "mean's size, or its `mean` a value for each channel"
+            f"{transform.mean_file}: is a mean of {mean.shape[0]} channels and {dimensions(mean.shape[1:])}, and by "
+            f"the card images have {shape[0]} and {dimensions(shape[1:])} when it is subtracted; let the card's "
+            "`resize` be the mean's size, or its `mean` a value for each channel"
         )
 
 

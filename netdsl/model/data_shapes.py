@@ -95,12 +95,6 @@ class Settled:
         return own == others and [self.built.shapes[edge] for edge in node.tops] == stated_shapes(other.layer)
 
 
-def as_read(built: Built) -> dict[str, DataShape]:
-    """What is known of the data of a net that was built with the shapes that were read."""
-    tops = [(top, edge) for node, _ in built.data_layers() for top, edge in zip(node.layer.top, node.tops, strict=True)]
-    return {top: DataShape(built.shapes[edge][1:], Known.READ) for top, edge in tops}
-
-
 def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
     """The items that neither the net nor its data say: the user does, or the weights, or they are guesses."""
     certain = (Known.STATED, Known.READ)

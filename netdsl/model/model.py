@@ -138,7 +138,7 @@ class Model:
         own code, which is of one net only.
         """
         from netdsl.layer.user_code import RunsUserCode
-        from netdsl.model.data_shapes import Settled, as_read
+        from netdsl.model.data_shapes import Settled, read_data
         from netdsl.net.build import build
 
         known = self._settled.get((graph.phase, False))
@@ -146,7 +146,7 @@ class Model:
             built = build(graph)
             if any(isinstance(layer, RunsUserCode) for layer in built.layers):
                 return built
-            known = Settled(built, as_read(built))
+            known = Settled(built, read_data(built))
             self._settled[graph.phase, False] = self._settled[graph.phase, True] = known
         return known.built.with_own_blobs()
 
