@@ -123,6 +123,7 @@ import sys
 from google.protobuf import text_format
 from caffe_proto import caffe_pb2 as pb
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import open_settings
 
 settings = text_format.Parse(sys.argv[1], pb.SolverParameter())
 with open_solver(open_settings(settings)) as solver:

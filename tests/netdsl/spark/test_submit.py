@@ -29,7 +29,7 @@ def test_the_command_line(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (folder / MODEL).exists()
     reported = called(BIN / "zoo", "report", folder)
-    assert "2 workers, 2 rounds, iteration 4" in reported.stdout
+    assert "2 workers, 2 rounds, iteration 4" in " ".join(reported.stdout.split())  # of any width
     assert reported.stdout.count(socket.gethostname()) == 2
     failed = called(BIN / "zoo", *TRAIN, "other", "--master", "nowhere")
     assert failed.returncode == 2
