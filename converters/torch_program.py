@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import redirect_stderr
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import torch
 from torch import SymInt, Tensor
@@ -50,11 +51,36 @@ def _write(module: NetModule, path: Path) -> None:
             filters_as_in_caffe(module.built),
             redirect_stderr(StringIO()),  # torch prints its progress
         ):
-            torch.export.save(_program(module), file)
+            writer = _PatientWriter(file)
+            torch.export.save(_program(module), writer)
+            writer.check()
     except OSError:
         raise
     except Exception as problem:  # from the code of a layer, or from torch where it can't trace that
         raise ConversionError(f"torch can't export the net: {first_line(problem)}") from problem
+
+
+class _PatientWriter(BytesIO):
+    """A file that takes all bytes, and says afterwards if it couldn't: at an error torch's writer ends the process."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+        self._problem: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write bytes, unless some couldn't be written before."""
+        if self._problem is None:
+            try:
+                self._file.write(data)
+            except OSError as problem:
+                self._problem = problem
+        return memoryview(data).nbytes
+
+    def check(self) -> None:
+        """Raise the error of a write that failed."""
+        if self._problem is not None:
+            raise self._problem
 
 
 def _program(module: NetModule) -> ExportedProgram:
