@@ -56,8 +56,8 @@ class Backend(Protocol):
         """Begin a run in a folder, with weights that were opened; the result is the run that the folder then has."""
         ...
 
-    def train(self, folder: Path, **arguments: Any) -> End | None:
-        """Train the run in a folder; the other arguments are those of `supervisor.train`."""
+    def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
+        """Train the run in a folder, which a process that supervises has opened; `events` go to `supervisor.train`."""
         ...
 
 
@@ -81,11 +81,11 @@ class _OnThisMachine:
         _open_everything(run, weights)
         return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **arguments: Any) -> End | None:
+    def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
         """Train the run in a folder."""
         from netdsl.distributed.supervisor import train
 
-        return train(folder, self.launcher(), **arguments)
+        return train(folder, self.launcher(), run=run, **events)
 
     def launcher(self) -> Launcher:
         """What starts the workers."""
@@ -147,15 +147,15 @@ class SparkBackend:
             _open_everything(run, weights)
         return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **arguments: Any) -> End | None:
+    def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
         """Train the run in a folder."""
         from netdsl.distributed.supervisor import train
 
-        run: Run = arguments["run"]
+        assert run is not None  # since this process supervises
         with replace(self, tasks=run.fitting(os.cpu_count() or 1)).session() as session:
             from netdsl.spark.launcher import SparkLauncher
 
-            return train(folder, SparkLauncher(session), **arguments)
+            return train(folder, SparkLauncher(session), run=run, **events)
 
     @property
     def address(self) -> str:
@@ -216,12 +216,12 @@ class ExternalBackend:
         _open_everything(run, weights)
         return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **arguments: Any) -> End | None:
+    def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
         from netdsl.distributed.launchers.external import train_as_worker
         from netdsl.distributed.supervisor import train
 
-        return train_as_worker(folder, lambda launcher: train(folder, launcher, **arguments))
+        return train_as_worker(folder, lambda launcher: train(folder, launcher, run=run, **events))
 
 
 @dataclass(frozen=True)
@@ -270,17 +270,17 @@ class MpiBackend:
         _open_everything(run, weights)
         return _saved(run, folder, weights)
 
-    def train(self, folder: Path, **arguments: Any) -> End | None:
+    def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
         """Train the run in a folder, or do this rank's part of it."""
         from netdsl.distributed.supervisor import train
 
         if self.rank is None:
             from netdsl.mpi.launcher import MpiexecLauncher
 
-            return train(folder, MpiexecLauncher(), **arguments)
+            return train(folder, MpiexecLauncher(), run=run, **events)
         from netdsl.mpi.launcher import train_as_rank
 
-        return train_as_rank(lambda launcher: train(folder, launcher, **arguments))
+        return train_as_rank(lambda launcher: train(folder, launcher, run=run, **events))
 
 
 def _open_everything(run: Run, weights: Sequence[Model]) -> None:
