@@ -163,15 +163,18 @@ class Feeds:
 
     def next(self) -> dict[int, Tensor]:
         """The next batch, by the edges of the graph."""
-        if self.input_shapes and self._user_feed is None:
-            names = ", ".join(self._graph.blobs[edge] for edge in self.input_shapes)
-            raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
+        self._check_given()
         batch: dict[int, Tensor] = {}
         for index in self.read:
             batch.update(zip(self._graph.nodes[index].tops, self.tops(index), strict=False))
         if self._user_feed is not None:
             batch.update(zip(self.input_shapes, self._next_of(self._user_feed), strict=True))
         return batch
+
+    def _check_given(self) -> None:
+        if self.input_shapes and self._user_feed is None:
+            names = ", ".join(self._graph.blobs[edge] for edge in self.input_shapes)
+            raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
 
     def tops(self, index: int) -> list[Tensor]:
         """The next batch of one layer."""
@@ -219,6 +222,7 @@ class Feeds:
 
     def epoch_batches(self) -> Fraction | None:
         """How many batches all items of the user's data, or of the first layer that reads some, make, if known."""
+        self._check_given()
         feed = self._user_feed or next(iter(self.read.values()), None)
         return None if feed is None else feed.epoch_batches()
 

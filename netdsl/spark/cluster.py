@@ -35,7 +35,7 @@ def run_in_this_python(context: SparkContext) -> None:
     Otherwise Spark takes the first `python3` on the path, which may be one without netdsl.
     """
     named = _PYTHON_VARIABLE in os.environ or context.getConf().get(_PYTHON) is not None
-    if context.master.startswith("local") and not named:
+    if str(context.master).startswith("local") and not named:
         context.pythonExec = sys.executable
 
 

@@ -291,13 +291,11 @@ class Net:
         """
         if not alone:
             check_alone(os.environ, "train a net")
-        if isinstance(data, (int, np.integer)):
-            if steps is not None:
-                raise NetError(f"{data} and steps={steps} both say how long to train; give data first, or one of them")
-            steps, data = int(data), None
+        data, steps = _data_and_count(data, steps, batch)
         if (steps is None) == (epochs is None):
             raise NetError("say how long to train: by steps=1000 or by epochs=5, and not by both")
-        self._use(Phase.TRAIN, data, batch)
+        if data is not None and not self._given.get(Phase.TRAIN, _GivenData()).are(data, batch):
+            self._set_data(Phase.TRAIN, data, batch)
         if settings:
             self._set_solver({**_DEFAULT_SETTINGS, **settings})
         elif self._solver is None:
@@ -322,13 +320,6 @@ class Net:
                 raise
             raise DataError(f"the data don't fit the net: {', '.join(others)}; {problem}") from None
         return net
-
-    def _use(self, phase: Phase, data: AnyData | None, batch: int | None) -> None:
-        """Set data for a phase unless they are set already."""
-        if data is None and batch is not None:
-            raise NetError("batch= says how data that are given are put together; give data, too")
-        if data is not None and not self._given.get(phase, _GivenData()).are(data, batch):
-            self._set_data(phase, data, batch)
 
     def _batches_in(self, phase: Phase, epochs: float, iter_size: int = 1) -> int:
         """How many iterations some epochs have."""
@@ -388,8 +379,7 @@ class Net:
 
     def _net_to_test(self, data: AnyData | int | None, batches: int | None, batch: int | None) -> tuple[ModuleNet, int]:
         """The net on its test data, with the weights that it has now, and how many batches to take."""
-        if isinstance(data, (int, np.integer)):
-            batches, data = int(data), None
+        data, batches = _data_and_count(data, batches, batch)
         if data is not None:
             self._set_data(Phase.TEST, data, batch)
         net = self._net_with_weights(Phase.TEST)
@@ -419,6 +409,19 @@ class Net:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _data_and_count(
+    data: AnyData | int | None, count: int | None, batch: int | None
+) -> tuple[AnyData | None, int | None]:
+    """The data of a call and how many batches to take, where the first argument may be either."""
+    if isinstance(data, (int, np.integer)):
+        if count is not None:
+            raise NetError(f"both {data} and {count} say how many batches to take; leave one of them out")
+        count, data = int(data), None
+    if data is None and batch is not None:
+        raise NetError("batch= says how data that are given are put together; give data, too")
+    return data, count
 
 
 def _paths(weights: Paths) -> list[str | Path]:

@@ -37,7 +37,7 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
         name = parse_source(str(data), Content.ITEMS)
         split = DataSplit.TRAIN if training else DataSplit.TEST
         return Table(str(name.with_split(split)), shuffle=training)
-    if isinstance(data, (Table, Rows)):
+    if isinstance(data, Table):
         return data
     if length_of(data) == 0:
         raise DataError("there are no data: the list of batches or items is empty")

@@ -251,6 +251,10 @@ class TestWhatIsRefused:
         for call in ({}, {"steps": 5, "epochs": 1}):
             with pytest.raises(NetError, match="by steps=1000 or by epochs=5"):
                 net_of().train(PAIR, **call)
+        with pytest.raises(NetError, match="both 5 and 6 say how many batches to take"):
+            net_of().train(5, steps=6)
+        with pytest.raises(DataError, match="no layer of this net reads data for data, label"):
+            net_of().train(epochs=1)
         with pytest.raises(NetError, match="epochs is -1; it must be more than 0"):
             net_of().train(PAIR, epochs=-1)
 
