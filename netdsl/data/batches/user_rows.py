@@ -12,7 +12,6 @@ import numpy as np
 from torch import Tensor
 
 from netdsl.data.batches.user_batches import as_tensor, fitted, in_quotes, stacked, values_by_blob
-from netdsl.data.sources.arrays import as_slice
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Indices
 from netdsl.data.types import Array, Shape
@@ -73,8 +72,8 @@ class ArrayRows(Rows):
         return {name: array.shape[1:] for name, array in self._arrays.items()}
 
     def take(self, indices: Indices) -> dict[str, Any]:
-        """The rows with these numbers, copied where they aren't one after the other."""
-        return {name: array[as_slice(indices)] for name, array in self._arrays.items()}
+        """The rows with these numbers, copied, since layers may write over what they get."""
+        return {name: array[indices] for name, array in self._arrays.items()}
 
 
 class DatasetRows(Rows):
