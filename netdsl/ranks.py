@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from netdsl.errors import DistributedError
@@ -50,6 +52,31 @@ def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
 def started_by_mpiexec(environment: Mapping[str, str]) -> bool:
     """Whether the processes are those of one MPI job."""
     return any(environment.keys() >= set(names[:2]) for names in _MPI_VARIABLES)
+
+
+_TOGETHER = ContextVar("together", default=False)
+
+
+@contextmanager
+def working_together() -> Iterator[None]:
+    """Inside, this process does its part of what all ranks do."""
+    token = _TOGETHER.set(True)
+    try:
+        yield
+    finally:
+        _TOGETHER.reset(token)
+
+
+def check_alone(environment: Mapping[str, str], what: str) -> None:
+    """Raise a DistributedError if this process is one of several that know nothing of each other."""
+    ranks = ranks_in(environment)
+    if ranks is None or ranks.size == 1 or _TOGETHER.get():
+        return
+    backend = "mpi" if started_by_mpiexec(environment) else "external"
+    raise DistributedError(
+        f"this process is rank {ranks.rank} of {ranks.size}, and each of them would {what} of its own; let them work "
+        f"together with `zoo train --backend {backend}`, start one process, or say alone=True if that is what you want"
+    )
 
 
 def share_of_cores(processes: int) -> int:

@@ -27,6 +27,7 @@ from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import DistributedError, PeerLostError, user_code_problem
 from netdsl.model.weights.files import save_net
 from netdsl.net.memory import PeakMemory
+from netdsl.ranks import working_together
 from netdsl.solver import state
 from netdsl.solver.events import Action, Listener, Notice
 from netdsl.solver.open_solver import open_solver
@@ -49,7 +50,7 @@ def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[
     raised again after it was reported. `connect` makes the worker's communicator.
     """
     options = {} if leave is None else {"leave": leave}
-    with ControlClient(spec.control, spec.rank, spec.beat, **options) as control:
+    with working_together(), ControlClient(spec.control, spec.rank, spec.beat, **options) as control:
         try:
             with control.pulse.waiting():
                 run = Run.load(Path(spec.run))

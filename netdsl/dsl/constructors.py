@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -35,6 +35,32 @@ _SET_BY = {"name": "the first argument", "type": "the function", "bottom": "bott
 STRUCTURE = frozenset(_SET_BY)
 # What Caffe calls the settings that have names of their own in the SparkNet paper.
 CAFFE_NAMES = {"num_filters": "num_output", "num_outputs": "num_output", "kernel": "kernel_size"}
+# What other frameworks call settings, and arguments of `Net.train`.
+_FRAMEWORK_NAMES = {
+    "lr": "base_lr",
+    "learning_rate": "base_lr",
+    "optimizer": "type",
+    "wd": "weight_decay",
+    "beta1": "momentum",
+    "beta2": "momentum2",
+    "eps": "delta",
+    "seed": "random_seed",
+    "lr_scheduler": "lr_policy",
+    "milestones": "stepvalue",
+    "max_epochs": "epochs",
+    "num_epochs": "epochs",
+    "batch_size": "batch",
+    "iterations": "steps",
+    "max_steps": "steps",
+    "out_channels": "num_output",
+    "out_features": "num_output",
+    "filters": "num_output",
+    "units": "num_output",
+    "padding": "pad",
+    "strides": "stride",
+    "groups": "group",
+    "bias": "bias_term",
+}
 ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the other arguments of a call, beside settings
 
 
@@ -153,26 +179,35 @@ def _blob_names(value: Sequence[str] | str, what: str) -> Sequence[str]:
     return names
 
 
-def assign(message: Message, settings: Mapping[str, Any], what: str) -> None:
-    """Set fields of a message by name: a dict sets a message, a list a repeated field, a name an enum's value."""
+def assign(message: Message, settings: Mapping[str, Any], what: str, arguments: Collection[str] = ()) -> None:
+    """Set fields of a message by name: a dict sets a message, a list a repeated field, a name an enum's value.
+
+    None leaves a field unset. `arguments` are what the call takes besides, which may be meant by an unknown name.
+    """
     fields = fields_of(message)
     for name, value in settings.items():
         if name not in fields:
-            raise _unknown_setting(name, fields, what)
-        _assign_field(message, fields[name], value, f"{what}: {name}")
+            raise _unknown_setting(name, [*fields, *arguments], what)
+        if value is not None:
+            _assign_field(message, fields[name], value, f"{what}: {name}")
 
 
 def _unknown_setting(
     name: object, names: Iterable[str], what: str, other_names: Mapping[str, str] = MappingProxyType({})
 ) -> NetError:
-    """The error for a setting that doesn't exist, with the closest existing one.
+    """The error for a setting that doesn't exist, with the one that has this name elsewhere, or else the closest one.
 
-    `other_names` has what some settings are called elsewhere, and their names here.
+    `other_names` has what some settings are called elsewhere, and their names here, beside those of other frameworks.
     """
-    meant = {known: known for known in names}
-    meant |= {other: known for other, known in other_names.items() if known in meant}
-    near = get_close_matches(str(name), meant, 1)
-    return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {meant[near[0]]}?" if near else ""))
+    known = set(names)
+    here = {other: name for other, name in {**_FRAMEWORK_NAMES, **other_names}.items() if name in known}
+    meant = here.get(str(name))
+    if meant is None:
+        of_the_paper = {other: here[other] for other in other_names if other in here}
+        spellings = {**dict(zip(known, known, strict=True)), **of_the_paper}
+        near = get_close_matches(str(name), spellings, 1)
+        meant = spellings[near[0]] if near else None
+    return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {meant}?" if meant else ""))
 
 
 def _assign_field(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:

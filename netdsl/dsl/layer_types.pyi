@@ -237,560 +237,560 @@ VideoDataParameterVideoTypeName = Literal["WEBCAM", "VIDEO"] | pb.VideoDataParam
 Yolov3ParameterIOU_LOSSName = Literal["IOU", "GIOU", "MSE", "DIOU", "CIOU"] | pb.Yolov3Parameter.IOU_LOSS
 
 class AccumParameterDict(TypedDict, total=False):
-    top_height: int
-    top_width: int
-    size_divisible_by: int
-    have_reference: bool
+    top_height: int | None
+    top_width: int | None
+    size_divisible_by: int | None
+    have_reference: bool | None
 
 class AccuracyParameterDict(TypedDict, total=False):
-    top_k: int
-    axis: int
-    ignore_label: int
-    min_is_better: bool
-    denominator: float
+    top_k: int | None
+    axis: int | None
+    ignore_label: int | None
+    min_is_better: bool | None
+    denominator: float | None
 
 class AccuracyRegressionParameterDict(TypedDict, total=False):
-    top_k: int
+    top_k: int | None
 
 class AdaptiveBiasChannelParameterDict(TypedDict, total=False):
-    num_iter: int
-    bg_portion: float
-    fg_portion: float
-    suppress_others: bool
-    margin_others: float
+    num_iter: int | None
+    bg_portion: float | None
+    fg_portion: float | None
+    suppress_others: bool | None
+    margin_others: float | None
 
 class AffinityParameterDict(TypedDict, total=False):
-    offset: int | Sequence[int]
+    offset: int | Sequence[int] | None
 
 class AnnotatedDataParameterDict(TypedDict, total=False):
-    batch_sampler: BatchSamplerDict | pb.BatchSampler | Sequence[BatchSamplerDict | pb.BatchSampler]
-    label_map_file: str
-    anno_type: AnnotatedDatumAnnotationTypeName
-    yolo_data_type: int
-    yolo_data_jitter: float
-    train_diffcult: bool
-    single_class: bool
-    seg_scales: int
-    seg_resize_width: int
-    seg_resize_height: int
-    difficult_label_warmup: bool
+    batch_sampler: BatchSamplerDict | pb.BatchSampler | Sequence[BatchSamplerDict | pb.BatchSampler] | None
+    label_map_file: str | None
+    anno_type: AnnotatedDatumAnnotationTypeName | None
+    yolo_data_type: int | None
+    yolo_data_jitter: float | None
+    train_diffcult: bool | None
+    single_class: bool | None
+    seg_scales: int | None
+    seg_resize_width: int | None
+    seg_resize_height: int | None
+    difficult_label_warmup: bool | None
 
 class ArgMaxParameterDict(TypedDict, total=False):
-    out_max_val: bool
-    top_k: int
-    axis: int
-    min_first: bool
+    out_max_val: bool | None
+    top_k: int | None
+    axis: int | None
+    min_first: bool | None
 
 class AugmentationParameterDict(TypedDict, total=False):
-    crop_width: int
-    crop_height: int
-    write_augmented: str
-    max_multiplier: float
-    augment_during_test: bool
-    recompute_mean: int
-    write_mean: str
-    mean_per_pixel: bool
-    mean: float | Sequence[float]
-    mode: str
-    bottomwidth: int
-    bottomheight: int
-    num: int
-    chromatic_eigvec: float | Sequence[float]
-    mirror: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    translate: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    rotate: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    zoom: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    squeeze: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    translate_x: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    translate_y: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    gamma: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    brightness: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    contrast: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    color: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    lmult_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    lmult_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    lmult_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    sat_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    sat_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    sat_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    col_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    col_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    col_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    ladd_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    ladd_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    ladd_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    col_rotate: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    fog_amount: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    fog_size: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    motion_blur_angle: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    motion_blur_size: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    shadow_angle: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    shadow_distance: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    shadow_strength: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    noise: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
+    crop_width: int | None
+    crop_height: int | None
+    write_augmented: str | None
+    max_multiplier: float | None
+    augment_during_test: bool | None
+    recompute_mean: int | None
+    write_mean: str | None
+    mean_per_pixel: bool | None
+    mean: float | Sequence[float] | None
+    mode: str | None
+    bottomwidth: int | None
+    bottomheight: int | None
+    num: int | None
+    chromatic_eigvec: float | Sequence[float] | None
+    mirror: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    translate: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    rotate: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    zoom: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    squeeze: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    translate_x: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    translate_y: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    gamma: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    brightness: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    contrast: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    color: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    lmult_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    lmult_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    lmult_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    sat_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    sat_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    sat_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    col_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    col_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    col_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    ladd_pow: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    ladd_mult: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    ladd_add: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    col_rotate: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    fog_amount: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    fog_size: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    motion_blur_angle: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    motion_blur_size: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    shadow_angle: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    shadow_distance: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    shadow_strength: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    noise: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
 
 class BNParameterDict(TypedDict, total=False):
-    slope_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    momentum: float
-    eps: float
-    frozen: bool
-    engine: BNParameterEngineName
-    bn_mode: BNParameterBNModeName
-    scale_filler: FillerParameterDict | pb.FillerParameter
-    shift_filler: FillerParameterDict | pb.FillerParameter
-    var_eps: float
-    moving_average: bool
-    decay: float
-    across_spatial: bool
-    icnet: bool
+    slope_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    momentum: float | None
+    eps: float | None
+    frozen: bool | None
+    engine: BNParameterEngineName | None
+    bn_mode: BNParameterBNModeName | None
+    scale_filler: FillerParameterDict | pb.FillerParameter | None
+    shift_filler: FillerParameterDict | pb.FillerParameter | None
+    var_eps: float | None
+    moving_average: bool | None
+    decay: float | None
+    across_spatial: bool | None
+    icnet: bool | None
 
 class BatchContrastiveParameterDict(TypedDict, total=False):
-    positive_margin: float
-    negative_margin: float
-    positive_weight: float
-    negative_weight: float
-    max_only: bool
+    positive_margin: float | None
+    negative_margin: float | None
+    positive_weight: float | None
+    negative_weight: float | None
+    max_only: bool | None
 
 class BatchNormParameterDict(TypedDict, total=False):
-    use_global_stats: bool
-    moving_average_fraction: float
-    eps: float
-    update_global_stats: bool
-    engine: BatchNormParameterEngineName
-    use_weight_bias: bool
-    bias_term: bool
-    filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    stats_batch_size: int
-    relu: bool
-    scale_filler: FillerParameterDict | pb.FillerParameter
-    scale_bias: bool
-    disable_mean: bool
-    disable_variance: bool
-    fused_relu: bool
-    add_eps_before_sqrt: bool
-    icnet: bool
+    use_global_stats: bool | None
+    moving_average_fraction: float | None
+    eps: float | None
+    update_global_stats: bool | None
+    engine: BatchNormParameterEngineName | None
+    use_weight_bias: bool | None
+    bias_term: bool | None
+    filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    stats_batch_size: int | None
+    relu: bool | None
+    scale_filler: FillerParameterDict | pb.FillerParameter | None
+    scale_bias: bool | None
+    disable_mean: bool | None
+    disable_variance: bool | None
+    fused_relu: bool | None
+    add_eps_before_sqrt: bool | None
+    icnet: bool | None
 
 class BatchReductionParameterDict(TypedDict, total=False):
     pass
 
 class BatchSamplerDict(TypedDict, total=False):
-    use_original_image: bool
-    sampler: SamplerDict | pb.Sampler
-    sample_constraint: SampleConstraintDict | pb.SampleConstraint
-    max_sample: int
-    max_trials: int
+    use_original_image: bool | None
+    sampler: SamplerDict | pb.Sampler | None
+    sample_constraint: SampleConstraintDict | pb.SampleConstraint | None
+    max_sample: int | None
+    max_trials: int | None
 
 class BatchToSpaceNDParameterDict(TypedDict, total=False):
-    block_shape: int | Sequence[int]
-    crops: int | Sequence[int]
+    block_shape: int | Sequence[int] | None
+    crops: int | Sequence[int] | None
 
 class BiasChannelParameterDict(TypedDict, total=False):
-    bg_bias: float
-    fg_bias: float
-    ignore_label: int | Sequence[int]
-    label_type: BiasChannelParameterLabelTypeName
-    background_label: int
+    bg_bias: float | None
+    fg_bias: float | None
+    ignore_label: int | Sequence[int] | None
+    label_type: BiasChannelParameterLabelTypeName | None
+    background_label: int | None
 
 class BiasParameterDict(TypedDict, total=False):
-    axis: int
-    num_axes: int
-    filler: FillerParameterDict | pb.FillerParameter
+    axis: int | None
+    num_axes: int | None
+    filler: FillerParameterDict | pb.FillerParameter | None
 
 class BinaryAccuracyParameterDict(TypedDict, total=False):
-    accuracy_mode: BinaryAccuracyParameterAccuracyModeName
+    accuracy_mode: BinaryAccuracyParameterAccuracyModeName | None
 
 class BlackAugmentationParameterDict(TypedDict, total=False):
-    black: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
-    border: RandomGeneratorParameterDict | pb.RandomGeneratorParameter
+    black: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
+    border: RandomGeneratorParameterDict | pb.RandomGeneratorParameter | None
 
 class BlobProtoDict(TypedDict, total=False):
-    shape: BlobShapeDict | pb.BlobShape
-    data: float | Sequence[float]
-    diff: float | Sequence[float]
-    double_data: float | Sequence[float]
-    double_diff: float | Sequence[float]
-    num: int
-    channels: int
-    height: int
-    width: int
-    raw_data_type: TypeName
-    raw_diff_type: TypeName
-    raw_data: bytes
-    raw_diff: bytes
-    data_type: DataTypeName
-    shape_stride: BlobShapeDict | pb.BlobShape
-    packed_data: bytes
-    packed_diff: bytes
+    shape: BlobShapeDict | pb.BlobShape | None
+    data: float | Sequence[float] | None
+    diff: float | Sequence[float] | None
+    double_data: float | Sequence[float] | None
+    double_diff: float | Sequence[float] | None
+    num: int | None
+    channels: int | None
+    height: int | None
+    width: int | None
+    raw_data_type: TypeName | None
+    raw_diff_type: TypeName | None
+    raw_data: bytes | None
+    raw_diff: bytes | None
+    data_type: DataTypeName | None
+    shape_stride: BlobShapeDict | pb.BlobShape | None
+    packed_data: bytes | None
+    packed_diff: bytes | None
 
 class BlobShapeDict(TypedDict, total=False):
-    dim: int | Sequence[int]
+    dim: int | Sequence[int] | None
 
 class BoxAnnotatorOHEMParameterDict(TypedDict, total=False):
-    roi_per_img: int
-    ignore_label: int
+    roi_per_img: int | None
+    ignore_label: int | None
 
 class BroadcastToParameterDict(TypedDict, total=False):
     pass
 
 class CPMDataParameterDict(TypedDict, total=False):
-    source: str
-    scale: float
-    mean_file: str
-    batch_size: int
-    crop_size: int
-    mirror: bool
-    rand_skip: int
-    backend: CPMDataParameterDBName
-    force_encoded_color: bool
-    prefetch: int
-    lbl_source: str
+    source: str | None
+    scale: float | None
+    mean_file: str | None
+    batch_size: int | None
+    crop_size: int | None
+    mirror: bool | None
+    rand_skip: int | None
+    backend: CPMDataParameterDBName | None
+    force_encoded_color: bool | None
+    prefetch: int | None
+    lbl_source: str | None
 
 class CPMTransformationParameterDict(TypedDict, total=False):
-    scale: float
-    mirror: bool
-    crop_size: int
-    mean_file: str
-    mean_value: float | Sequence[float]
-    stride: int
-    scale_cvg: float
-    max_cvg_len: int
-    min_cvg_len: int
-    opaque_coverage: bool
-    coverage: str
-    flip_prob: float
-    max_rotate_degree: float
-    visualize: bool
-    crop_size_x: int
-    crop_size_y: int
-    scale_prob: float
-    scale_min: float
-    scale_max: float
-    bbox_norm_factor: float
-    img_header: str
-    force_color: bool
-    force_gray: bool
-    target_dist: float
-    center_perterb_max: float
-    sigma: float
-    sigma_center: float
-    clahe_tile_size: float
-    clahe_clip_limit: float
-    do_clahe: bool
-    num_parts: int
-    num_total_augs: int
-    aug_way: str
-    gray: int
-    np_in_lmdb: int
-    transform_body_joint: bool
+    scale: float | None
+    mirror: bool | None
+    crop_size: int | None
+    mean_file: str | None
+    mean_value: float | Sequence[float] | None
+    stride: int | None
+    scale_cvg: float | None
+    max_cvg_len: int | None
+    min_cvg_len: int | None
+    opaque_coverage: bool | None
+    coverage: str | None
+    flip_prob: float | None
+    max_rotate_degree: float | None
+    visualize: bool | None
+    crop_size_x: int | None
+    crop_size_y: int | None
+    scale_prob: float | None
+    scale_min: float | None
+    scale_max: float | None
+    bbox_norm_factor: float | None
+    img_header: str | None
+    force_color: bool | None
+    force_gray: bool | None
+    target_dist: float | None
+    center_perterb_max: float | None
+    sigma: float | None
+    sigma_center: float | None
+    clahe_tile_size: float | None
+    clahe_clip_limit: float | None
+    do_clahe: bool | None
+    num_parts: int | None
+    num_total_augs: int | None
+    aug_way: str | None
+    gray: int | None
+    np_in_lmdb: int | None
+    transform_body_joint: bool | None
 
 class CenterLossParameterDict(TypedDict, total=False):
-    num_output: int
-    center_filler: FillerParameterDict | pb.FillerParameter
-    axis: int
-    distance_type: str
+    num_output: int | None
+    center_filler: FillerParameterDict | pb.FillerParameter | None
+    axis: int | None
+    distance_type: str | None
 
 class ChannelScaleParameterDict(TypedDict, total=False):
-    do_forward: bool
-    do_backward_feature: bool
-    do_backward_scale: bool
-    global_scale: bool
-    max_global_scale: float
-    min_global_scale: float
-    init_global_scale: float
+    do_forward: bool | None
+    do_backward_feature: bool | None
+    do_backward_scale: bool | None
+    global_scale: bool | None
+    max_global_scale: float | None
+    min_global_scale: float | None
+    init_global_scale: float | None
 
 class ClipParameterDict(TypedDict, total=False):
-    min: float
-    max: float
+    min: float | None
+    max: float | None
 
 class CoeffScheduleParameterDict(TypedDict, total=False):
-    half_life: float
-    initial_coeff: float
-    final_coeff: float
+    half_life: float | None
+    initial_coeff: float | None
+    final_coeff: float | None
 
 class ColorConvParameterDict(TypedDict, total=False):
     pass
 
 class CompileNetStateDict(TypedDict, total=False):
-    is_init: bool
-    bn_scale_remove: bool
-    bn_scale_merge: bool
-    kept_bn_layers: str | Sequence[str]
-    negative_conv_names: str | Sequence[str]
-    negative_conv_indexes: int | Sequence[int]
+    is_init: bool | None
+    bn_scale_remove: bool | None
+    bn_scale_merge: bool | None
+    kept_bn_layers: str | Sequence[str] | None
+    negative_conv_names: str | Sequence[str] | None
+    negative_conv_indexes: int | Sequence[int] | None
 
 class ConcatParameterDict(TypedDict, total=False):
-    axis: int
-    concat_dim: int
-    per_fla_fuse: bool
-    engine: ConcatParameterEngineName
+    axis: int | None
+    concat_dim: int | None
+    per_fla_fuse: bool | None
+    engine: ConcatParameterEngineName | None
 
 class ConfidencePenaltyLossParameterDict(TypedDict, total=False):
-    beta: float
+    beta: float | None
 
 class ContrastiveLossParameterDict(TypedDict, total=False):
-    margin: float
-    legacy_version: bool
+    margin: float | None
+    legacy_version: bool | None
 
 class ConvolutionParameterDict(TypedDict, total=False):
-    num_output: int
-    bias_term: bool
-    pad: int | Sequence[int]
-    kernel_size: int | Sequence[int]
-    stride: int | Sequence[int]
-    dilation: int | Sequence[int]
-    pad_h: int
-    pad_w: int
-    kernel_h: int
-    kernel_w: int
-    stride_h: int
-    stride_w: int
-    group: int
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    engine: ConvolutionParameterEngineName
-    axis: int
-    force_nd_im2col: bool
-    relu: bool
-    negative_slope: float
-    conv_algorithm: str
-    coeff: float | Sequence[float]
-    fusion_type: ConvolutionParameterFusionTypeName
-    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName
-    conv_algos_override: str
-    filter_stride: int
-    filter_stride_h: int
-    filter_stride_w: int
-    shape_offset: int | Sequence[int]
-    fuse_type: ConvolutionParameterFuseTypeName
-    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter
-    relu_param: ReLUParameterDict | pb.ReLUParameter
-    dilation_h: int
-    dilation_w: int
-    pad_type: int
-    pad_l: int
-    pad_r: int
-    pad_t: int
-    pad_b: int
-    input_scale: float
-    output_scale: float
-    saturate: ConvolutionParameterSaturateMethodName
-    weight_fixed: bool
-    dis_mode: bool
-    gen_mode: bool
-    mem_group_size: int
+    num_output: int | None
+    bias_term: bool | None
+    pad: int | Sequence[int] | None
+    kernel_size: int | Sequence[int] | None
+    stride: int | Sequence[int] | None
+    dilation: int | Sequence[int] | None
+    pad_h: int | None
+    pad_w: int | None
+    kernel_h: int | None
+    kernel_w: int | None
+    stride_h: int | None
+    stride_w: int | None
+    group: int | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    engine: ConvolutionParameterEngineName | None
+    axis: int | None
+    force_nd_im2col: bool | None
+    relu: bool | None
+    negative_slope: float | None
+    conv_algorithm: str | None
+    coeff: float | Sequence[float] | None
+    fusion_type: ConvolutionParameterFusionTypeName | None
+    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName | None
+    conv_algos_override: str | None
+    filter_stride: int | None
+    filter_stride_h: int | None
+    filter_stride_w: int | None
+    shape_offset: int | Sequence[int] | None
+    fuse_type: ConvolutionParameterFuseTypeName | None
+    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter | None
+    relu_param: ReLUParameterDict | pb.ReLUParameter | None
+    dilation_h: int | None
+    dilation_w: int | None
+    pad_type: int | None
+    pad_l: int | None
+    pad_r: int | None
+    pad_t: int | None
+    pad_b: int | None
+    input_scale: float | None
+    output_scale: float | None
+    saturate: ConvolutionParameterSaturateMethodName | None
+    weight_fixed: bool | None
+    dis_mode: bool | None
+    gen_mode: bool | None
+    mem_group_size: int | None
 
 class CorrelationParameterDict(TypedDict, total=False):
-    pad: int
-    kernel_size: int
-    max_displacement: int
-    stride_1: int
-    stride_2: int
-    single_direction: int
-    do_abs: bool
-    correlation_type: CorrelationParameterCorrelationTypeName
+    pad: int | None
+    kernel_size: int | None
+    max_displacement: int | None
+    stride_1: int | None
+    stride_2: int | None
+    single_direction: int | None
+    do_abs: bool | None
+    correlation_type: CorrelationParameterCorrelationTypeName | None
 
 class CropAndResizeParameterDict(TypedDict, total=False):
     pass
 
 class CropParameterDict(TypedDict, total=False):
-    axis: int
-    offset: int | Sequence[int]
+    axis: int | None
+    offset: int | Sequence[int] | None
 
 class DataParameterDict(TypedDict, total=False):
-    source: str
-    batch_size: int
-    rand_skip: int
-    backend: DataParameterDBName
-    scale: float
-    mean_file: str
-    crop_size: int
-    mirror: bool
-    force_encoded_color: bool
-    prefetch: int
-    shuffle: bool
-    side: int | Sequence[int]
-    threads: int
-    parser_threads: int
-    cache: bool
-    precache: bool
-    shuffle_buffer_size: int
-    disk_reader_threads: int
-    huge_video_dataset: bool
-    limit_samples: int
-    preselection_file: str
-    preselection_label: int
-    range_start: int
-    range_end: int
-    rand_permute: bool
-    rand_permute_order: DataParameterRANDPERMORDERName
-    rand_permute_seed: int
-    slice_point: int | Sequence[int]
-    encoding: DataParameterCHANNELENCODINGName | Sequence[DataParameterCHANNELENCODINGName]
-    verbose: bool
-    subtract: float | Sequence[float]
-    permute_every_iter: int
-    block_size: int
-    transform_param: TransformationParameterDict | pb.TransformationParameter
+    source: str | None
+    batch_size: int | None
+    rand_skip: int | None
+    backend: DataParameterDBName | None
+    scale: float | None
+    mean_file: str | None
+    crop_size: int | None
+    mirror: bool | None
+    force_encoded_color: bool | None
+    prefetch: int | None
+    shuffle: bool | None
+    side: int | Sequence[int] | None
+    threads: int | None
+    parser_threads: int | None
+    cache: bool | None
+    precache: bool | None
+    shuffle_buffer_size: int | None
+    disk_reader_threads: int | None
+    huge_video_dataset: bool | None
+    limit_samples: int | None
+    preselection_file: str | None
+    preselection_label: int | None
+    range_start: int | None
+    range_end: int | None
+    rand_permute: bool | None
+    rand_permute_order: DataParameterRANDPERMORDERName | None
+    rand_permute_seed: int | None
+    slice_point: int | Sequence[int] | None
+    encoding: DataParameterCHANNELENCODINGName | Sequence[DataParameterCHANNELENCODINGName] | None
+    verbose: bool | None
+    subtract: float | Sequence[float] | None
+    permute_every_iter: int | None
+    block_size: int | None
+    transform_param: TransformationParameterDict | pb.TransformationParameter | None
 
 class DenseCRFParameterDict(TypedDict, total=False):
-    max_iter: int
-    pos_xy_std: float | Sequence[float]
-    pos_w: float | Sequence[float]
-    bi_xy_std: float | Sequence[float]
-    bi_rgb_std: float | Sequence[float]
-    bi_w: float | Sequence[float]
-    output_probability: bool
+    max_iter: int | None
+    pos_xy_std: float | Sequence[float] | None
+    pos_w: float | Sequence[float] | None
+    bi_xy_std: float | Sequence[float] | None
+    bi_rgb_std: float | Sequence[float] | None
+    bi_w: float | Sequence[float] | None
+    output_probability: bool | None
 
 class DenseImageDataParameterDict(TypedDict, total=False):
-    source: str
-    batch_size: int
-    rand_skip: int
-    shuffle: bool
-    new_height: int
-    new_width: int
-    is_color: bool
-    mean_file: str
-    root_folder: str
-    mirror: bool
-    crop_width: int
-    crop_height: int
+    source: str | None
+    batch_size: int | None
+    rand_skip: int | None
+    shuffle: bool | None
+    new_height: int | None
+    new_width: int | None
+    is_color: bool | None
+    mean_file: str | None
+    root_folder: str | None
+    mirror: bool | None
+    crop_width: int | None
+    crop_height: int | None
 
 class DepthToSpaceParameterDict(TypedDict, total=False):
-    block_size: int
-    data_format: str
+    block_size: int | None
+    data_format: str | None
 
 class DetectNetAugmentationParameterDict(TypedDict, total=False):
-    crop_prob: float
-    shift_x: int
-    shift_y: int
-    scale_prob: float
-    scale_min: float
-    scale_max: float
-    flip_prob: float
-    rotation_prob: float
-    max_rotate_degree: float
-    hue_rotation_prob: float
-    hue_rotation: float
-    desaturation_prob: float
-    desaturation_max: float
-    resize_param: ResizeParameterDict | pb.ResizeParameter
-    noise_param: NoiseParameterDict | pb.NoiseParameter
-    distort_param: DistortionParameterDict | pb.DistortionParameter
-    expand_param: ExpansionParameterDict | pb.ExpansionParameter
-    emit_constraint: EmitConstraintDict | pb.EmitConstraint
+    crop_prob: float | None
+    shift_x: int | None
+    shift_y: int | None
+    scale_prob: float | None
+    scale_min: float | None
+    scale_max: float | None
+    flip_prob: float | None
+    rotation_prob: float | None
+    max_rotate_degree: float | None
+    hue_rotation_prob: float | None
+    hue_rotation: float | None
+    desaturation_prob: float | None
+    desaturation_max: float | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None
+    noise_param: NoiseParameterDict | pb.NoiseParameter | None
+    distort_param: DistortionParameterDict | pb.DistortionParameter | None
+    expand_param: ExpansionParameterDict | pb.ExpansionParameter | None
+    emit_constraint: EmitConstraintDict | pb.EmitConstraint | None
 
 class DetectNetGroundTruthParameterDict(TypedDict, total=False):
-    stride: int
-    scale_cvg: float
-    gridbox_type: DetectNetGroundTruthParameterGridboxTypeName
-    max_cvg_len: int
-    min_cvg_len: int
-    coverage_type: DetectNetGroundTruthParameterCoverageTypeName
-    image_size_x: int
-    image_size_y: int
-    obj_norm: bool
-    crop_bboxes: bool
-    object_class: DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping | Sequence[DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping]
+    stride: int | None
+    scale_cvg: float | None
+    gridbox_type: DetectNetGroundTruthParameterGridboxTypeName | None
+    max_cvg_len: int | None
+    min_cvg_len: int | None
+    coverage_type: DetectNetGroundTruthParameterCoverageTypeName | None
+    image_size_x: int | None
+    image_size_y: int | None
+    obj_norm: bool | None
+    crop_bboxes: bool | None
+    object_class: DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping | Sequence[DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping] | None
 
 class DetectNetGroundTruthParameterClassMappingDict(TypedDict, total=False):
-    src: int
-    dst: int
+    src: int | None
+    dst: int | None
 
 class DetectionEvaluateParameterDict(TypedDict, total=False):
-    num_classes: int
-    background_label_id: int
-    overlap_threshold: float
-    evaluate_difficult_gt: bool
-    name_size_file: str
-    resize_param: ResizeParameterDict | pb.ResizeParameter
+    num_classes: int | None
+    background_label_id: int | None
+    overlap_threshold: float | None
+    evaluate_difficult_gt: bool | None
+    name_size_file: str | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None
 
 class DetectionOutputParameterDict(TypedDict, total=False):
-    num_classes: int
-    share_location: bool
-    background_label_id: int
-    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter
-    save_output_param: SaveOutputParameterDict | pb.SaveOutputParameter
-    code_type: PriorBoxParameterCodeTypeName
-    variance_encoded_in_target: bool
-    keep_top_k: int
-    confidence_threshold: float
-    visualize: bool
-    visualize_threshold: float
-    save_file: str
-    objectness_score: float
+    num_classes: int | None
+    share_location: bool | None
+    background_label_id: int | None
+    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter | None
+    save_output_param: SaveOutputParameterDict | pb.SaveOutputParameter | None
+    code_type: PriorBoxParameterCodeTypeName | None
+    variance_encoded_in_target: bool | None
+    keep_top_k: int | None
+    confidence_threshold: float | None
+    visualize: bool | None
+    visualize_threshold: float | None
+    save_file: str | None
+    objectness_score: float | None
 
 class DistortionParameterDict(TypedDict, total=False):
-    brightness_prob: float
-    brightness_delta: float
-    contrast_prob: float
-    contrast_lower: float
-    contrast_upper: float
-    hue_prob: float
-    hue_delta: float
-    saturation_prob: float
-    saturation_lower: float
-    saturation_upper: float
-    random_order_prob: float
+    brightness_prob: float | None
+    brightness_delta: float | None
+    contrast_prob: float | None
+    contrast_lower: float | None
+    contrast_upper: float | None
+    hue_prob: float | None
+    hue_delta: float | None
+    saturation_prob: float | None
+    saturation_lower: float | None
+    saturation_upper: float | None
+    random_order_prob: float | None
 
 class DomainTransformParameterDict(TypedDict, total=False):
-    num_iter: int
-    spatial_sigma: float
-    range_sigma: float
-    min_weight: float
+    num_iter: int | None
+    spatial_sigma: float | None
+    range_sigma: float | None
+    min_weight: float | None
 
 class DownsampleParameterDict(TypedDict, total=False):
-    top_height: int
-    top_width: int
+    top_height: int | None
+    top_width: int | None
 
 class DropoutParameterDict(TypedDict, total=False):
-    dropout_ratio: float
-    scale_train: bool
-    sample_weights_test: bool
-    engine: DropoutParameterEngineName
-    random_seed: int
-    sqrt_scale: bool
+    dropout_ratio: float | None
+    scale_train: bool | None
+    sample_weights_test: bool | None
+    engine: DropoutParameterEngineName | None
+    random_seed: int | None
+    sqrt_scale: bool | None
 
 class DummyDataParameterDict(TypedDict, total=False):
-    data_filler: FillerParameterDict | pb.FillerParameter | Sequence[FillerParameterDict | pb.FillerParameter]
-    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape]
-    num: int | Sequence[int]
-    channels: int | Sequence[int]
-    height: int | Sequence[int]
-    width: int | Sequence[int]
+    data_filler: FillerParameterDict | pb.FillerParameter | Sequence[FillerParameterDict | pb.FillerParameter] | None
+    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape] | None
+    num: int | Sequence[int] | None
+    channels: int | Sequence[int] | None
+    height: int | Sequence[int] | None
+    width: int | Sequence[int] | None
 
 ELUParameterDict = TypedDict(
     "ELUParameterDict",
     {
-        "alpha": float,
-        "lambda": float,
+        "alpha": float | None,
+        "lambda": float | None,
     },
     total=False,
 )
 
 class EltwiseAccuracyParameterDict(TypedDict, total=False):
-    top_k: int
-    ignore_label: int
+    top_k: int | None
+    ignore_label: int | None
 
 class EltwiseAffineParameterDict(TypedDict, total=False):
-    slope_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    channel_shared: bool
+    slope_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    channel_shared: bool | None
 
 class EltwiseParameterDict(TypedDict, total=False):
-    operation: EltwiseParameterEltwiseOpName
-    coeff: float | Sequence[float]
-    stable_prod_grad: bool
-    engine: EltwiseParameterEngineName
-    coeff_blob: bool
+    operation: EltwiseParameterEltwiseOpName | None
+    coeff: float | Sequence[float] | None
+    stable_prod_grad: bool | None
+    engine: EltwiseParameterEngineName | None
+    coeff_blob: bool | None
 
 class EmbedParameterDict(TypedDict, total=False):
-    num_output: int
-    input_dim: int
-    bias_term: bool
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
+    num_output: int | None
+    input_dim: int | None
+    bias_term: bool | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
 
 class EmbeddingLookupParameterDict(TypedDict, total=False):
     pass
@@ -799,84 +799,84 @@ class EmbeddingLookupSparseParameterDict(TypedDict, total=False):
     pass
 
 class EmitConstraintDict(TypedDict, total=False):
-    emit_type: EmitConstraintEmitTypeName
-    emit_overlap: float
+    emit_type: EmitConstraintEmitTypeName | None
+    emit_overlap: float | None
 
 class EvalDetectionParameterDict(TypedDict, total=False):
-    side: int
-    num_class: int
-    num_object: int
-    threshold: float
-    sqrt: bool
-    constriant: bool
-    score_type: EvalDetectionParameterScoreTypeName
-    nms: float
-    biases: float | Sequence[float]
+    side: int | None
+    num_class: int | None
+    num_object: int | None
+    threshold: float | None
+    sqrt: bool | None
+    constriant: bool | None
+    score_type: EvalDetectionParameterScoreTypeName | None
+    nms: float | None
+    biases: float | Sequence[float] | None
 
 class ExpParameterDict(TypedDict, total=False):
-    base: float
-    scale: float
-    shift: float
+    base: float | None
+    scale: float | None
+    shift: float | None
 
 class ExpandDimsNDParameterDict(TypedDict, total=False):
     pass
 
 class ExpansionParameterDict(TypedDict, total=False):
-    prob: float
-    max_expand_ratio: float
+    prob: float | None
+    max_expand_ratio: float | None
 
 class FCNDataParameterDict(TypedDict, total=False):
-    template_h: int
-    template_w: int
-    expand_left: float
-    expand_right: float
-    expand_top: float
-    expand_bottom: float
-    roi_multiply_h: float
-    roi_multiply_w: float
-    scale_step: float
-    scale_step_num: int
-    gaussian_size_h: int
-    gaussian_size_w: int
-    gaussian_std_h: float
-    gaussian_std_w: float
-    use_hog: bool
-    hog_cell_size: int
-    min_iou: float
+    template_h: int | None
+    template_w: int | None
+    expand_left: float | None
+    expand_right: float | None
+    expand_top: float | None
+    expand_bottom: float | None
+    roi_multiply_h: float | None
+    roi_multiply_w: float | None
+    scale_step: float | None
+    scale_step_num: int | None
+    gaussian_size_h: int | None
+    gaussian_size_w: int | None
+    gaussian_std_h: float | None
+    gaussian_std_w: float | None
+    use_hog: bool | None
+    hog_cell_size: int | None
+    min_iou: float | None
 
 class FeatureDecayLossParameterDict(TypedDict, total=False):
-    decay_threshold: float
-    force_decay: bool
+    decay_threshold: float | None
+    force_decay: bool | None
 
 class FillerParameterDict(TypedDict, total=False):
-    type: str
-    value: float
-    min: float
-    max: float
-    mean: float
-    std: float
-    sparse: int
-    variance_norm: FillerParameterVarianceNormName
-    scale: float
-    diag_val: float | Sequence[float]
-    alpha: float
+    type: str | None
+    value: float | None
+    min: float | None
+    max: float | None
+    mean: float | None
+    std: float | None
+    sparse: int | None
+    variance_norm: FillerParameterVarianceNormName | None
+    scale: float | None
+    diag_val: float | Sequence[float] | None
+    alpha: float | None
 
 class FlattenParameterDict(TypedDict, total=False):
-    axis: int
-    end_axis: int
+    axis: int | None
+    end_axis: int | None
 
 class FlipParameterDict(TypedDict, total=False):
-    flip_width: bool
-    flip_height: bool
+    flip_width: bool | None
+    flip_height: bool | None
 
 class FlowWarpParameterDict(TypedDict, total=False):
-    fill_value: FlowWarpParameterFillParameterName
+    fill_value: FlowWarpParameterFillParameterName | None
 
 class FocalLossParameterDict(TypedDict, total=False):
-    type: FocalLossParameterTypeName
-    gamma: float
-    alpha: float
-    beta: float
+    type: FocalLossParameterTypeName | None
+    gamma: float | None
+    alpha: float | None
+    beta: float | None
 
 class GANLossParameterDict(TypedDict, total=False):
     pass
@@ -891,1015 +891,1015 @@ class GemmParameterDict(TypedDict, total=False):
     pass
 
 class GeneralContrastiveParameterDict(TypedDict, total=False):
-    positive_margin: float
-    negative_margin: float
-    positive_weight: float
-    negative_weight: float
-    normalize_negative: float
-    positive_outlier_thresh: float
-    square: bool
-    max_negative_only: bool
-    max_positive_only: bool
-    positive_first: bool
-    positive_upper_bound: float
-    exp_negative_weight: bool
-    add_intra_mae: bool
-    max_negative_margin: float
+    positive_margin: float | None
+    negative_margin: float | None
+    positive_weight: float | None
+    negative_weight: float | None
+    normalize_negative: float | None
+    positive_outlier_thresh: float | None
+    square: bool | None
+    max_negative_only: bool | None
+    max_positive_only: bool | None
+    positive_first: bool | None
+    positive_upper_bound: float | None
+    exp_negative_weight: bool | None
+    add_intra_mae: bool | None
+    max_negative_margin: float | None
 
 class GeneralTripletParameterDict(TypedDict, total=False):
-    margin: float
-    add_center_loss: bool
-    hardest_only: bool
-    positive_first: bool
-    positive_upper_bound: float
-    positive_weight: float
-    negative_weight: float
+    margin: float | None
+    add_center_loss: bool | None
+    hardest_only: bool | None
+    positive_first: bool | None
+    positive_upper_bound: float | None
+    positive_weight: float | None
+    negative_weight: float | None
 
 class HDF5DataParameterDict(TypedDict, total=False):
-    source: str
-    batch_size: int
-    shuffle: bool
+    source: str | None
+    batch_size: int | None
+    shuffle: bool | None
 
 class HDF5OutputParameterDict(TypedDict, total=False):
-    file_name: str
+    file_name: str | None
 
 class HardSigmoidParameterDict(TypedDict, total=False):
     pass
 
 class HeatmapDataParameterDict(TypedDict, total=False):
-    segmentation: bool
-    multfact: int
-    num_channels: int
-    batchsize: int
-    root_img_dir: str
-    random_crop: bool
-    sample_per_cluster: bool
-    labelinds: str
-    source: str
-    meanfile: str
-    crop_meanfile: str
-    cropsize: int
-    outsize: int
-    scale: float
-    label_width: int
-    label_height: int
-    dont_flip_first: bool
-    angle_max: float
-    flip_joint_labels: bool
+    segmentation: bool | None
+    multfact: int | None
+    num_channels: int | None
+    batchsize: int | None
+    root_img_dir: str | None
+    random_crop: bool | None
+    sample_per_cluster: bool | None
+    labelinds: str | None
+    source: str | None
+    meanfile: str | None
+    crop_meanfile: str | None
+    cropsize: int | None
+    outsize: int | None
+    scale: float | None
+    label_width: int | None
+    label_height: int | None
+    dont_flip_first: bool | None
+    angle_max: float | None
+    flip_joint_labels: bool | None
 
 class HingeLossParameterDict(TypedDict, total=False):
-    norm: HingeLossParameterNormName
+    norm: HingeLossParameterNormName | None
 
 class HotspotParameterDict(TypedDict, total=False):
-    gaussian_std: float
-    output_height: int
-    output_width: int
-    data_height: int
-    data_width: int
-    mean_removed: bool
+    gaussian_std: float | None
+    output_height: int | None
+    output_width: int | None
+    data_height: int | None
+    data_width: int | None
+    mean_removed: bool | None
 
 class ImResizeParameterDict(TypedDict, total=False):
-    target_spatial_width: int
-    target_spatial_height: int
-    factor: float
-    start_scale: float
-    scale_gap: float
+    target_spatial_width: int | None
+    target_spatial_height: int | None
+    factor: float | None
+    start_scale: float | None
+    scale_gap: float | None
 
 class ImageDataParameterDict(TypedDict, total=False):
-    source: str
-    batch_size: int
-    rand_skip: int
-    shuffle: bool
-    new_height: int
-    new_width: int
-    is_color: bool
-    scale: float
-    mean_file: str
-    crop_size: int
-    mirror: bool
-    root_folder: str
-    ignore_label: int
-    label_type: ImageDataParameterLabelTypeName
-    min_height: int
-    min_width: int
-    short_side: int
-    threads: int
-    cache: bool
-    precache: bool
-    dataset_share_per_node: float
-    face_transform: bool
-    max_shear_ratio: float
-    max_aspect_ratio: float
-    max_rotate_angle: float
-    min_random_scale: float
-    max_random_scale: float
-    max_random_shift: int
-    face_mirror: bool
-    face_point_num: int
-    balance_class: bool
-    balance_by: int
-    label_cut_start: int
-    label_cut_end: int
-    transform_param: TransformationParameterDict | pb.TransformationParameter
+    source: str | None
+    batch_size: int | None
+    rand_skip: int | None
+    shuffle: bool | None
+    new_height: int | None
+    new_width: int | None
+    is_color: bool | None
+    scale: float | None
+    mean_file: str | None
+    crop_size: int | None
+    mirror: bool | None
+    root_folder: str | None
+    ignore_label: int | None
+    label_type: ImageDataParameterLabelTypeName | None
+    min_height: int | None
+    min_width: int | None
+    short_side: int | None
+    threads: int | None
+    cache: bool | None
+    precache: bool | None
+    dataset_share_per_node: float | None
+    face_transform: bool | None
+    max_shear_ratio: float | None
+    max_aspect_ratio: float | None
+    max_rotate_angle: float | None
+    min_random_scale: float | None
+    max_random_scale: float | None
+    max_random_shift: int | None
+    face_mirror: bool | None
+    face_point_num: int | None
+    balance_class: bool | None
+    balance_by: int | None
+    label_cut_start: int | None
+    label_cut_end: int | None
+    transform_param: TransformationParameterDict | pb.TransformationParameter | None
 
 class ImportParameterDict(TypedDict, total=False):
-    net: str
-    var: ImportVariableDict | pb.ImportVariable | Sequence[ImportVariableDict | pb.ImportVariable]
+    net: str | None
+    var: ImportVariableDict | pb.ImportVariable | Sequence[ImportVariableDict | pb.ImportVariable] | None
 
 class ImportVariableDict(TypedDict, total=False):
-    name: str
-    value: str
+    name: str | None
+    value: str | None
 
 class InfimumLossParamterDict(TypedDict, total=False):
-    infimum: float
+    infimum: float | None
 
 class InfogainLossParameterDict(TypedDict, total=False):
-    source: str
-    axis: int
+    source: str | None
+    axis: int | None
 
 class InnerDistanceParameterDict(TypedDict, total=False):
-    num_output: int
-    bias_term: bool
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    axis: int
-    transpose: bool
-    distance_type: str
-    normalize: bool
-    update_center_only: bool
+    num_output: int | None
+    bias_term: bool | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    axis: int | None
+    transpose: bool | None
+    distance_type: str | None
+    normalize: bool | None
+    update_center_only: bool | None
 
 class InnerProductParameterDict(TypedDict, total=False):
-    num_output: int
-    bias_term: bool
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    axis: int
-    transpose: bool
-    engine: InnerProductParameterEngineName
-    relu: bool
-    negative_slope: float
-    normalize: bool
+    num_output: int | None
+    bias_term: bool | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    axis: int | None
+    transpose: bool | None
+    engine: InnerProductParameterEngineName | None
+    relu: bool | None
+    negative_slope: float | None
+    normalize: bool | None
 
 class InputParameterDict(TypedDict, total=False):
-    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape]
+    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape] | None
 
 class InsanityParameterDict(TypedDict, total=False):
-    lb: float
-    ub: float
+    lb: float | None
+    ub: float | None
 
 class InterpParameterDict(TypedDict, total=False):
-    height: int
-    width: int
-    zoom_factor: int
-    shrink_factor: int
-    pad_beg: int
-    pad_end: int
-    full_zoom_factor: int
+    height: int | None
+    width: int | None
+    zoom_factor: int | None
+    shrink_factor: int | None
+    pad_beg: int | None
+    pad_end: int | None
+    full_zoom_factor: int | None
 
 class L1LossParameterDict(TypedDict, total=False):
-    l2_per_location: bool
-    l2_prescale_by_channels: bool
-    normalize_by_num_entries: bool
-    epsilon: float
-    plateau: float
+    l2_per_location: bool | None
+    l2_prescale_by_channels: bool | None
+    normalize_by_num_entries: bool | None
+    epsilon: float | None
+    plateau: float | None
 
 class LRNMapParameterDict(TypedDict, total=False):
-    local_size: int
-    alpha: float
-    beta: float
+    local_size: int | None
+    alpha: float | None
+    beta: float | None
 
 class LRNParameterDict(TypedDict, total=False):
-    local_size: int
-    alpha: float
-    beta: float
-    norm_region: LRNParameterNormRegionName
-    k: float
-    engine: LRNParameterEngineName
-    fuse_type: LRNParameterFuseTypeName
-    pooling_param: PoolingParameterDict | pb.PoolingParameter
-    unit_test_mode: bool
-    unit_test_fuse_kernel: bool
+    local_size: int | None
+    alpha: float | None
+    beta: float | None
+    norm_region: LRNParameterNormRegionName | None
+    k: float | None
+    engine: LRNParameterEngineName | None
+    fuse_type: LRNParameterFuseTypeName | None
+    pooling_param: PoolingParameterDict | pb.PoolingParameter | None
+    unit_test_mode: bool | None
+    unit_test_fuse_kernel: bool | None
 
 class LSTMUnitParameterDict(TypedDict, total=False):
-    forget_bias: float
+    forget_bias: float | None
 
 class LabelSpecificAddParameterDict(TypedDict, total=False):
-    bias: float
-    transform_test: bool
-    bias_base: float
-    bias_gamma: float
-    bias_power: float
-    bias_min: float
-    bias_max: float
-    iteration: int
+    bias: float | None
+    transform_test: bool | None
+    bias_base: float | None
+    bias_gamma: float | None
+    bias_power: float | None
+    bias_min: float | None
+    bias_max: float | None
+    iteration: int | None
 
 class LabelSpecificAffineParameterDict(TypedDict, total=False):
-    scale_base: float
-    scale_gamma: float
-    scale_power: float
-    scale_max: float
-    transform_test: bool
-    iteration: int
-    bias_base: float
-    bias_gamma: float
-    bias_power: float
-    bias_max: float
-    power_base: float
-    power_gamma: float
-    power_power: float
-    power_min: float
-    auto_tune: bool
-    reset: bool
+    scale_base: float | None
+    scale_gamma: float | None
+    scale_power: float | None
+    scale_max: float | None
+    transform_test: bool | None
+    iteration: int | None
+    bias_base: float | None
+    bias_gamma: float | None
+    bias_power: float | None
+    bias_max: float | None
+    power_base: float | None
+    power_gamma: float | None
+    power_power: float | None
+    power_min: float | None
+    auto_tune: bool | None
+    reset: bool | None
 
 class LabelSpecificHardMarginParameterDict(TypedDict, total=False):
-    positive_weight: float
+    positive_weight: float | None
 
 class LabelSpecificMarginParameterDict(TypedDict, total=False):
-    type: LabelSpecificMarginParameterMarginTypeName
-    margin_base: float
-    margin_max: float
-    power: float
-    gamma: float
-    iteration: int
-    reset_margin: bool
-    margin_on_test: bool
-    auto_tune: bool
+    type: LabelSpecificMarginParameterMarginTypeName | None
+    margin_base: float | None
+    margin_max: float | None
+    power: float | None
+    gamma: float | None
+    iteration: int | None
+    reset_margin: bool | None
+    margin_on_test: bool | None
+    auto_tune: bool | None
 
 class LabelSpecificRescaleParameterDict(TypedDict, total=False):
-    positive_weight: float
-    negative_weight: float
-    positive_lower_bound: float
-    negative_upper_bound: float
-    rescale_test: bool
-    for_ip: bool
-    positive_weight_base: float
-    gamma: float
-    power: float
-    positive_weight_min: float
-    positive_weight_max: float
-    iteration: int
-    bias_fix: bool
-    power_on_positive: bool
+    positive_weight: float | None
+    negative_weight: float | None
+    positive_lower_bound: float | None
+    negative_upper_bound: float | None
+    rescale_test: bool | None
+    for_ip: bool | None
+    positive_weight_base: float | None
+    gamma: float | None
+    power: float | None
+    positive_weight_min: float | None
+    positive_weight_max: float | None
+    iteration: int | None
+    bias_fix: bool | None
+    power_on_positive: bool | None
 
 class LargeMarginInnerProductParameterDict(TypedDict, total=False):
-    num_output: int
-    type: LargeMarginInnerProductParameterLargeMarginTypeName
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    axis: int
-    base: float
-    gamma: float
-    power: float
-    iteration: int
-    lambda_min: float
+    num_output: int | None
+    type: LargeMarginInnerProductParameterLargeMarginTypeName | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    axis: int | None
+    base: float | None
+    gamma: float | None
+    power: float | None
+    iteration: int | None
+    lambda_min: float | None
 
 class LayerParameterDict(TypedDict, total=False):
-    name: str
-    type: str
-    bottom: str | Sequence[str]
-    top: str | Sequence[str]
-    phase: PhaseName
-    loss_weight: float | Sequence[float]
-    param: ParamSpecDict | pb.ParamSpec | Sequence[ParamSpecDict | pb.ParamSpec]
-    blobs: BlobProtoDict | pb.BlobProto | Sequence[BlobProtoDict | pb.BlobProto]
-    propagate_down: bool | Sequence[bool]
-    include: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule]
-    exclude: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule]
-    transform_param: TransformationParameterDict | pb.TransformationParameter
-    loss_param: LossParameterDict | pb.LossParameter
-    accuracy_param: AccuracyParameterDict | pb.AccuracyParameter
-    argmax_param: ArgMaxParameterDict | pb.ArgMaxParameter
-    batch_norm_param: BatchNormParameterDict | pb.BatchNormParameter
-    bias_param: BiasParameterDict | pb.BiasParameter
-    clip_param: ClipParameterDict | pb.ClipParameter
-    concat_param: ConcatParameterDict | pb.ConcatParameter
-    contrastive_loss_param: ContrastiveLossParameterDict | pb.ContrastiveLossParameter
-    convolution_param: ConvolutionParameterDict | pb.ConvolutionParameter
-    crop_param: CropParameterDict | pb.CropParameter
-    data_param: DataParameterDict | pb.DataParameter
-    dropout_param: DropoutParameterDict | pb.DropoutParameter
-    dummy_data_param: DummyDataParameterDict | pb.DummyDataParameter
-    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter
-    elu_param: ELUParameterDict | pb.ELUParameter
-    embed_param: EmbedParameterDict | pb.EmbedParameter
-    exp_param: ExpParameterDict | pb.ExpParameter
-    flatten_param: FlattenParameterDict | pb.FlattenParameter
-    hdf5_data_param: HDF5DataParameterDict | pb.HDF5DataParameter
-    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter
-    hinge_loss_param: HingeLossParameterDict | pb.HingeLossParameter
-    image_data_param: ImageDataParameterDict | pb.ImageDataParameter
-    infogain_loss_param: InfogainLossParameterDict | pb.InfogainLossParameter
-    inner_product_param: InnerProductParameterDict | pb.InnerProductParameter
-    input_param: InputParameterDict | pb.InputParameter
-    log_param: LogParameterDict | pb.LogParameter
-    lrn_param: LRNParameterDict | pb.LRNParameter
-    memory_data_param: MemoryDataParameterDict | pb.MemoryDataParameter
-    mvn_param: MVNParameterDict | pb.MVNParameter
-    parameter_param: ParameterParameterDict | pb.ParameterParameter
-    pooling_param: PoolingParameterDict | pb.PoolingParameter
-    power_param: PowerParameterDict | pb.PowerParameter
-    prelu_param: PReLUParameterDict | pb.PReLUParameter
-    python_param: PythonParameterDict | pb.PythonParameter
-    recurrent_param: RecurrentParameterDict | pb.RecurrentParameter
-    reduction_param: ReductionParameterDict | pb.ReductionParameter
-    relu_param: ReLUParameterDict | pb.ReLUParameter
-    reshape_param: ReshapeParameterDict | pb.ReshapeParameter
-    scale_param: ScaleParameterDict | pb.ScaleParameter
-    sigmoid_param: SigmoidParameterDict | pb.SigmoidParameter
-    softmax_param: SoftmaxParameterDict | pb.SoftmaxParameter
-    spp_param: SPPParameterDict | pb.SPPParameter
-    slice_param: SliceParameterDict | pb.SliceParameter
-    swish_param: SwishParameterDict | pb.SwishParameter
-    tanh_param: TanHParameterDict | pb.TanHParameter
-    threshold_param: ThresholdParameterDict | pb.ThresholdParameter
-    tile_param: TileParameterDict | pb.TileParameter
-    window_data_param: WindowDataParameterDict | pb.WindowDataParameter
-    annotated_data_param: AnnotatedDataParameterDict | pb.AnnotatedDataParameter
-    detection_evaluate_param: DetectionEvaluateParameterDict | pb.DetectionEvaluateParameter
-    detection_output_param: DetectionOutputParameterDict | pb.DetectionOutputParameter
-    multibox_loss_param: MultiBoxLossParameterDict | pb.MultiBoxLossParameter
-    norm_param: NormalizeParameterDict | pb.NormalizeParameter
-    permute_param: PermuteParameterDict | pb.PermuteParameter
-    prior_box_param: PriorBoxParameterDict | pb.PriorBoxParameter
-    video_data_param: VideoDataParameterDict | pb.VideoDataParameter
-    roi_pooling_param: ROIPoolingParameterDict | pb.ROIPoolingParameter
-    smooth_l1_loss_param: SmoothL1LossParameterDict | pb.SmoothL1LossParameter
-    box_annotator_ohem_param: BoxAnnotatorOHEMParameterDict | pb.BoxAnnotatorOHEMParameter
-    psroi_pooling_param: PSROIPoolingParameterDict | pb.PSROIPoolingParameter
-    adaptive_bias_channel_param: AdaptiveBiasChannelParameterDict | pb.AdaptiveBiasChannelParameter
-    bn_param: BNParameterDict | pb.BNParameter
-    bias_channel_param: BiasChannelParameterDict | pb.BiasChannelParameter
-    dense_crf_param: DenseCRFParameterDict | pb.DenseCRFParameter
-    domain_transform_param: DomainTransformParameterDict | pb.DomainTransformParameter
-    interp_param: InterpParameterDict | pb.InterpParameter
-    mat_read_param: MatReadParameterDict | pb.MatReadParameter
-    mat_write_param: MatWriteParameterDict | pb.MatWriteParameter
-    seg_accuracy_param: SegAccuracyParameterDict | pb.SegAccuracyParameter
-    unique_label_param: UniqueLabelParameterDict | pb.UniqueLabelParameter
-    dense_image_data_param: DenseImageDataParameterDict | pb.DenseImageDataParameter
-    upsample_param: UpsampleParameterDict | pb.UpsampleParameter
-    region_loss_param: RegionLossParameterDict | pb.RegionLossParameter
-    yolov3_param: Yolov3ParameterDict | pb.Yolov3Parameter
-    yolo_seg_param: YoloSegParameterDict | pb.YoloSegParameter
-    segmentation_evaluate_param: SegmentationEvaluateParameterDict | pb.SegmentationEvaluateParameter
-    yolo_detection_output_param: YoloDetectionOutputParameterDict | pb.YoloDetectionOutputParameter
-    yolov3_detection_output_param: Yolov3DetectionOutputParameterDict | pb.Yolov3DetectionOutputParameter
-    relu6_param: ReLUParameterDict | pb.ReLUParameter
-    reorg_param: ReorgParameterDict | pb.ReorgParameter
-    split_param: SplitParameterDict | pb.SplitParameter
-    spatial_dropout_param: SpatialDropoutParameterDict | pb.SpatialDropoutParameter
-    engine: str
-    multinode: MultinodeLayerParameterDict | pb.MultinodeLayerParameter
-    mn_activation_param: MnActivationParameterDict | pb.MnActivationParameter
-    mn_grad_compress_param: MnParamGradCompressParameterDict | pb.MnParamGradCompressParameter
-    quantization_param: QuantizationParameterDict | pb.QuantizationParameter
-    eval_detection_param: EvalDetectionParameterDict | pb.EvalDetectionParameter
-    forward_type: TypeName
-    backward_type: TypeName
-    forward_math: TypeName
-    backward_math: TypeName
-    debug: bool
-    cudnn_math_override: int
-    trt_param: TRTParameterDict | pb.TRTParameter
-    detectnet_groundtruth_param: DetectNetGroundTruthParameterDict | pb.DetectNetGroundTruthParameter
-    detectnet_augmentation_param: DetectNetAugmentationParameterDict | pb.DetectNetAugmentationParameter
-    imresize_param: ImResizeParameterDict | pb.ImResizeParameter
-    nms_param: NmsParameterDict | pb.NmsParameter
-    parse_evaluate_param: ParseEvaluateParameterDict | pb.ParseEvaluateParameter
-    unpooling_param: UnPoolingParameterDict | pb.UnPoolingParameter
-    coeff_schedule_param: CoeffScheduleParameterDict | pb.CoeffScheduleParameter
-    augmentation_param: AugmentationParameterDict | pb.AugmentationParameter
-    correlation_param: CorrelationParameterDict | pb.CorrelationParameter
-    l1_loss_param: L1LossParameterDict | pb.L1LossParameter
-    writer_param: WriterParameterDict | pb.WriterParameter
-    reader_param: ReaderParameterDict | pb.ReaderParameter
-    mean_param: MeanParameterDict | pb.MeanParameter
-    resample_param: ResampleParameterDict | pb.ResampleParameter
-    downsample_param: DownsampleParameterDict | pb.DownsampleParameter
-    lpq_loss_param: LpqLossParameterDict | pb.LpqLossParameter
-    flow_warp_param: FlowWarpParameterDict | pb.FlowWarpParameter
-    accum_param: AccumParameterDict | pb.AccumParameter
-    black_augmentation_param: BlackAugmentationParameterDict | pb.BlackAugmentationParameter
-    reshape_every_iter: bool
-    margin_inner_product_param: MarginInnerProductParameterDict | pb.MarginInnerProductParameter
-    center_loss_param: CenterLossParameterDict | pb.CenterLossParameter
-    local_param: LocalParameterDict | pb.LocalParameter
-    insanity_param: InsanityParameterDict | pb.InsanityParameter
-    triplet_loss_param: TripletLossParameterDict | pb.TripletLossParameter
-    eltwise_affine_param: EltwiseAffineParameterDict | pb.EltwiseAffineParameter
-    sub_region_param: SubRegionParameterDict | pb.SubRegionParameter
-    noise_param: NoiseParameterDict | pb.NoiseParameter
-    hotspot_param: HotspotParameterDict | pb.HotspotParameter
-    predict_box_param: PredictBoxParameterDict | pb.PredictBoxParameter
-    mil_data_param: MILDataParameterDict | pb.MILDataParameter
-    mil_param: MILParameterDict | pb.MILParameter
-    fcn_data_param: FCNDataParameterDict | pb.FCNDataParameter
-    flip_param: FlipParameterDict | pb.FlipParameter
-    inner_distance_param: InnerDistanceParameterDict | pb.InnerDistanceParameter
-    normalize_param: NormalizeParameterDict | pb.NormalizeParameter
-    general_contrastive_loss_param: GeneralContrastiveParameterDict | pb.GeneralContrastiveParameter
-    soft_contrastive_loss_param: SoftContrastiveParameterDict | pb.SoftContrastiveParameter
-    general_triplet_loss_param: GeneralTripletParameterDict | pb.GeneralTripletParameter
-    soft_truncation_param: SoftTruncationParameterDict | pb.SoftTruncationParameter
-    proposal_param: ProposalParameterDict | pb.ProposalParameter
-    pairwise_param: PairwiseParameterDict | pb.PairwiseParameter
-    smoothl1_param: SmoothL1ParameterDict | pb.SmoothL1Parameter
-    batch_contrastive_loss_param: BatchContrastiveParameterDict | pb.BatchContrastiveParameter
-    truncation_param: TruncationParameterDict | pb.TruncationParameter
-    nca_param: NCAParameterDict | pb.NCAParameter
-    largemargin_inner_product_param: LargeMarginInnerProductParameterDict | pb.LargeMarginInnerProductParameter
-    label_specific_rescale_param: LabelSpecificRescaleParameterDict | pb.LabelSpecificRescaleParameter
-    infimum_loss_param: InfimumLossParamterDict | pb.InfimumLossParamter
-    ordinal_regression_loss_param: OrdinalRegressionParameterDict | pb.OrdinalRegressionParameter
-    resize_param: ResizeParameterDict | pb.ResizeParameter
-    feature_decay_loss_param: FeatureDecayLossParameterDict | pb.FeatureDecayLossParameter
-    confidence_penalty_loss_param: ConfidencePenaltyLossParameterDict | pb.ConfidencePenaltyLossParameter
-    focal_loss_param: FocalLossParameterDict | pb.FocalLossParameter
-    label_specific_margin_param: LabelSpecificMarginParameterDict | pb.LabelSpecificMarginParameter
-    channel_scale_param: ChannelScaleParameterDict | pb.ChannelScaleParameter
-    label_specific_affine_param: LabelSpecificAffineParameterDict | pb.LabelSpecificAffineParameter
-    label_specific_hard_margin_param: LabelSpecificHardMarginParameterDict | pb.LabelSpecificHardMarginParameter
-    label_specific_add_param: LabelSpecificAddParameterDict | pb.LabelSpecificAddParameter
-    multi_stage_meanfield_param: MultiStageMeanfieldParameterDict | pb.MultiStageMeanfieldParameter
-    bottom_data_type: DataTypeName
-    compute_data_type: DataTypeName
-    top_data_type: DataTypeName
-    bottom_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    top_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    net_quantizer: QuantizerParameterDict | pb.QuantizerParameter
-    blobs_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    autotune: AutotuneName
-    device: int
-    bottom_shared_index: int | Sequence[int]
-    top_shared_index: int | Sequence[int]
-    mergecrop_param: MergeCropParameterDict | pb.MergeCropParameter
-    affinity_param: AffinityParameterDict | pb.AffinityParameter
-    moe_param: MOEParameterDict | pb.MOEParameter
-    seg_data_param: SegDataParameterDict | pb.SegDataParameter
-    batch_reduction_param: BatchReductionParameterDict | pb.BatchReductionParameter
-    color_conv_param: ColorConvParameterDict | pb.ColorConvParameter
-    gan_loss_param: GANLossParameterDict | pb.GANLossParameter
-    lstm_unit_param: LSTMUnitParameterDict | pb.LSTMUnitParameter
-    xlu_param: XLUParameterDict | pb.XLUParameter
-    roi_align_param: ROIAlignParameterDict | pb.ROIAlignParameter
-    shuffle_channel_param: ShuffleChannelParameterDict | pb.ShuffleChannelParameter
-    squeeze_convolution_param: SqueezeConvolutionParameterDict | pb.SqueezeConvolutionParameter
-    squeeze_inner_product_param: SqueezeInnerProductParameterDict | pb.SqueezeInnerProductParameter
-    yolo_v2_loss_param: YoloV2LossParameterDict | pb.YoloV2LossParameter
-    yolo_v3_loss_param: YoloV3LossParameterDict | pb.YoloV3LossParameter
-    upsample_darknet_param: UpsampleDarknetParameterDict | pb.UpsampleDarknetParameter
-    depth_to_space_param: DepthToSpaceParameterDict | pb.DepthToSpaceParameter
-    resize_nearest_neighbor_param: ResizeNearestNeighborParameterDict | pb.ResizeNearestNeighborParameter
-    gather_param: GatherParameterDict | pb.GatherParameter
-    topk_gather_param: TopkGatherParameterDict | pb.TopkGatherParameter
-    nms_gather_param: NMSGatherParameterDict | pb.NMSGatherParameter
-    gather_nd_param: GatherNdParameterDict | pb.GatherNdParameter
-    where4_param: Where4ParameterDict | pb.Where4Parameter
-    where4_gathernd_param: Where4GatherndParameterDict | pb.Where4GatherndParameter
-    crop_and_resize_param: CropAndResizeParameterDict | pb.CropAndResizeParameter
-    where4_gathernd_crop_param: Where4GatherndCropParameterDict | pb.Where4GatherndCropParameter
-    pyramid_roi_align_param: PyramidRoiAlignParameterDict | pb.PyramidRoiAlignParameter
-    space_to_depth_param: SpaceToDepthParameterDict | pb.SpaceToDepthParameter
-    pad_param: PadParameterDict | pb.PadParameter
-    stack_param: StackParameterDict | pb.StackParameter
-    resize_bilinear_param: ResizeBilinearParameterDict | pb.ResizeBilinearParameter
-    reduce_sum_param: ReduceSumParameterDict | pb.ReduceSumParameter
-    reduce_max_param: ReduceMaxParameterDict | pb.ReduceMaxParameter
-    reduce_min_param: ReduceMinParameterDict | pb.ReduceMinParameter
-    reduce_prod_param: ReduceProdParameterDict | pb.ReduceProdParameter
-    reduce_mean_param: ReduceMeanParameterDict | pb.ReduceMeanParameter
-    selu_param: SeLuParameterDict | pb.SeLuParameter
-    selu_dropout_param: SeLuDropoutParameterDict | pb.SeLuDropoutParameter
-    unstack_param: UnstackParameterDict | pb.UnstackParameter
-    batch_to_space_nd_param: BatchToSpaceNDParameterDict | pb.BatchToSpaceNDParameter
-    space_to_batch_nd_param: SpaceToBatchNDParameterDict | pb.SpaceToBatchNDParameter
-    mirror_pad_param: MirrorPadParameterDict | pb.MirrorPadParameter
-    tile_nd_param: TileNDParameterDict | pb.TileNDParameter
-    expand_dims_nd_param: ExpandDimsNDParameterDict | pb.ExpandDimsNDParameter
-    squeeze_param: SqueezeParameterDict | pb.SqueezeParameter
-    broadcast_to_param: BroadcastToParameterDict | pb.BroadcastToParameter
-    strided_slice_param: StridedSliceParameterDict | pb.StridedSliceParameter
-    piece_param: PieceParameterDict | pb.PieceParameter
-    range_param: RangeParameterDict | pb.RangeParameter
-    sparse_to_dense_param: SparseToDenseParameterDict | pb.SparseToDenseParameter
-    embedding_lookup_param: EmbeddingLookupParameterDict | pb.EmbeddingLookupParameter
-    embedding_lookup_sparse_param: EmbeddingLookupSparseParameterDict | pb.EmbeddingLookupSparseParameter
-    gemm_param: GemmParameterDict | pb.GemmParameter
-    reduce_l1_param: ReduceL1ParameterDict | pb.ReduceL1Parameter
-    reduce_l2_param: ReduceL2ParameterDict | pb.ReduceL2Parameter
-    reduce_logsumexp_param: ReduceLogsumexpParameterDict | pb.ReduceLogsumexpParameter
-    reduce_all_param: ReduceAllParameterDict | pb.ReduceAllParameter
-    reduce_any_param: ReduceAnyParameterDict | pb.ReduceAnyParameter
-    reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter
-    hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
-    thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
-    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
-    cpm_transform_param: CPMTransformationParameterDict | pb.CPMTransformationParameter
-    cpmdata_param: CPMDataParameterDict | pb.CPMDataParameter
-    heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter
-    visualise: bool
-    visualise_channel: int
+    name: str | None
+    type: str | None
+    bottom: str | Sequence[str] | None
+    top: str | Sequence[str] | None
+    phase: PhaseName | None
+    loss_weight: float | Sequence[float] | None
+    param: ParamSpecDict | pb.ParamSpec | Sequence[ParamSpecDict | pb.ParamSpec] | None
+    blobs: BlobProtoDict | pb.BlobProto | Sequence[BlobProtoDict | pb.BlobProto] | None
+    propagate_down: bool | Sequence[bool] | None
+    include: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule] | None
+    exclude: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule] | None
+    transform_param: TransformationParameterDict | pb.TransformationParameter | None
+    loss_param: LossParameterDict | pb.LossParameter | None
+    accuracy_param: AccuracyParameterDict | pb.AccuracyParameter | None
+    argmax_param: ArgMaxParameterDict | pb.ArgMaxParameter | None
+    batch_norm_param: BatchNormParameterDict | pb.BatchNormParameter | None
+    bias_param: BiasParameterDict | pb.BiasParameter | None
+    clip_param: ClipParameterDict | pb.ClipParameter | None
+    concat_param: ConcatParameterDict | pb.ConcatParameter | None
+    contrastive_loss_param: ContrastiveLossParameterDict | pb.ContrastiveLossParameter | None
+    convolution_param: ConvolutionParameterDict | pb.ConvolutionParameter | None
+    crop_param: CropParameterDict | pb.CropParameter | None
+    data_param: DataParameterDict | pb.DataParameter | None
+    dropout_param: DropoutParameterDict | pb.DropoutParameter | None
+    dummy_data_param: DummyDataParameterDict | pb.DummyDataParameter | None
+    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter | None
+    elu_param: ELUParameterDict | pb.ELUParameter | None
+    embed_param: EmbedParameterDict | pb.EmbedParameter | None
+    exp_param: ExpParameterDict | pb.ExpParameter | None
+    flatten_param: FlattenParameterDict | pb.FlattenParameter | None
+    hdf5_data_param: HDF5DataParameterDict | pb.HDF5DataParameter | None
+    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter | None
+    hinge_loss_param: HingeLossParameterDict | pb.HingeLossParameter | None
+    image_data_param: ImageDataParameterDict | pb.ImageDataParameter | None
+    infogain_loss_param: InfogainLossParameterDict | pb.InfogainLossParameter | None
+    inner_product_param: InnerProductParameterDict | pb.InnerProductParameter | None
+    input_param: InputParameterDict | pb.InputParameter | None
+    log_param: LogParameterDict | pb.LogParameter | None
+    lrn_param: LRNParameterDict | pb.LRNParameter | None
+    memory_data_param: MemoryDataParameterDict | pb.MemoryDataParameter | None
+    mvn_param: MVNParameterDict | pb.MVNParameter | None
+    parameter_param: ParameterParameterDict | pb.ParameterParameter | None
+    pooling_param: PoolingParameterDict | pb.PoolingParameter | None
+    power_param: PowerParameterDict | pb.PowerParameter | None
+    prelu_param: PReLUParameterDict | pb.PReLUParameter | None
+    python_param: PythonParameterDict | pb.PythonParameter | None
+    recurrent_param: RecurrentParameterDict | pb.RecurrentParameter | None
+    reduction_param: ReductionParameterDict | pb.ReductionParameter | None
+    relu_param: ReLUParameterDict | pb.ReLUParameter | None
+    reshape_param: ReshapeParameterDict | pb.ReshapeParameter | None
+    scale_param: ScaleParameterDict | pb.ScaleParameter | None
+    sigmoid_param: SigmoidParameterDict | pb.SigmoidParameter | None
+    softmax_param: SoftmaxParameterDict | pb.SoftmaxParameter | None
+    spp_param: SPPParameterDict | pb.SPPParameter | None
+    slice_param: SliceParameterDict | pb.SliceParameter | None
+    swish_param: SwishParameterDict | pb.SwishParameter | None
+    tanh_param: TanHParameterDict | pb.TanHParameter | None
+    threshold_param: ThresholdParameterDict | pb.ThresholdParameter | None
+    tile_param: TileParameterDict | pb.TileParameter | None
+    window_data_param: WindowDataParameterDict | pb.WindowDataParameter | None
+    annotated_data_param: AnnotatedDataParameterDict | pb.AnnotatedDataParameter | None
+    detection_evaluate_param: DetectionEvaluateParameterDict | pb.DetectionEvaluateParameter | None
+    detection_output_param: DetectionOutputParameterDict | pb.DetectionOutputParameter | None
+    multibox_loss_param: MultiBoxLossParameterDict | pb.MultiBoxLossParameter | None
+    norm_param: NormalizeParameterDict | pb.NormalizeParameter | None
+    permute_param: PermuteParameterDict | pb.PermuteParameter | None
+    prior_box_param: PriorBoxParameterDict | pb.PriorBoxParameter | None
+    video_data_param: VideoDataParameterDict | pb.VideoDataParameter | None
+    roi_pooling_param: ROIPoolingParameterDict | pb.ROIPoolingParameter | None
+    smooth_l1_loss_param: SmoothL1LossParameterDict | pb.SmoothL1LossParameter | None
+    box_annotator_ohem_param: BoxAnnotatorOHEMParameterDict | pb.BoxAnnotatorOHEMParameter | None
+    psroi_pooling_param: PSROIPoolingParameterDict | pb.PSROIPoolingParameter | None
+    adaptive_bias_channel_param: AdaptiveBiasChannelParameterDict | pb.AdaptiveBiasChannelParameter | None
+    bn_param: BNParameterDict | pb.BNParameter | None
+    bias_channel_param: BiasChannelParameterDict | pb.BiasChannelParameter | None
+    dense_crf_param: DenseCRFParameterDict | pb.DenseCRFParameter | None
+    domain_transform_param: DomainTransformParameterDict | pb.DomainTransformParameter | None
+    interp_param: InterpParameterDict | pb.InterpParameter | None
+    mat_read_param: MatReadParameterDict | pb.MatReadParameter | None
+    mat_write_param: MatWriteParameterDict | pb.MatWriteParameter | None
+    seg_accuracy_param: SegAccuracyParameterDict | pb.SegAccuracyParameter | None
+    unique_label_param: UniqueLabelParameterDict | pb.UniqueLabelParameter | None
+    dense_image_data_param: DenseImageDataParameterDict | pb.DenseImageDataParameter | None
+    upsample_param: UpsampleParameterDict | pb.UpsampleParameter | None
+    region_loss_param: RegionLossParameterDict | pb.RegionLossParameter | None
+    yolov3_param: Yolov3ParameterDict | pb.Yolov3Parameter | None
+    yolo_seg_param: YoloSegParameterDict | pb.YoloSegParameter | None
+    segmentation_evaluate_param: SegmentationEvaluateParameterDict | pb.SegmentationEvaluateParameter | None
+    yolo_detection_output_param: YoloDetectionOutputParameterDict | pb.YoloDetectionOutputParameter | None
+    yolov3_detection_output_param: Yolov3DetectionOutputParameterDict | pb.Yolov3DetectionOutputParameter | None
+    relu6_param: ReLUParameterDict | pb.ReLUParameter | None
+    reorg_param: ReorgParameterDict | pb.ReorgParameter | None
+    split_param: SplitParameterDict | pb.SplitParameter | None
+    spatial_dropout_param: SpatialDropoutParameterDict | pb.SpatialDropoutParameter | None
+    engine: str | None
+    multinode: MultinodeLayerParameterDict | pb.MultinodeLayerParameter | None
+    mn_activation_param: MnActivationParameterDict | pb.MnActivationParameter | None
+    mn_grad_compress_param: MnParamGradCompressParameterDict | pb.MnParamGradCompressParameter | None
+    quantization_param: QuantizationParameterDict | pb.QuantizationParameter | None
+    eval_detection_param: EvalDetectionParameterDict | pb.EvalDetectionParameter | None
+    forward_type: TypeName | None
+    backward_type: TypeName | None
+    forward_math: TypeName | None
+    backward_math: TypeName | None
+    debug: bool | None
+    cudnn_math_override: int | None
+    trt_param: TRTParameterDict | pb.TRTParameter | None
+    detectnet_groundtruth_param: DetectNetGroundTruthParameterDict | pb.DetectNetGroundTruthParameter | None
+    detectnet_augmentation_param: DetectNetAugmentationParameterDict | pb.DetectNetAugmentationParameter | None
+    imresize_param: ImResizeParameterDict | pb.ImResizeParameter | None
+    nms_param: NmsParameterDict | pb.NmsParameter | None
+    parse_evaluate_param: ParseEvaluateParameterDict | pb.ParseEvaluateParameter | None
+    unpooling_param: UnPoolingParameterDict | pb.UnPoolingParameter | None
+    coeff_schedule_param: CoeffScheduleParameterDict | pb.CoeffScheduleParameter | None
+    augmentation_param: AugmentationParameterDict | pb.AugmentationParameter | None
+    correlation_param: CorrelationParameterDict | pb.CorrelationParameter | None
+    l1_loss_param: L1LossParameterDict | pb.L1LossParameter | None
+    writer_param: WriterParameterDict | pb.WriterParameter | None
+    reader_param: ReaderParameterDict | pb.ReaderParameter | None
+    mean_param: MeanParameterDict | pb.MeanParameter | None
+    resample_param: ResampleParameterDict | pb.ResampleParameter | None
+    downsample_param: DownsampleParameterDict | pb.DownsampleParameter | None
+    lpq_loss_param: LpqLossParameterDict | pb.LpqLossParameter | None
+    flow_warp_param: FlowWarpParameterDict | pb.FlowWarpParameter | None
+    accum_param: AccumParameterDict | pb.AccumParameter | None
+    black_augmentation_param: BlackAugmentationParameterDict | pb.BlackAugmentationParameter | None
+    reshape_every_iter: bool | None
+    margin_inner_product_param: MarginInnerProductParameterDict | pb.MarginInnerProductParameter | None
+    center_loss_param: CenterLossParameterDict | pb.CenterLossParameter | None
+    local_param: LocalParameterDict | pb.LocalParameter | None
+    insanity_param: InsanityParameterDict | pb.InsanityParameter | None
+    triplet_loss_param: TripletLossParameterDict | pb.TripletLossParameter | None
+    eltwise_affine_param: EltwiseAffineParameterDict | pb.EltwiseAffineParameter | None
+    sub_region_param: SubRegionParameterDict | pb.SubRegionParameter | None
+    noise_param: NoiseParameterDict | pb.NoiseParameter | None
+    hotspot_param: HotspotParameterDict | pb.HotspotParameter | None
+    predict_box_param: PredictBoxParameterDict | pb.PredictBoxParameter | None
+    mil_data_param: MILDataParameterDict | pb.MILDataParameter | None
+    mil_param: MILParameterDict | pb.MILParameter | None
+    fcn_data_param: FCNDataParameterDict | pb.FCNDataParameter | None
+    flip_param: FlipParameterDict | pb.FlipParameter | None
+    inner_distance_param: InnerDistanceParameterDict | pb.InnerDistanceParameter | None
+    normalize_param: NormalizeParameterDict | pb.NormalizeParameter | None
+    general_contrastive_loss_param: GeneralContrastiveParameterDict | pb.GeneralContrastiveParameter | None
+    soft_contrastive_loss_param: SoftContrastiveParameterDict | pb.SoftContrastiveParameter | None
+    general_triplet_loss_param: GeneralTripletParameterDict | pb.GeneralTripletParameter | None
+    soft_truncation_param: SoftTruncationParameterDict | pb.SoftTruncationParameter | None
+    proposal_param: ProposalParameterDict | pb.ProposalParameter | None
+    pairwise_param: PairwiseParameterDict | pb.PairwiseParameter | None
+    smoothl1_param: SmoothL1ParameterDict | pb.SmoothL1Parameter | None
+    batch_contrastive_loss_param: BatchContrastiveParameterDict | pb.BatchContrastiveParameter | None
+    truncation_param: TruncationParameterDict | pb.TruncationParameter | None
+    nca_param: NCAParameterDict | pb.NCAParameter | None
+    largemargin_inner_product_param: LargeMarginInnerProductParameterDict | pb.LargeMarginInnerProductParameter | None
+    label_specific_rescale_param: LabelSpecificRescaleParameterDict | pb.LabelSpecificRescaleParameter | None
+    infimum_loss_param: InfimumLossParamterDict | pb.InfimumLossParamter | None
+    ordinal_regression_loss_param: OrdinalRegressionParameterDict | pb.OrdinalRegressionParameter | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None
+    feature_decay_loss_param: FeatureDecayLossParameterDict | pb.FeatureDecayLossParameter | None
+    confidence_penalty_loss_param: ConfidencePenaltyLossParameterDict | pb.ConfidencePenaltyLossParameter | None
+    focal_loss_param: FocalLossParameterDict | pb.FocalLossParameter | None
+    label_specific_margin_param: LabelSpecificMarginParameterDict | pb.LabelSpecificMarginParameter | None
+    channel_scale_param: ChannelScaleParameterDict | pb.ChannelScaleParameter | None
+    label_specific_affine_param: LabelSpecificAffineParameterDict | pb.LabelSpecificAffineParameter | None
+    label_specific_hard_margin_param: LabelSpecificHardMarginParameterDict | pb.LabelSpecificHardMarginParameter | None
+    label_specific_add_param: LabelSpecificAddParameterDict | pb.LabelSpecificAddParameter | None
+    multi_stage_meanfield_param: MultiStageMeanfieldParameterDict | pb.MultiStageMeanfieldParameter | None
+    bottom_data_type: DataTypeName | None
+    compute_data_type: DataTypeName | None
+    top_data_type: DataTypeName | None
+    bottom_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    top_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    net_quantizer: QuantizerParameterDict | pb.QuantizerParameter | None
+    blobs_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    autotune: AutotuneName | None
+    device: int | None
+    bottom_shared_index: int | Sequence[int] | None
+    top_shared_index: int | Sequence[int] | None
+    mergecrop_param: MergeCropParameterDict | pb.MergeCropParameter | None
+    affinity_param: AffinityParameterDict | pb.AffinityParameter | None
+    moe_param: MOEParameterDict | pb.MOEParameter | None
+    seg_data_param: SegDataParameterDict | pb.SegDataParameter | None
+    batch_reduction_param: BatchReductionParameterDict | pb.BatchReductionParameter | None
+    color_conv_param: ColorConvParameterDict | pb.ColorConvParameter | None
+    gan_loss_param: GANLossParameterDict | pb.GANLossParameter | None
+    lstm_unit_param: LSTMUnitParameterDict | pb.LSTMUnitParameter | None
+    xlu_param: XLUParameterDict | pb.XLUParameter | None
+    roi_align_param: ROIAlignParameterDict | pb.ROIAlignParameter | None
+    shuffle_channel_param: ShuffleChannelParameterDict | pb.ShuffleChannelParameter | None
+    squeeze_convolution_param: SqueezeConvolutionParameterDict | pb.SqueezeConvolutionParameter | None
+    squeeze_inner_product_param: SqueezeInnerProductParameterDict | pb.SqueezeInnerProductParameter | None
+    yolo_v2_loss_param: YoloV2LossParameterDict | pb.YoloV2LossParameter | None
+    yolo_v3_loss_param: YoloV3LossParameterDict | pb.YoloV3LossParameter | None
+    upsample_darknet_param: UpsampleDarknetParameterDict | pb.UpsampleDarknetParameter | None
+    depth_to_space_param: DepthToSpaceParameterDict | pb.DepthToSpaceParameter | None
+    resize_nearest_neighbor_param: ResizeNearestNeighborParameterDict | pb.ResizeNearestNeighborParameter | None
+    gather_param: GatherParameterDict | pb.GatherParameter | None
+    topk_gather_param: TopkGatherParameterDict | pb.TopkGatherParameter | None
+    nms_gather_param: NMSGatherParameterDict | pb.NMSGatherParameter | None
+    gather_nd_param: GatherNdParameterDict | pb.GatherNdParameter | None
+    where4_param: Where4ParameterDict | pb.Where4Parameter | None
+    where4_gathernd_param: Where4GatherndParameterDict | pb.Where4GatherndParameter | None
+    crop_and_resize_param: CropAndResizeParameterDict | pb.CropAndResizeParameter | None
+    where4_gathernd_crop_param: Where4GatherndCropParameterDict | pb.Where4GatherndCropParameter | None
+    pyramid_roi_align_param: PyramidRoiAlignParameterDict | pb.PyramidRoiAlignParameter | None
+    space_to_depth_param: SpaceToDepthParameterDict | pb.SpaceToDepthParameter | None
+    pad_param: PadParameterDict | pb.PadParameter | None
+    stack_param: StackParameterDict | pb.StackParameter | None
+    resize_bilinear_param: ResizeBilinearParameterDict | pb.ResizeBilinearParameter | None
+    reduce_sum_param: ReduceSumParameterDict | pb.ReduceSumParameter | None
+    reduce_max_param: ReduceMaxParameterDict | pb.ReduceMaxParameter | None
+    reduce_min_param: ReduceMinParameterDict | pb.ReduceMinParameter | None
+    reduce_prod_param: ReduceProdParameterDict | pb.ReduceProdParameter | None
+    reduce_mean_param: ReduceMeanParameterDict | pb.ReduceMeanParameter | None
+    selu_param: SeLuParameterDict | pb.SeLuParameter | None
+    selu_dropout_param: SeLuDropoutParameterDict | pb.SeLuDropoutParameter | None
+    unstack_param: UnstackParameterDict | pb.UnstackParameter | None
+    batch_to_space_nd_param: BatchToSpaceNDParameterDict | pb.BatchToSpaceNDParameter | None
+    space_to_batch_nd_param: SpaceToBatchNDParameterDict | pb.SpaceToBatchNDParameter | None
+    mirror_pad_param: MirrorPadParameterDict | pb.MirrorPadParameter | None
+    tile_nd_param: TileNDParameterDict | pb.TileNDParameter | None
+    expand_dims_nd_param: ExpandDimsNDParameterDict | pb.ExpandDimsNDParameter | None
+    squeeze_param: SqueezeParameterDict | pb.SqueezeParameter | None
+    broadcast_to_param: BroadcastToParameterDict | pb.BroadcastToParameter | None
+    strided_slice_param: StridedSliceParameterDict | pb.StridedSliceParameter | None
+    piece_param: PieceParameterDict | pb.PieceParameter | None
+    range_param: RangeParameterDict | pb.RangeParameter | None
+    sparse_to_dense_param: SparseToDenseParameterDict | pb.SparseToDenseParameter | None
+    embedding_lookup_param: EmbeddingLookupParameterDict | pb.EmbeddingLookupParameter | None
+    embedding_lookup_sparse_param: EmbeddingLookupSparseParameterDict | pb.EmbeddingLookupSparseParameter | None
+    gemm_param: GemmParameterDict | pb.GemmParameter | None
+    reduce_l1_param: ReduceL1ParameterDict | pb.ReduceL1Parameter | None
+    reduce_l2_param: ReduceL2ParameterDict | pb.ReduceL2Parameter | None
+    reduce_logsumexp_param: ReduceLogsumexpParameterDict | pb.ReduceLogsumexpParameter | None
+    reduce_all_param: ReduceAllParameterDict | pb.ReduceAllParameter | None
+    reduce_any_param: ReduceAnyParameterDict | pb.ReduceAnyParameter | None
+    reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter | None
+    hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter | None
+    thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter | None
+    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter | None
+    cpm_transform_param: CPMTransformationParameterDict | pb.CPMTransformationParameter | None
+    cpmdata_param: CPMDataParameterDict | pb.CPMDataParameter | None
+    heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter | None
+    visualise: bool | None
+    visualise_channel: int | None
 
 class LocalParameterDict(TypedDict, total=False):
-    num_output: int
-    bias_term: bool
-    pad: int
-    kernel_size: int
-    stride: int
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
+    num_output: int | None
+    bias_term: bool | None
+    pad: int | None
+    kernel_size: int | None
+    stride: int | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
 
 class LocalWeightedConvolutionParameterDict(TypedDict, total=False):
-    num_output: int
-    bias_term: bool
-    pad: int
-    kernel_size: int
-    stride: int
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
+    num_output: int | None
+    bias_term: bool | None
+    pad: int | None
+    kernel_size: int | None
+    stride: int | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
 
 class LogParameterDict(TypedDict, total=False):
-    base: float
-    scale: float
-    shift: float
+    base: float | None
+    scale: float | None
+    shift: float | None
 
 class LossParameterDict(TypedDict, total=False):
-    ignore_label: int
-    normalization: LossParameterNormalizationModeName
-    normalize: bool
-    pre_fixed_normalizer: float
-    weight_by_label_freqs: bool
-    class_weighting: float | Sequence[float]
-    label_smoothing: float
+    ignore_label: int | None
+    normalization: LossParameterNormalizationModeName | None
+    normalize: bool | None
+    pre_fixed_normalizer: float | None
+    weight_by_label_freqs: bool | None
+    class_weighting: float | Sequence[float] | None
+    label_smoothing: float | None
 
 class LpqLossParameterDict(TypedDict, total=False):
-    l2_prescale_by_channels: bool
-    normalize_by_num_entries: bool
-    p_epsilon: float
-    q_epsilon: float
-    pq_episode_starts_at_iter: int | Sequence[int]
-    p: float | Sequence[float]
-    q: float | Sequence[float]
+    l2_prescale_by_channels: bool | None
+    normalize_by_num_entries: bool | None
+    p_epsilon: float | None
+    q_epsilon: float | None
+    pq_episode_starts_at_iter: int | Sequence[int] | None
+    p: float | Sequence[float] | None
+    q: float | Sequence[float] | None
 
 class MILDataParameterDict(TypedDict, total=False):
-    source: str
-    num_scales: int
-    scale_factor: float
-    channels: int
-    images_per_batch: int
-    n_classes: int
-    label_file: str
-    root_dir: str
-    ext: str
-    randomize: bool
+    source: str | None
+    num_scales: int | None
+    scale_factor: float | None
+    channels: int | None
+    images_per_batch: int | None
+    n_classes: int | None
+    label_file: str | None
+    root_dir: str | None
+    ext: str | None
+    randomize: bool | None
 
 class MILParameterDict(TypedDict, total=False):
-    type: MILParameterMILTypeName
+    type: MILParameterMILTypeName | None
 
 class MOEParameterDict(TypedDict, total=False):
-    gating_net: NetParameterDict | pb.NetParameter
-    expert_net: NetParameterDict | pb.NetParameter | Sequence[NetParameterDict | pb.NetParameter]
-    expert_instances: int | Sequence[int]
-    select_experts: int
-    full_forward: bool
-    map_bottom: MOEParameterBottomMappingName | Sequence[MOEParameterBottomMappingName]
+    gating_net: NetParameterDict | pb.NetParameter | None
+    expert_net: NetParameterDict | pb.NetParameter | Sequence[NetParameterDict | pb.NetParameter] | None
+    expert_instances: int | Sequence[int] | None
+    select_experts: int | None
+    full_forward: bool | None
+    map_bottom: MOEParameterBottomMappingName | Sequence[MOEParameterBottomMappingName] | None
 
 class MVNParameterDict(TypedDict, total=False):
-    normalize_variance: bool
-    across_channels: bool
-    eps: float
-    add_eps_before_sqrt: bool
+    normalize_variance: bool | None
+    across_channels: bool | None
+    eps: float | None
+    add_eps_before_sqrt: bool | None
 
 class MarginInnerProductParameterDict(TypedDict, total=False):
-    num_output: int
-    type: MarginInnerProductParameterMarginTypeName
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    axis: int
-    base: float
-    gamma: float
-    power: float
-    iteration: int
-    lambda_min: float
+    num_output: int | None
+    type: MarginInnerProductParameterMarginTypeName | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    axis: int | None
+    base: float | None
+    gamma: float | None
+    power: float | None
+    iteration: int | None
+    lambda_min: float | None
 
 class MatReadParameterDict(TypedDict, total=False):
-    prefix: str
-    source: str
-    strip: int
-    batch_size: int
+    prefix: str | None
+    source: str | None
+    strip: int | None
+    batch_size: int | None
 
 class MatWriteParameterDict(TypedDict, total=False):
-    prefix: str
-    source: str
-    strip: int
-    period: int
+    prefix: str | None
+    source: str | None
+    strip: int | None
+    period: int | None
 
 class MeanParameterDict(TypedDict, total=False):
-    operation: MeanParameterMeanOperationName
-    file: str
-    value: float | Sequence[float]
-    mean_scale: float
-    input_scale: float
-    output_scale: float
+    operation: MeanParameterMeanOperationName | None
+    file: str | None
+    value: float | Sequence[float] | None
+    mean_scale: float | None
+    input_scale: float | None
+    output_scale: float | None
 
 class MemoryDataParameterDict(TypedDict, total=False):
-    batch_size: int
-    channels: int
-    height: int
-    width: int
-    transpose: bool
-    dim: int | Sequence[int]
+    batch_size: int | None
+    channels: int | None
+    height: int | None
+    width: int | None
+    transpose: bool | None
+    dim: int | Sequence[int] | None
 
 class MergeCropParameterDict(TypedDict, total=False):
-    operation: MergeCropParameterMergeOpName
-    forward: bool | Sequence[bool]
-    backward: bool | Sequence[bool]
+    operation: MergeCropParameterMergeOpName | None
+    forward: bool | Sequence[bool] | None
+    backward: bool | Sequence[bool] | None
 
 class MirrorPadParameterDict(TypedDict, total=False):
     pass
 
 class MnActivationParameterDict(TypedDict, total=False):
-    num_nodes_in: int
-    num_nodes_out: int
-    model_parts_in: int
-    model_parts_out: int
-    need_reduce: bool
+    num_nodes_in: int | None
+    num_nodes_out: int | None
+    model_parts_in: int | None
+    model_parts_out: int | None
+    need_reduce: bool | None
 
 class MnModelParallelParameterDict(TypedDict, total=False):
-    layer_from: str
-    layer_to: str
-    num_nodes: int
-    model_parts: int
+    layer_from: str | None
+    layer_to: str | None
+    num_nodes: int | None
+    model_parts: int | None
 
 class MnParamGradCompressLayerTypeListDict(TypedDict, total=False):
-    layer_type: str | Sequence[str]
+    layer_type: str | Sequence[str] | None
 
 class MnParamGradCompressParameterDict(TypedDict, total=False):
-    param_grad_compress_enable: bool | Sequence[bool]
+    param_grad_compress_enable: bool | Sequence[bool] | None
 
 class MultiBoxLossParameterDict(TypedDict, total=False):
-    loc_loss_type: MultiBoxLossParameterLocLossTypeName
-    conf_loss_type: MultiBoxLossParameterConfLossTypeName
-    loc_weight: float
-    num_classes: int
-    share_location: bool
-    match_type: MultiBoxLossParameterMatchTypeName
-    overlap_threshold: float
-    use_prior_for_matching: bool
-    background_label_id: int
-    use_difficult_gt: bool
-    do_neg_mining: bool
-    neg_pos_ratio: float
-    neg_overlap: float
-    code_type: PriorBoxParameterCodeTypeName
-    encode_variance_in_target: bool
-    map_object_to_agnostic: bool
-    ignore_cross_boundary_bbox: bool
-    bp_inside: bool
-    mining_type: MultiBoxLossParameterMiningTypeName
-    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter
-    sample_size: int
-    use_prior_for_nms: bool
-    ignore_difficult_gt: bool
-    objectness_score: float
+    loc_loss_type: MultiBoxLossParameterLocLossTypeName | None
+    conf_loss_type: MultiBoxLossParameterConfLossTypeName | None
+    loc_weight: float | None
+    num_classes: int | None
+    share_location: bool | None
+    match_type: MultiBoxLossParameterMatchTypeName | None
+    overlap_threshold: float | None
+    use_prior_for_matching: bool | None
+    background_label_id: int | None
+    use_difficult_gt: bool | None
+    do_neg_mining: bool | None
+    neg_pos_ratio: float | None
+    neg_overlap: float | None
+    code_type: PriorBoxParameterCodeTypeName | None
+    encode_variance_in_target: bool | None
+    map_object_to_agnostic: bool | None
+    ignore_cross_boundary_bbox: bool | None
+    bp_inside: bool | None
+    mining_type: MultiBoxLossParameterMiningTypeName | None
+    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter | None
+    sample_size: int | None
+    use_prior_for_nms: bool | None
+    ignore_difficult_gt: bool | None
+    objectness_score: float | None
 
 class MultiStageMeanfieldParameterDict(TypedDict, total=False):
-    compatibility_mode: MultiStageMeanfieldParameterModeName
-    threshold: float
-    theta_alpha: float
-    theta_beta: float
-    theta_gamma: float
-    num_iterations: int
-    spatial_filter_weight: float
-    bilateral_filter_weight: float
-    forced_spatial_filter_weight: float
-    forced_bilateral_filter_weight: float
-    spatial_filter_weights_str: str
-    bilateral_filter_weights_str: str
-    force_cpu: bool
+    compatibility_mode: MultiStageMeanfieldParameterModeName | None
+    threshold: float | None
+    theta_alpha: float | None
+    theta_beta: float | None
+    theta_gamma: float | None
+    num_iterations: int | None
+    spatial_filter_weight: float | None
+    bilateral_filter_weight: float | None
+    forced_spatial_filter_weight: float | None
+    forced_bilateral_filter_weight: float | None
+    spatial_filter_weights_str: str | None
+    bilateral_filter_weights_str: str | None
+    force_cpu: bool | None
 
 class MultinodeLayerParameterDict(TypedDict, total=False):
-    num_nodes: int
-    model_parts: int
+    num_nodes: int | None
+    model_parts: int | None
 
 class MultinodeParameterDict(TypedDict, total=False):
-    model_parallel: MnModelParallelParameterDict | pb.MnModelParallelParameter | Sequence[MnModelParallelParameterDict | pb.MnModelParallelParameter]
-    compress_layer_type_list: MnParamGradCompressLayerTypeListDict | pb.MnParamGradCompressLayerTypeList
+    model_parallel: MnModelParallelParameterDict | pb.MnModelParallelParameter | Sequence[MnModelParallelParameterDict | pb.MnModelParallelParameter] | None
+    compress_layer_type_list: MnParamGradCompressLayerTypeListDict | pb.MnParamGradCompressLayerTypeList | None
 
 class NCAParameterDict(TypedDict, total=False):
-    min_negative_only: bool
+    min_negative_only: bool | None
 
 class NMSGatherParameterDict(TypedDict, total=False):
     pass
 
 class NetParameterDict(TypedDict, total=False):
-    name: str
-    input: str | Sequence[str]
-    input_shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape]
-    input_dim: int | Sequence[int]
-    force_backward: bool
-    state: NetStateDict | pb.NetState
-    debug_info: bool
-    layer: LayerParameterDict | pb.LayerParameter | Sequence[LayerParameterDict | pb.LayerParameter]
-    layers: V1LayerParameterDict | pb.V1LayerParameter | Sequence[V1LayerParameterDict | pb.V1LayerParameter]
-    compile_net_state: CompileNetStateDict | pb.CompileNetState
-    engine: str
-    bn_stats_batch_size: int
-    multinode: MultinodeParameterDict | pb.MultinodeParameter
-    default_forward_type: TypeName
-    default_backward_type: TypeName
-    default_forward_math: TypeName
-    default_backward_math: TypeName
-    global_grad_scale: float
-    global_grad_scale_adaptive: bool
-    default_conv_algos_override: str
-    reduce_buckets: int
-    default_cudnn_math_override: int
-    eltwise_mem_sharing: bool
-    data_type: DataTypeName
-    quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    reduced_memory_inference: bool
-    autotune: AutotuneName
-    version: int
-    bottom: str | Sequence[str]
+    name: str | None
+    input: str | Sequence[str] | None
+    input_shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape] | None
+    input_dim: int | Sequence[int] | None
+    force_backward: bool | None
+    state: NetStateDict | pb.NetState | None
+    debug_info: bool | None
+    layer: LayerParameterDict | pb.LayerParameter | Sequence[LayerParameterDict | pb.LayerParameter] | None
+    layers: V1LayerParameterDict | pb.V1LayerParameter | Sequence[V1LayerParameterDict | pb.V1LayerParameter] | None
+    compile_net_state: CompileNetStateDict | pb.CompileNetState | None
+    engine: str | None
+    bn_stats_batch_size: int | None
+    multinode: MultinodeParameterDict | pb.MultinodeParameter | None
+    default_forward_type: TypeName | None
+    default_backward_type: TypeName | None
+    default_forward_math: TypeName | None
+    default_backward_math: TypeName | None
+    global_grad_scale: float | None
+    global_grad_scale_adaptive: bool | None
+    default_conv_algos_override: str | None
+    reduce_buckets: int | None
+    default_cudnn_math_override: int | None
+    eltwise_mem_sharing: bool | None
+    data_type: DataTypeName | None
+    quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    reduced_memory_inference: bool | None
+    autotune: AutotuneName | None
+    version: int | None
+    bottom: str | Sequence[str] | None
 
 class NetStateDict(TypedDict, total=False):
-    phase: PhaseName
-    level: int
-    stage: str | Sequence[str]
-    quantizer_mode: QuantizerModeName
+    phase: PhaseName | None
+    level: int | None
+    stage: str | Sequence[str] | None
+    quantizer_mode: QuantizerModeName | None
 
 class NetStateRuleDict(TypedDict, total=False):
-    phase: PhaseName
-    min_level: int
-    max_level: int
-    stage: str | Sequence[str]
-    not_stage: str | Sequence[str]
+    phase: PhaseName | None
+    min_level: int | None
+    max_level: int | None
+    stage: str | Sequence[str] | None
+    not_stage: str | Sequence[str] | None
 
 class NmsParameterDict(TypedDict, total=False):
-    threshold: float
-    num_peak: int
-    max_peaks: int
-    num_parts: int
+    threshold: float | None
+    num_peak: int | None
+    max_peaks: int | None
+    num_parts: int | None
 
 class NoiseParameterDict(TypedDict, total=False):
-    prob: float
-    hist_eq: bool
-    inverse: bool
-    decolorize: bool
-    gauss_blur: bool
-    jpeg: float
-    posterize: bool
-    erode: bool
-    saltpepper: bool
-    saltpepper_param: SaltPepperParameterDict | pb.SaltPepperParameter
-    clahe: bool
-    convert_to_hsv: bool
-    convert_to_lab: bool
-    gaussian_std: float
-    uniform_range: float
-    bias: float
-    mu: float
-    sigma: float
+    prob: float | None
+    hist_eq: bool | None
+    inverse: bool | None
+    decolorize: bool | None
+    gauss_blur: bool | None
+    jpeg: float | None
+    posterize: bool | None
+    erode: bool | None
+    saltpepper: bool | None
+    saltpepper_param: SaltPepperParameterDict | pb.SaltPepperParameter | None
+    clahe: bool | None
+    convert_to_hsv: bool | None
+    convert_to_lab: bool | None
+    gaussian_std: float | None
+    uniform_range: float | None
+    bias: float | None
+    mu: float | None
+    sigma: float | None
 
 class NonMaximumSuppressionParameterDict(TypedDict, total=False):
-    nms_threshold: float
-    top_k: int
-    eta: float
+    nms_threshold: float | None
+    top_k: int | None
+    eta: float | None
 
 class NormalizeParameterDict(TypedDict, total=False):
-    across_spatial: bool
-    scale_filler: FillerParameterDict | pb.FillerParameter
-    channel_shared: bool
-    eps: float
-    fix_scale: bool
-    normalize_type: str
-    fix_gradient: bool
-    bp_norm: bool
-    add_eps_before_sqrt: bool
+    across_spatial: bool | None
+    scale_filler: FillerParameterDict | pb.FillerParameter | None
+    channel_shared: bool | None
+    eps: float | None
+    fix_scale: bool | None
+    normalize_type: str | None
+    fix_gradient: bool | None
+    bp_norm: bool | None
+    add_eps_before_sqrt: bool | None
 
 class OrdinalRegressionParameterDict(TypedDict, total=False):
-    k: int
-    weight_file: str
+    k: int | None
+    weight_file: str | None
 
 class PReLUParameterDict(TypedDict, total=False):
-    filler: FillerParameterDict | pb.FillerParameter
-    channel_shared: bool
+    filler: FillerParameterDict | pb.FillerParameter | None
+    channel_shared: bool | None
 
 class PSROIPoolingParameterDict(TypedDict, total=False):
-    spatial_scale: float
-    output_dim: int
-    group_size: int
+    spatial_scale: float | None
+    output_dim: int | None
+    group_size: int | None
 
 class PadParameterDict(TypedDict, total=False):
-    paddings: int | Sequence[int]
-    constant_values: float
+    paddings: int | Sequence[int] | None
+    constant_values: float | None
 
 class PairwiseParameterDict(TypedDict, total=False):
-    operation: PairwiseParameterPairwiseOpName
-    coeff: float | Sequence[float]
+    operation: PairwiseParameterPairwiseOpName | None
+    coeff: float | Sequence[float] | None
 
 class ParamSpecDict(TypedDict, total=False):
-    name: str
-    share_mode: ParamSpecDimCheckModeName
-    lr_mult: float
-    decay_mult: float
+    name: str | None
+    share_mode: ParamSpecDimCheckModeName | None
+    lr_mult: float | None
+    decay_mult: float | None
 
 class ParameterParameterDict(TypedDict, total=False):
-    shape: BlobShapeDict | pb.BlobShape
-    blob_filler: FillerParameterDict | pb.FillerParameter
+    shape: BlobShapeDict | pb.BlobShape | None
+    blob_filler: FillerParameterDict | pb.FillerParameter | None
 
 class ParseEvaluateParameterDict(TypedDict, total=False):
-    num_labels: int
-    ignore_label: int | Sequence[int]
+    num_labels: int | None
+    ignore_label: int | Sequence[int] | None
 
 class PermuteParameterDict(TypedDict, total=False):
-    order: int | Sequence[int]
+    order: int | Sequence[int] | None
 
 class PieceParameterDict(TypedDict, total=False):
     pass
 
 class PoolingParameterDict(TypedDict, total=False):
-    pool: PoolingParameterPoolMethodName
-    pad: int
-    pad_h: int
-    pad_w: int
-    kernel_size: int
-    kernel_h: int
-    kernel_w: int
-    stride: int
-    stride_h: int
-    stride_w: int
-    engine: PoolingParameterEngineName
-    global_pooling: bool
-    round_mode: PoolingParameterRoundModeName
-    ceil_mode: bool
-    pad_3d: int | Sequence[int]
-    kernel_size_3d: int | Sequence[int]
-    stride_3d: int | Sequence[int]
-    avg_include_pad: bool
-    axis: int
-    torch_pooling: bool
-    bin_size: int
-    bin_h: int
-    bin_w: int
-    blobs_lr: float
-    blobs_a_min: float
-    dilation: int | Sequence[int]
-    pad_type: int
-    pad_l: int
-    pad_r: int
-    pad_t: int
-    pad_b: int
-    output_shift_instead_division: int
-    saturate: PoolingParameterSaturateMethodName
+    pool: PoolingParameterPoolMethodName | None
+    pad: int | None
+    pad_h: int | None
+    pad_w: int | None
+    kernel_size: int | None
+    kernel_h: int | None
+    kernel_w: int | None
+    stride: int | None
+    stride_h: int | None
+    stride_w: int | None
+    engine: PoolingParameterEngineName | None
+    global_pooling: bool | None
+    round_mode: PoolingParameterRoundModeName | None
+    ceil_mode: bool | None
+    pad_3d: int | Sequence[int] | None
+    kernel_size_3d: int | Sequence[int] | None
+    stride_3d: int | Sequence[int] | None
+    avg_include_pad: bool | None
+    axis: int | None
+    torch_pooling: bool | None
+    bin_size: int | None
+    bin_h: int | None
+    bin_w: int | None
+    blobs_lr: float | None
+    blobs_a_min: float | None
+    dilation: int | Sequence[int] | None
+    pad_type: int | None
+    pad_l: int | None
+    pad_r: int | None
+    pad_t: int | None
+    pad_b: int | None
+    output_shift_instead_division: int | None
+    saturate: PoolingParameterSaturateMethodName | None
 
 class PowerParameterDict(TypedDict, total=False):
-    power: float
-    scale: float
-    shift: float
+    power: float | None
+    scale: float | None
+    shift: float | None
 
 class PredictBoxParameterDict(TypedDict, total=False):
-    stride: int
-    receptive_field: int
-    nms: bool
-    output_vector: bool
-    positive_thresh: float
-    bbreg_exp: bool
+    stride: int | None
+    receptive_field: int | None
+    nms: bool | None
+    output_vector: bool | None
+    positive_thresh: float | None
+    bbreg_exp: bool | None
 
 class PriorBoxParameterDict(TypedDict, total=False):
-    min_size: float | Sequence[float]
-    max_size: float | Sequence[float]
-    aspect_ratio: float | Sequence[float]
-    flip: bool
-    clip: bool
-    variance: float | Sequence[float]
-    img_size: int
-    img_h: int
-    img_w: int
-    step: float
-    step_h: float
-    step_w: float
-    offset: float
-    faceboxes: bool
-    box_width: float | Sequence[float]
-    box_height: float | Sequence[float]
-    tf: bool
-    yx_order: bool
+    min_size: float | Sequence[float] | None
+    max_size: float | Sequence[float] | None
+    aspect_ratio: float | Sequence[float] | None
+    flip: bool | None
+    clip: bool | None
+    variance: float | Sequence[float] | None
+    img_size: int | None
+    img_h: int | None
+    img_w: int | None
+    step: float | None
+    step_h: float | None
+    step_w: float | None
+    offset: float | None
+    faceboxes: bool | None
+    box_width: float | Sequence[float] | None
+    box_height: float | Sequence[float] | None
+    tf: bool | None
+    yx_order: bool | None
 
 class ProposalParameterDict(TypedDict, total=False):
-    feat_stride: int
-    base_size: int
-    min_size: int
-    ratio: float | Sequence[float]
-    scale: float | Sequence[float]
-    pre_nms_topn: int
-    post_nms_topn: int
-    nms_thresh: float
-    anchor_base_size: int
-    anchor_scale: int
-    anchor_ratio: int
-    max_rois: int
+    feat_stride: int | None
+    base_size: int | None
+    min_size: int | None
+    ratio: float | Sequence[float] | None
+    scale: float | Sequence[float] | None
+    pre_nms_topn: int | None
+    post_nms_topn: int | None
+    nms_thresh: float | None
+    anchor_base_size: int | None
+    anchor_scale: int | None
+    anchor_ratio: int | None
+    max_rois: int | None
 
 class PyramidRoiAlignParameterDict(TypedDict, total=False):
     pass
 
 class PythonParameterDict(TypedDict, total=False):
-    module: str
-    layer: str
-    param_str: str
-    share_in_parallel: bool
+    module: str | None
+    layer: str | None
+    param_str: str | None
+    share_in_parallel: bool | None
 
 class QuantizationParameterDict(TypedDict, total=False):
-    precision: QuantizationParameterPrecisionName
-    rounding_scheme: QuantizationParameterRoundingName
-    bw_layer_in: int
-    bw_layer_out: int
-    bw_params: int
-    fl_layer_in: int | Sequence[int]
-    fl_layer_out: int | Sequence[int]
-    fl_params: int | Sequence[int]
-    scale_in: float | Sequence[float]
-    scale_out: float | Sequence[float]
-    scale_params: float | Sequence[float]
-    is_negative_input: bool
-    force_u8_input: bool
+    precision: QuantizationParameterPrecisionName | None
+    rounding_scheme: QuantizationParameterRoundingName | None
+    bw_layer_in: int | None
+    bw_layer_out: int | None
+    bw_params: int | None
+    fl_layer_in: int | Sequence[int] | None
+    fl_layer_out: int | Sequence[int] | None
+    fl_params: int | Sequence[int] | None
+    scale_in: float | Sequence[float] | None
+    scale_out: float | Sequence[float] | None
+    scale_params: float | Sequence[float] | None
+    is_negative_input: bool | None
+    force_u8_input: bool | None
 
 class QuantizerParameterDict(TypedDict, total=False):
-    name: str
-    zone: int
-    input_data_type: DataTypeName
-    output_data_type: DataTypeName
-    observed_max: float
-    observed_min: float
-    max_in: float
-    min_in: float
-    max_out: float
-    min_out: float
-    mode: QuantizerModeName
-    pseudo_target_type: DataTypeName
-    pseudo_reset_observed: bool
-    device: int
+    name: str | None
+    zone: int | None
+    input_data_type: DataTypeName | None
+    output_data_type: DataTypeName | None
+    observed_max: float | None
+    observed_min: float | None
+    max_in: float | None
+    min_in: float | None
+    max_out: float | None
+    min_out: float | None
+    mode: QuantizerModeName | None
+    pseudo_target_type: DataTypeName | None
+    pseudo_reset_observed: bool | None
+    device: int | None
 
 class ROIAlignParameterDict(TypedDict, total=False):
-    pooled_h: int
-    pooled_w: int
-    spatial_scale: float
+    pooled_h: int | None
+    pooled_w: int | None
+    spatial_scale: float | None
 
 class ROIPoolingParameterDict(TypedDict, total=False):
-    pooled_h: int
-    pooled_w: int
-    spatial_scale: float
-    pooled_size: int | Sequence[int]
+    pooled_h: int | None
+    pooled_w: int | None
+    spatial_scale: float | None
+    pooled_size: int | Sequence[int] | None
 
 class RandomAspectRatioParameterDict(TypedDict, total=False):
-    min_area_ratio: float
-    max_area_ratio: float
-    aspect_ratio_change: float
-    max_attempt: int
-    resize_param: ResizeParameterDict | pb.ResizeParameter
+    min_area_ratio: float | None
+    max_area_ratio: float | None
+    aspect_ratio_change: float | None
+    max_attempt: int | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None
 
 class RandomGeneratorParameterDict(TypedDict, total=False):
-    rand_type: str
-    exp: bool
-    mean: float
-    spread: float
-    prob: float
-    apply_schedule: bool
-    discretize: bool
-    multiplier: float
+    rand_type: str | None
+    exp: bool | None
+    mean: float | None
+    spread: float | None
+    prob: float | None
+    apply_schedule: bool | None
+    discretize: bool | None
+    multiplier: float | None
 
 class RandomResizeParameterDict(TypedDict, total=False):
-    min_size: int
-    max_size: int
-    resize_param: ResizeParameterDict | pb.ResizeParameter
+    min_size: int | None
+    max_size: int | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None
 
 class RangeParameterDict(TypedDict, total=False):
     pass
 
 class ReLUParameterDict(TypedDict, total=False):
-    negative_slope: float
-    engine: ReLUParameterEngineName
-    fuse: bool
-    relu6: bool
-    maximum: float
-    minimum: float
+    negative_slope: float | None
+    engine: ReLUParameterEngineName | None
+    fuse: bool | None
+    relu6: bool | None
+    maximum: float | None
+    minimum: float | None
 
 class ReaderParameterDict(TypedDict, total=False):
-    file: str
-    num: int
+    file: str | None
+    num: int | None
 
 class RecurrentParameterDict(TypedDict, total=False):
-    num_output: int
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    debug_info: bool
-    expose_hidden: bool
-    forget_bias: float
-    tf_rnn: bool
+    num_output: int | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    debug_info: bool | None
+    expose_hidden: bool | None
+    forget_bias: float | None
+    tf_rnn: bool | None
 
 class RedAccuracyParameterDict(TypedDict, total=False):
-    top_k: int
-    ignore_label: int
-    class_num: int
+    top_k: int | None
+    ignore_label: int | None
+    class_num: int | None
 
 class RedSoftmaxWithLossParameterDict(TypedDict, total=False):
     pass
@@ -1935,208 +1935,208 @@ class ReduceSumParameterDict(TypedDict, total=False):
     pass
 
 class ReductionParameterDict(TypedDict, total=False):
-    operation: ReductionParameterReductionOpName
-    axis: int
-    coeff: float
+    operation: ReductionParameterReductionOpName | None
+    axis: int | None
+    coeff: float | None
 
 class RegionLossParameterDict(TypedDict, total=False):
-    side: int
-    num_class: int
-    bias_match: int
-    coords: int
-    num: int
-    softmax: int
-    jitter: float
-    rescore: int
-    object_scale: float
-    class_scale: float
-    noobject_scale: float
-    coord_scale: float
-    absolute: int
-    thresh: float
-    random: int
-    biases: float | Sequence[float]
-    softmax_tree: str
-    class_map: str
+    side: int | None
+    num_class: int | None
+    bias_match: int | None
+    coords: int | None
+    num: int | None
+    softmax: int | None
+    jitter: float | None
+    rescore: int | None
+    object_scale: float | None
+    class_scale: float | None
+    noobject_scale: float | None
+    coord_scale: float | None
+    absolute: int | None
+    thresh: float | None
+    random: int | None
+    biases: float | Sequence[float] | None
+    softmax_tree: str | None
+    class_map: str | None
 
 class ReorgParameterDict(TypedDict, total=False):
-    stride: int
-    reverse: bool
+    stride: int | None
+    reverse: bool | None
 
 class ResampleParameterDict(TypedDict, total=False):
-    antialias: bool
-    width: int
-    height: int
-    type: ResampleParameterResampleTypeName
-    factor: float
+    antialias: bool | None
+    width: int | None
+    height: int | None
+    type: ResampleParameterResampleTypeName | None
+    factor: float | None
 
 class ReshapeParameterDict(TypedDict, total=False):
-    shape: BlobShapeDict | pb.BlobShape
-    axis: int
-    num_axes: int
-    pixelshuffler: int
+    shape: BlobShapeDict | pb.BlobShape | None
+    axis: int | None
+    num_axes: int | None
+    pixelshuffler: int | None
 
 class ResizeBilinearParameterDict(TypedDict, total=False):
-    align_corners: bool
-    output_height: int
-    output_width: int
-    data_format: str
-    scale_height: float
-    scale_width: float
-    half_pixel_centers: bool
-    pytorch_half_pixel: bool
+    align_corners: bool | None
+    output_height: int | None
+    output_width: int | None
+    data_format: str | None
+    scale_height: float | None
+    scale_width: float | None
+    half_pixel_centers: bool | None
+    pytorch_half_pixel: bool | None
 
 class ResizeNearestNeighborParameterDict(TypedDict, total=False):
-    align_corners: bool
-    output_height: int
-    output_width: int
-    data_format: str
-    scale_height: float
-    scale_width: float
-    half_pixel_centers: bool
-    half_pixel_onnx: bool
+    align_corners: bool | None
+    output_height: int | None
+    output_width: int | None
+    data_format: str | None
+    scale_height: float | None
+    scale_width: float | None
+    half_pixel_centers: bool | None
+    half_pixel_onnx: bool | None
 
 class ResizeParameterDict(TypedDict, total=False):
-    prob: float
-    resize_mode: ResizeParameterResize_modeName
-    height: int
-    width: int
-    height_scale: int
-    width_scale: int
-    pad_mode: ResizeParameterPad_modeName
-    pad_value: float | Sequence[float]
-    interp_mode: ResizeParameterInterp_modeName | Sequence[ResizeParameterInterp_modeName]
-    center_object: bool
-    max_angle: float
-    is_pyramid_test: bool
-    out_height_scale: float
-    out_width_scale: float
+    prob: float | None
+    resize_mode: ResizeParameterResize_modeName | None
+    height: int | None
+    width: int | None
+    height_scale: int | None
+    width_scale: int | None
+    pad_mode: ResizeParameterPad_modeName | None
+    pad_value: float | Sequence[float] | None
+    interp_mode: ResizeParameterInterp_modeName | Sequence[ResizeParameterInterp_modeName] | None
+    center_object: bool | None
+    max_angle: float | None
+    is_pyramid_test: bool | None
+    out_height_scale: float | None
+    out_width_scale: float | None
 
 class ReverseSequenceParameterDict(TypedDict, total=False):
     pass
 
 class SPPParameterDict(TypedDict, total=False):
-    pyramid_height: int
-    pool: SPPParameterPoolMethodName
-    engine: SPPParameterEngineName
+    pyramid_height: int | None
+    pool: SPPParameterPoolMethodName | None
+    engine: SPPParameterEngineName | None
 
 class SaltPepperParameterDict(TypedDict, total=False):
-    fraction: float
-    value: float | Sequence[float]
-    type: SaltPepperParameterSaltTypeName
+    fraction: float | None
+    value: float | Sequence[float] | None
+    type: SaltPepperParameterSaltTypeName | None
 
 class SampleConstraintDict(TypedDict, total=False):
-    min_jaccard_overlap: float
-    max_jaccard_overlap: float
-    min_sample_coverage: float
-    max_sample_coverage: float
-    min_object_coverage: float
-    max_object_coverage: float
+    min_jaccard_overlap: float | None
+    max_jaccard_overlap: float | None
+    min_sample_coverage: float | None
+    max_sample_coverage: float | None
+    min_object_coverage: float | None
+    max_object_coverage: float | None
 
 class SamplerDict(TypedDict, total=False):
-    min_scale: float
-    max_scale: float
-    min_aspect_ratio: float
-    max_aspect_ratio: float
+    min_scale: float | None
+    max_scale: float | None
+    min_aspect_ratio: float | None
+    max_aspect_ratio: float | None
 
 class SaveOutputParameterDict(TypedDict, total=False):
-    output_directory: str
-    output_name_prefix: str
-    output_format: str
-    label_map_file: str
-    name_size_file: str
-    num_test_image: int
-    resize_param: ResizeParameterDict | pb.ResizeParameter
+    output_directory: str | None
+    output_name_prefix: str | None
+    output_format: str | None
+    label_map_file: str | None
+    name_size_file: str | None
+    num_test_image: int | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None
 
 class ScaleParameterDict(TypedDict, total=False):
-    axis: int
-    num_axes: int
-    filler: FillerParameterDict | pb.FillerParameter
-    bias_term: bool
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    min_value: float
-    max_value: float
+    axis: int | None
+    num_axes: int | None
+    filler: FillerParameterDict | pb.FillerParameter | None
+    bias_term: bool | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    min_value: float | None
+    max_value: float | None
 
 class SeLuDropoutParameterDict(TypedDict, total=False):
-    dropout_ratio: float
-    alpha: float
+    dropout_ratio: float | None
+    alpha: float | None
 
 SeLuParameterDict = TypedDict(
     "SeLuParameterDict",
     {
-        "lambda": float,
-        "alpha": float,
+        "lambda": float | None,
+        "alpha": float | None,
     },
     total=False,
 )
 
 class SegAccuracyParameterDict(TypedDict, total=False):
-    metric: SegAccuracyParameterAccuracyMetricName
-    ignore_label: int | Sequence[int]
-    reset: bool
+    metric: SegAccuracyParameterAccuracyMetricName | None
+    ignore_label: int | Sequence[int] | None
+    reset: bool | None
 
 class SegDataParameterDict(TypedDict, total=False):
     pass
 
 class SegmentationEvaluateParameterDict(TypedDict, total=False):
-    num_classes: int
-    threshold: float
+    num_classes: int | None
+    threshold: float | None
 
 class ShuffleChannelParameterDict(TypedDict, total=False):
-    group: int
+    group: int | None
 
 class SigmoidParameterDict(TypedDict, total=False):
-    engine: SigmoidParameterEngineName
+    engine: SigmoidParameterEngineName | None
 
 class SliceParameterDict(TypedDict, total=False):
-    axis: int
-    slice_point: int | Sequence[int]
-    slice_dim: int
+    axis: int | None
+    slice_point: int | Sequence[int] | None
+    slice_dim: int | None
 
 class SmoothL1LossParameterDict(TypedDict, total=False):
-    sigma: float
-    abssum: bool
+    sigma: float | None
+    abssum: bool | None
 
 class SmoothL1ParameterDict(TypedDict, total=False):
-    turn_point: float
+    turn_point: float | None
 
 class SoftContrastiveParameterDict(TypedDict, total=False):
-    positive_margin: float
-    negative_margin: float
-    positive_weight: float
-    negative_weight: float
-    exponent_scale: float
-    square: bool
+    positive_margin: float | None
+    negative_margin: float | None
+    positive_weight: float | None
+    negative_weight: float | None
+    exponent_scale: float | None
+    square: bool | None
 
 class SoftTruncationParameterDict(TypedDict, total=False):
-    c: float
+    c: float | None
 
 class SoftmaxParameterDict(TypedDict, total=False):
-    engine: SoftmaxParameterEngineName
-    axis: int
-    hard_ratio: float
-    class_weight: float | Sequence[float]
-    hard_mining_label: int
-    cutting_point: float
-    normalize_type: str
-    label_smooth_factor: float
+    engine: SoftmaxParameterEngineName | None
+    axis: int | None
+    hard_ratio: float | None
+    class_weight: float | Sequence[float] | None
+    hard_mining_label: int | None
+    cutting_point: float | None
+    normalize_type: str | None
+    label_smooth_factor: float | None
 
 class SpaceToBatchNDParameterDict(TypedDict, total=False):
-    block_shape: int | Sequence[int]
-    paddings: int | Sequence[int]
+    block_shape: int | Sequence[int] | None
+    paddings: int | Sequence[int] | None
 
 class SpaceToDepthParameterDict(TypedDict, total=False):
-    block_size: int
-    data_format: str
+    block_size: int | None
+    data_format: str | None
 
 class SparseToDenseParameterDict(TypedDict, total=False):
     pass
 
 class SpatialDropoutParameterDict(TypedDict, total=False):
-    dropout_ratio: float
+    dropout_ratio: float | None
 
 class SplitParameterDict(TypedDict, total=False):
-    engine: SplitParameterEngineName
+    engine: SplitParameterEngineName | None
 
 class SqueezeConvolutionParameterDict(TypedDict, total=False):
     pass
@@ -2145,7 +2145,7 @@ class SqueezeInnerProductParameterDict(TypedDict, total=False):
     pass
 
 class SqueezeParameterDict(TypedDict, total=False):
-    axis: int | Sequence[int]
+    axis: int | Sequence[int] | None
 
 class StackParameterDict(TypedDict, total=False):
     pass
@@ -2154,28 +2154,28 @@ class StridedSliceParameterDict(TypedDict, total=False):
     pass
 
 class SubRegionParameterDict(TypedDict, total=False):
-    region_height: int
-    region_width: int
-    data_height: int
-    data_width: int
-    as_dim: int
+    region_height: int | None
+    region_width: int | None
+    data_height: int | None
+    data_width: int | None
+    as_dim: int | None
 
 class SwishParameterDict(TypedDict, total=False):
-    beta: float
+    beta: float | None
 
 class TRTParameterDict(TypedDict, total=False):
-    trt_mode: TRTParameterTRTModeName
-    top_k: int
-    deploy: str
-    model: str
-    deploy_outputs: str | Sequence[str]
-    calibrator: str
+    trt_mode: TRTParameterTRTModeName | None
+    top_k: int | None
+    deploy: str | None
+    model: str | None
+    deploy_outputs: str | Sequence[str] | None
+    calibrator: str | None
 
 class TanHParameterDict(TypedDict, total=False):
-    engine: TanHParameterEngineName
+    engine: TanHParameterEngineName | None
 
 class ThresholdParameterDict(TypedDict, total=False):
-    threshold: float
+    threshold: float | None
 
 class ThresholdedReLUParameterDict(TypedDict, total=False):
     pass
@@ -2184,295 +2184,295 @@ class TileNDParameterDict(TypedDict, total=False):
     pass
 
 class TileParameterDict(TypedDict, total=False):
-    axis: int
-    tiles: int
+    axis: int | None
+    tiles: int | None
 
 class TopkGatherParameterDict(TypedDict, total=False):
     pass
 
 class TransformationParameterDict(TypedDict, total=False):
-    scale: float
-    mirror: bool
-    crop_size: int
-    mean_file: str
-    mean_value: float | Sequence[float]
-    force_color: bool
-    force_gray: bool
-    crop_h: int
-    crop_w: int
-    resize_param: ResizeParameterDict | pb.ResizeParameter | Sequence[ResizeParameterDict | pb.ResizeParameter]
-    noise_param: NoiseParameterDict | pb.NoiseParameter | Sequence[NoiseParameterDict | pb.NoiseParameter]
-    distort_param: DistortionParameterDict | pb.DistortionParameter
-    expand_param: ExpansionParameterDict | pb.ExpansionParameter
-    emit_constraint: EmitConstraintDict | pb.EmitConstraint
-    scale_factors: float | Sequence[float]
-    crop_width: int
-    crop_height: int
-    enable_classf_aug: bool
-    min_scaling_factor: float
-    max_scaling_factor: float
-    max_rotation_angle: int
-    contrast_brightness_adjustment: bool
-    smooth_filtering: bool
-    min_contrast: float
-    max_contrast: float
-    max_brightness_shift: int
-    max_smooth: float
-    max_color_shift: int
-    min_side_min: int
-    min_side_max: int
-    min_side: int
-    apply_probability: float
-    debug_params: bool
-    cvt_bgr2rgb: bool
-    random_resize_param: RandomResizeParameterDict | pb.RandomResizeParameter
-    random_aspect_ratio_param: RandomAspectRatioParameterDict | pb.RandomAspectRatioParameter
-    flow: bool
-    bgr2rgb: bool
-    pad: int
-    img_rand_resize_lower: int
-    img_rand_resize_upper: int
-    rand_resize_ratio_lower: float
-    rand_resize_ratio_upper: float
-    vertical_stretch_lower: float
-    vertical_stretch_upper: float
-    horizontal_stretch_lower: float
-    horizontal_stretch_upper: float
-    interpolation_algo_down: TransformationParameterInterpolationAlgoName
-    interpolation_algo_up: TransformationParameterInterpolationAlgoName
-    allow_upscale: bool
-    forward_packing: PackingName
-    use_gpu_transform: bool
-    random_seed: int
-    display: bool
-    num_labels: int
-    stride: int
-    scale_cvg: float
-    max_cvg_len: int
-    min_cvg_len: int
-    opaque_coverage: bool
-    coverage: str
-    flip_prob: float
-    max_rotate_degree: float
-    visualize: bool
-    crop_size_x: int
-    crop_size_y: int
-    scale_prob: float
-    scale_min: float
-    scale_max: float
-    bbox_norm_factor: float
-    img_header: str
-    target_dist: float
-    center_perterb_max: float
-    sigma: float
-    sigma_center: float
-    clahe_tile_size: float
-    clahe_clip_limit: float
-    do_clahe: bool
-    num_parts: int
-    num_total_augs: int
-    aug_way: str
-    gray: int
-    np_in_lmdb: int
-    transform_body_joint: bool
-    vertical_mirror: bool
-    random_90_deg_rot: bool
-    center_crop: bool
-    erase_ratio: float
-    aspect_min: float
-    aspect_max: float
-    fix_crop: bool
-    more_fix_crop: bool
-    multi_scale: bool
-    scale_ratios: float | Sequence[float]
-    max_distort: int
-    is_flow: bool
-    original_image: bool
-    upper_size: int
-    upper_height: int
-    upper_width: int
-    put_gaussian: bool
-    visualize_label: bool
+    scale: float | None
+    mirror: bool | None
+    crop_size: int | None
+    mean_file: str | None
+    mean_value: float | Sequence[float] | None
+    force_color: bool | None
+    force_gray: bool | None
+    crop_h: int | None
+    crop_w: int | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | Sequence[ResizeParameterDict | pb.ResizeParameter] | None
+    noise_param: NoiseParameterDict | pb.NoiseParameter | Sequence[NoiseParameterDict | pb.NoiseParameter] | None
+    distort_param: DistortionParameterDict | pb.DistortionParameter | None
+    expand_param: ExpansionParameterDict | pb.ExpansionParameter | None
+    emit_constraint: EmitConstraintDict | pb.EmitConstraint | None
+    scale_factors: float | Sequence[float] | None
+    crop_width: int | None
+    crop_height: int | None
+    enable_classf_aug: bool | None
+    min_scaling_factor: float | None
+    max_scaling_factor: float | None
+    max_rotation_angle: int | None
+    contrast_brightness_adjustment: bool | None
+    smooth_filtering: bool | None
+    min_contrast: float | None
+    max_contrast: float | None
+    max_brightness_shift: int | None
+    max_smooth: float | None
+    max_color_shift: int | None
+    min_side_min: int | None
+    min_side_max: int | None
+    min_side: int | None
+    apply_probability: float | None
+    debug_params: bool | None
+    cvt_bgr2rgb: bool | None
+    random_resize_param: RandomResizeParameterDict | pb.RandomResizeParameter | None
+    random_aspect_ratio_param: RandomAspectRatioParameterDict | pb.RandomAspectRatioParameter | None
+    flow: bool | None
+    bgr2rgb: bool | None
+    pad: int | None
+    img_rand_resize_lower: int | None
+    img_rand_resize_upper: int | None
+    rand_resize_ratio_lower: float | None
+    rand_resize_ratio_upper: float | None
+    vertical_stretch_lower: float | None
+    vertical_stretch_upper: float | None
+    horizontal_stretch_lower: float | None
+    horizontal_stretch_upper: float | None
+    interpolation_algo_down: TransformationParameterInterpolationAlgoName | None
+    interpolation_algo_up: TransformationParameterInterpolationAlgoName | None
+    allow_upscale: bool | None
+    forward_packing: PackingName | None
+    use_gpu_transform: bool | None
+    random_seed: int | None
+    display: bool | None
+    num_labels: int | None
+    stride: int | None
+    scale_cvg: float | None
+    max_cvg_len: int | None
+    min_cvg_len: int | None
+    opaque_coverage: bool | None
+    coverage: str | None
+    flip_prob: float | None
+    max_rotate_degree: float | None
+    visualize: bool | None
+    crop_size_x: int | None
+    crop_size_y: int | None
+    scale_prob: float | None
+    scale_min: float | None
+    scale_max: float | None
+    bbox_norm_factor: float | None
+    img_header: str | None
+    target_dist: float | None
+    center_perterb_max: float | None
+    sigma: float | None
+    sigma_center: float | None
+    clahe_tile_size: float | None
+    clahe_clip_limit: float | None
+    do_clahe: bool | None
+    num_parts: int | None
+    num_total_augs: int | None
+    aug_way: str | None
+    gray: int | None
+    np_in_lmdb: int | None
+    transform_body_joint: bool | None
+    vertical_mirror: bool | None
+    random_90_deg_rot: bool | None
+    center_crop: bool | None
+    erase_ratio: float | None
+    aspect_min: float | None
+    aspect_max: float | None
+    fix_crop: bool | None
+    more_fix_crop: bool | None
+    multi_scale: bool | None
+    scale_ratios: float | Sequence[float] | None
+    max_distort: int | None
+    is_flow: bool | None
+    original_image: bool | None
+    upper_size: int | None
+    upper_height: int | None
+    upper_width: int | None
+    put_gaussian: bool | None
+    visualize_label: bool | None
 
 class TripletLossParameterDict(TypedDict, total=False):
-    margin: float
+    margin: float | None
 
 class TruncationParameterDict(TypedDict, total=False):
-    lower_bound: float
-    upper_bound: float
+    lower_bound: float | None
+    upper_bound: float | None
 
 class UnPoolingParameterDict(TypedDict, total=False):
-    unpool: UnPoolingParameterUnPoolMethodName
-    out_pad: int
-    out_pad_h: int
-    out_pad_w: int
-    out_kernel_size: int
-    out_kernel_h: int
-    out_kernel_w: int
-    out_stride: int
-    out_stride_h: int
-    out_stride_w: int
-    engine: UnPoolingParameterEngineName
-    unpool_size: int
-    unpool_h: int
-    unpool_w: int
-    kernel_size: int
-    stride: int
-    pad: int
-    kernel_h: int
-    kernel_w: int
-    stride_h: int
-    stride_w: int
-    pad_h: int
-    pad_w: int
+    unpool: UnPoolingParameterUnPoolMethodName | None
+    out_pad: int | None
+    out_pad_h: int | None
+    out_pad_w: int | None
+    out_kernel_size: int | None
+    out_kernel_h: int | None
+    out_kernel_w: int | None
+    out_stride: int | None
+    out_stride_h: int | None
+    out_stride_w: int | None
+    engine: UnPoolingParameterEngineName | None
+    unpool_size: int | None
+    unpool_h: int | None
+    unpool_w: int | None
+    kernel_size: int | None
+    stride: int | None
+    pad: int | None
+    kernel_h: int | None
+    kernel_w: int | None
+    stride_h: int | None
+    stride_w: int | None
+    pad_h: int | None
+    pad_w: int | None
 
 class UniqueLabelParameterDict(TypedDict, total=False):
-    max_labels: int
-    ignore_label: int | Sequence[int]
-    force_label: float | Sequence[float]
+    max_labels: int | None
+    ignore_label: int | Sequence[int] | None
+    force_label: float | Sequence[float] | None
 
 class UnstackParameterDict(TypedDict, total=False):
     pass
 
 class UpsampleDarknetParameterDict(TypedDict, total=False):
-    stride: int
+    stride: int | None
 
 class UpsampleParameterDict(TypedDict, total=False):
-    scale: int
-    scale_h: int
-    scale_w: int
-    pad_out_h: bool
-    pad_out_w: bool
-    upsample_h: int
-    upsample_w: int
+    scale: int | None
+    scale_h: int | None
+    scale_w: int | None
+    pad_out_h: bool | None
+    pad_out_w: bool | None
+    upsample_h: int | None
+    upsample_w: int | None
 
 class V0LayerParameterDict(TypedDict, total=False):
-    name: str
-    type: str
-    num_output: int
-    biasterm: bool
-    weight_filler: FillerParameterDict | pb.FillerParameter
-    bias_filler: FillerParameterDict | pb.FillerParameter
-    pad: int
-    kernelsize: int
-    group: int
-    stride: int
-    pool: V0LayerParameterPoolMethodName
-    dropout_ratio: float
-    local_size: int
-    alpha: float
-    beta: float
-    k: float
-    source: str
-    scale: float
-    meanfile: str
-    batchsize: int
-    cropsize: int
-    mirror: bool
-    blobs: BlobProtoDict | pb.BlobProto | Sequence[BlobProtoDict | pb.BlobProto]
-    blobs_lr: float | Sequence[float]
-    weight_decay: float | Sequence[float]
-    rand_skip: int
-    det_fg_threshold: float
-    det_bg_threshold: float
-    det_fg_fraction: float
-    det_context_pad: int
-    det_crop_mode: str
-    new_num: int
-    new_channels: int
-    new_height: int
-    new_width: int
-    shuffle_images: bool
-    concat_dim: int
-    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter
-    subtraction: float
-    can_clobber: bool
-    context_pad: int
-    crop_mode: str
+    name: str | None
+    type: str | None
+    num_output: int | None
+    biasterm: bool | None
+    weight_filler: FillerParameterDict | pb.FillerParameter | None
+    bias_filler: FillerParameterDict | pb.FillerParameter | None
+    pad: int | None
+    kernelsize: int | None
+    group: int | None
+    stride: int | None
+    pool: V0LayerParameterPoolMethodName | None
+    dropout_ratio: float | None
+    local_size: int | None
+    alpha: float | None
+    beta: float | None
+    k: float | None
+    source: str | None
+    scale: float | None
+    meanfile: str | None
+    batchsize: int | None
+    cropsize: int | None
+    mirror: bool | None
+    blobs: BlobProtoDict | pb.BlobProto | Sequence[BlobProtoDict | pb.BlobProto] | None
+    blobs_lr: float | Sequence[float] | None
+    weight_decay: float | Sequence[float] | None
+    rand_skip: int | None
+    det_fg_threshold: float | None
+    det_bg_threshold: float | None
+    det_fg_fraction: float | None
+    det_context_pad: int | None
+    det_crop_mode: str | None
+    new_num: int | None
+    new_channels: int | None
+    new_height: int | None
+    new_width: int | None
+    shuffle_images: bool | None
+    concat_dim: int | None
+    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter | None
+    subtraction: float | None
+    can_clobber: bool | None
+    context_pad: int | None
+    crop_mode: str | None
 
 class V1LayerParameterDict(TypedDict, total=False):
-    bottom: str | Sequence[str]
-    top: str | Sequence[str]
-    name: str
-    include: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule]
-    exclude: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule]
-    type: V1LayerParameterLayerTypeName
-    blobs: BlobProtoDict | pb.BlobProto | Sequence[BlobProtoDict | pb.BlobProto]
-    param: str | Sequence[str]
-    blob_share_mode: V1LayerParameterDimCheckModeName | Sequence[V1LayerParameterDimCheckModeName]
-    blobs_lr: float | Sequence[float]
-    weight_decay: float | Sequence[float]
-    loss_weight: float | Sequence[float]
-    accuracy_param: AccuracyParameterDict | pb.AccuracyParameter
-    argmax_param: ArgMaxParameterDict | pb.ArgMaxParameter
-    concat_param: ConcatParameterDict | pb.ConcatParameter
-    contrastive_loss_param: ContrastiveLossParameterDict | pb.ContrastiveLossParameter
-    convolution_param: ConvolutionParameterDict | pb.ConvolutionParameter
-    data_param: DataParameterDict | pb.DataParameter
-    dropout_param: DropoutParameterDict | pb.DropoutParameter
-    dummy_data_param: DummyDataParameterDict | pb.DummyDataParameter
-    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter
-    exp_param: ExpParameterDict | pb.ExpParameter
-    hdf5_data_param: HDF5DataParameterDict | pb.HDF5DataParameter
-    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter
-    hinge_loss_param: HingeLossParameterDict | pb.HingeLossParameter
-    image_data_param: ImageDataParameterDict | pb.ImageDataParameter
-    infogain_loss_param: InfogainLossParameterDict | pb.InfogainLossParameter
-    inner_product_param: InnerProductParameterDict | pb.InnerProductParameter
-    lrn_param: LRNParameterDict | pb.LRNParameter
-    memory_data_param: MemoryDataParameterDict | pb.MemoryDataParameter
-    mvn_param: MVNParameterDict | pb.MVNParameter
-    pooling_param: PoolingParameterDict | pb.PoolingParameter
-    power_param: PowerParameterDict | pb.PowerParameter
-    relu_param: ReLUParameterDict | pb.ReLUParameter
-    sigmoid_param: SigmoidParameterDict | pb.SigmoidParameter
-    softmax_param: SoftmaxParameterDict | pb.SoftmaxParameter
-    slice_param: SliceParameterDict | pb.SliceParameter
-    tanh_param: TanHParameterDict | pb.TanHParameter
-    threshold_param: ThresholdParameterDict | pb.ThresholdParameter
-    window_data_param: WindowDataParameterDict | pb.WindowDataParameter
-    transform_param: TransformationParameterDict | pb.TransformationParameter
-    loss_param: LossParameterDict | pb.LossParameter
-    layer: V0LayerParameterDict | pb.V0LayerParameter
-    relu6_param: ReLUParameterDict | pb.ReLUParameter
-    bn_param: BNParameterDict | pb.BNParameter
-    local_param: LocalParameterDict | pb.LocalParameter
-    prelu_param: PReLUParameterDict | pb.PReLUParameter
-    insanity_param: InsanityParameterDict | pb.InsanityParameter
-    triplet_loss_param: TripletLossParameterDict | pb.TripletLossParameter
-    roi_pooling_param: ROIPoolingParameterDict | pb.ROIPoolingParameter
-    eltwise_affine_param: EltwiseAffineParameterDict | pb.EltwiseAffineParameter
-    sub_region_param: SubRegionParameterDict | pb.SubRegionParameter
-    noise_param: NoiseParameterDict | pb.NoiseParameter
-    multi_stage_meanfield_param: MultiStageMeanfieldParameterDict | pb.MultiStageMeanfieldParameter
-    affinity_param: AffinityParameterDict | pb.AffinityParameter
-    binary_accuracy_param: BinaryAccuracyParameterDict | pb.BinaryAccuracyParameter
-    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
-    red_softmax_loss_param: RedSoftmaxWithLossParameterDict | pb.RedSoftmaxWithLossParameter
-    red_accuracy_param: RedAccuracyParameterDict | pb.RedAccuracyParameter
-    unpooling_param: UnPoolingParameterDict | pb.UnPoolingParameter
-    accuracy_regression_param: AccuracyRegressionParameterDict | pb.AccuracyRegressionParameter
-    import_param: ImportParameterDict | pb.ImportParameter
-    local_weighted_convolution_param: LocalWeightedConvolutionParameterDict | pb.LocalWeightedConvolutionParameter
-    lrn_map_param: LRNMapParameterDict | pb.LRNMapParameter
+    bottom: str | Sequence[str] | None
+    top: str | Sequence[str] | None
+    name: str | None
+    include: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule] | None
+    exclude: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule] | None
+    type: V1LayerParameterLayerTypeName | None
+    blobs: BlobProtoDict | pb.BlobProto | Sequence[BlobProtoDict | pb.BlobProto] | None
+    param: str | Sequence[str] | None
+    blob_share_mode: V1LayerParameterDimCheckModeName | Sequence[V1LayerParameterDimCheckModeName] | None
+    blobs_lr: float | Sequence[float] | None
+    weight_decay: float | Sequence[float] | None
+    loss_weight: float | Sequence[float] | None
+    accuracy_param: AccuracyParameterDict | pb.AccuracyParameter | None
+    argmax_param: ArgMaxParameterDict | pb.ArgMaxParameter | None
+    concat_param: ConcatParameterDict | pb.ConcatParameter | None
+    contrastive_loss_param: ContrastiveLossParameterDict | pb.ContrastiveLossParameter | None
+    convolution_param: ConvolutionParameterDict | pb.ConvolutionParameter | None
+    data_param: DataParameterDict | pb.DataParameter | None
+    dropout_param: DropoutParameterDict | pb.DropoutParameter | None
+    dummy_data_param: DummyDataParameterDict | pb.DummyDataParameter | None
+    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter | None
+    exp_param: ExpParameterDict | pb.ExpParameter | None
+    hdf5_data_param: HDF5DataParameterDict | pb.HDF5DataParameter | None
+    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter | None
+    hinge_loss_param: HingeLossParameterDict | pb.HingeLossParameter | None
+    image_data_param: ImageDataParameterDict | pb.ImageDataParameter | None
+    infogain_loss_param: InfogainLossParameterDict | pb.InfogainLossParameter | None
+    inner_product_param: InnerProductParameterDict | pb.InnerProductParameter | None
+    lrn_param: LRNParameterDict | pb.LRNParameter | None
+    memory_data_param: MemoryDataParameterDict | pb.MemoryDataParameter | None
+    mvn_param: MVNParameterDict | pb.MVNParameter | None
+    pooling_param: PoolingParameterDict | pb.PoolingParameter | None
+    power_param: PowerParameterDict | pb.PowerParameter | None
+    relu_param: ReLUParameterDict | pb.ReLUParameter | None
+    sigmoid_param: SigmoidParameterDict | pb.SigmoidParameter | None
+    softmax_param: SoftmaxParameterDict | pb.SoftmaxParameter | None
+    slice_param: SliceParameterDict | pb.SliceParameter | None
+    tanh_param: TanHParameterDict | pb.TanHParameter | None
+    threshold_param: ThresholdParameterDict | pb.ThresholdParameter | None
+    window_data_param: WindowDataParameterDict | pb.WindowDataParameter | None
+    transform_param: TransformationParameterDict | pb.TransformationParameter | None
+    loss_param: LossParameterDict | pb.LossParameter | None
+    layer: V0LayerParameterDict | pb.V0LayerParameter | None
+    relu6_param: ReLUParameterDict | pb.ReLUParameter | None
+    bn_param: BNParameterDict | pb.BNParameter | None
+    local_param: LocalParameterDict | pb.LocalParameter | None
+    prelu_param: PReLUParameterDict | pb.PReLUParameter | None
+    insanity_param: InsanityParameterDict | pb.InsanityParameter | None
+    triplet_loss_param: TripletLossParameterDict | pb.TripletLossParameter | None
+    roi_pooling_param: ROIPoolingParameterDict | pb.ROIPoolingParameter | None
+    eltwise_affine_param: EltwiseAffineParameterDict | pb.EltwiseAffineParameter | None
+    sub_region_param: SubRegionParameterDict | pb.SubRegionParameter | None
+    noise_param: NoiseParameterDict | pb.NoiseParameter | None
+    multi_stage_meanfield_param: MultiStageMeanfieldParameterDict | pb.MultiStageMeanfieldParameter | None
+    affinity_param: AffinityParameterDict | pb.AffinityParameter | None
+    binary_accuracy_param: BinaryAccuracyParameterDict | pb.BinaryAccuracyParameter | None
+    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter | None
+    red_softmax_loss_param: RedSoftmaxWithLossParameterDict | pb.RedSoftmaxWithLossParameter | None
+    red_accuracy_param: RedAccuracyParameterDict | pb.RedAccuracyParameter | None
+    unpooling_param: UnPoolingParameterDict | pb.UnPoolingParameter | None
+    accuracy_regression_param: AccuracyRegressionParameterDict | pb.AccuracyRegressionParameter | None
+    import_param: ImportParameterDict | pb.ImportParameter | None
+    local_weighted_convolution_param: LocalWeightedConvolutionParameterDict | pb.LocalWeightedConvolutionParameter | None
+    lrn_map_param: LRNMapParameterDict | pb.LRNMapParameter | None
 
 class VideoDataParameterDict(TypedDict, total=False):
-    video_type: VideoDataParameterVideoTypeName
-    device_id: int
-    video_file: str
-    skip_frames: int
-    source: str
-    batch_size: int
-    rand_skip: int
-    shuffle: bool
-    new_height: int
-    new_width: int
-    new_length: int
-    num_segments: int
-    modality: VideoDataParameterModalityName
-    name_pattern: str
-    encoded: bool
-    grayscale: bool
+    video_type: VideoDataParameterVideoTypeName | None
+    device_id: int | None
+    video_file: str | None
+    skip_frames: int | None
+    source: str | None
+    batch_size: int | None
+    rand_skip: int | None
+    shuffle: bool | None
+    new_height: int | None
+    new_width: int | None
+    new_length: int | None
+    num_segments: int | None
+    modality: VideoDataParameterModalityName | None
+    name_pattern: str | None
+    encoded: bool | None
+    grayscale: bool | None
 
 class Where4GatherndCropParameterDict(TypedDict, total=False):
     pass
@@ -2484,47 +2484,47 @@ class Where4ParameterDict(TypedDict, total=False):
     pass
 
 class WindowDataParameterDict(TypedDict, total=False):
-    source: str
-    scale: float
-    mean_file: str
-    batch_size: int
-    crop_size: int
-    mirror: bool
-    fg_threshold: float
-    bg_threshold: float
-    fg_fraction: float
-    context_pad: int
-    crop_mode: str
-    cache_images: bool
-    root_folder: str
+    source: str | None
+    scale: float | None
+    mean_file: str | None
+    batch_size: int | None
+    crop_size: int | None
+    mirror: bool | None
+    fg_threshold: float | None
+    bg_threshold: float | None
+    fg_fraction: float | None
+    context_pad: int | None
+    crop_mode: str | None
+    cache_images: bool | None
+    root_folder: str | None
 
 class WriterParameterDict(TypedDict, total=False):
-    file: str
-    folder: str
-    prefix: str
-    suffix: str
-    normalize: bool
-    scale: float
+    file: str | None
+    folder: str | None
+    prefix: str | None
+    suffix: str | None
+    normalize: bool | None
+    scale: float | None
 
 class XLUParameterDict(TypedDict, total=False):
     pass
 
 class YoloDetectionOutputParameterDict(TypedDict, total=False):
-    side: int
-    num_classes: int
-    num_box: int
-    coords: int
-    confidence_threshold: float
-    nms_threshold: float
-    biases: float | Sequence[float]
-    label_map_file: str
+    side: int | None
+    num_classes: int | None
+    num_box: int | None
+    coords: int | None
+    confidence_threshold: float | None
+    nms_threshold: float | None
+    biases: float | Sequence[float] | None
+    label_map_file: str | None
 
 class YoloSegParameterDict(TypedDict, total=False):
-    num_class: int
-    object_scale: float
-    class_scale: float
-    use_logic_gradient: bool
-    use_hardsigmoid: bool
+    num_class: int | None
+    object_scale: float | None
+    class_scale: float | None
+    use_logic_gradient: bool | None
+    use_hardsigmoid: bool | None
 
 class YoloV2LossParameterDict(TypedDict, total=False):
     pass
@@ -2533,313 +2533,313 @@ class YoloV3LossParameterDict(TypedDict, total=False):
     pass
 
 class Yolov3DetectionOutputParameterDict(TypedDict, total=False):
-    num_classes: int
-    num_box: int
-    confidence_threshold: float
-    nms_threshold: float
-    biases: float | Sequence[float]
-    anchors_scale: int | Sequence[int]
-    mask_group_num: int
-    mask: int | Sequence[int]
-    gaussian_box: bool
+    num_classes: int | None
+    num_box: int | None
+    confidence_threshold: float | None
+    nms_threshold: float | None
+    biases: float | Sequence[float] | None
+    anchors_scale: int | Sequence[int] | None
+    mask_group_num: int | None
+    mask: int | Sequence[int] | None
+    gaussian_box: bool | None
 
 class Yolov3ParameterDict(TypedDict, total=False):
-    side: int
-    num_class: int
-    num: int
-    object_scale: float
-    class_scale: float
-    noobject_scale: float
-    coord_scale: float
-    thresh: float
-    anchors_scale: int
-    biases: float | Sequence[float]
-    mask: int | Sequence[int]
-    use_logic_gradient: bool
-    use_focal_loss: bool
-    iou_loss: Yolov3ParameterIOU_LOSSName
-    iou_normalizer: float
-    iou_thresh: float
-    max_delta: float
-    accumulate: bool
-    label_smooth_eps: float
+    side: int | None
+    num_class: int | None
+    num: int | None
+    object_scale: float | None
+    class_scale: float | None
+    noobject_scale: float | None
+    coord_scale: float | None
+    thresh: float | None
+    anchors_scale: int | None
+    biases: float | Sequence[float] | None
+    mask: int | Sequence[int] | None
+    use_logic_gradient: bool | None
+    use_focal_loss: bool | None
+    iou_loss: Yolov3ParameterIOU_LOSSName | None
+    iou_normalizer: float | None
+    iou_thresh: float | None
+    max_delta: float | None
+    accumulate: bool | None
+    label_smooth_eps: float | None
 
 class LayerSettings(TypedDict, total=False):
-    phase: PhaseName
-    loss_weight: float | Sequence[float]
-    param: ParamSpecDict | pb.ParamSpec | Sequence[ParamSpecDict | pb.ParamSpec]
-    propagate_down: bool | Sequence[bool]
-    include: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule]
-    exclude: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule]
-    transform_param: TransformationParameterDict | pb.TransformationParameter
-    loss_param: LossParameterDict | pb.LossParameter
-    accuracy_param: AccuracyParameterDict | pb.AccuracyParameter
-    argmax_param: ArgMaxParameterDict | pb.ArgMaxParameter
-    batch_norm_param: BatchNormParameterDict | pb.BatchNormParameter
-    bias_param: BiasParameterDict | pb.BiasParameter
-    clip_param: ClipParameterDict | pb.ClipParameter
-    concat_param: ConcatParameterDict | pb.ConcatParameter
-    contrastive_loss_param: ContrastiveLossParameterDict | pb.ContrastiveLossParameter
-    convolution_param: ConvolutionParameterDict | pb.ConvolutionParameter
-    crop_param: CropParameterDict | pb.CropParameter
-    data_param: DataParameterDict | pb.DataParameter
-    dropout_param: DropoutParameterDict | pb.DropoutParameter
-    dummy_data_param: DummyDataParameterDict | pb.DummyDataParameter
-    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter
-    elu_param: ELUParameterDict | pb.ELUParameter
-    embed_param: EmbedParameterDict | pb.EmbedParameter
-    exp_param: ExpParameterDict | pb.ExpParameter
-    flatten_param: FlattenParameterDict | pb.FlattenParameter
-    hdf5_data_param: HDF5DataParameterDict | pb.HDF5DataParameter
-    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter
-    hinge_loss_param: HingeLossParameterDict | pb.HingeLossParameter
-    image_data_param: ImageDataParameterDict | pb.ImageDataParameter
-    infogain_loss_param: InfogainLossParameterDict | pb.InfogainLossParameter
-    inner_product_param: InnerProductParameterDict | pb.InnerProductParameter
-    input_param: InputParameterDict | pb.InputParameter
-    log_param: LogParameterDict | pb.LogParameter
-    lrn_param: LRNParameterDict | pb.LRNParameter
-    memory_data_param: MemoryDataParameterDict | pb.MemoryDataParameter
-    mvn_param: MVNParameterDict | pb.MVNParameter
-    parameter_param: ParameterParameterDict | pb.ParameterParameter
-    pooling_param: PoolingParameterDict | pb.PoolingParameter
-    power_param: PowerParameterDict | pb.PowerParameter
-    prelu_param: PReLUParameterDict | pb.PReLUParameter
-    python_param: PythonParameterDict | pb.PythonParameter
-    recurrent_param: RecurrentParameterDict | pb.RecurrentParameter
-    reduction_param: ReductionParameterDict | pb.ReductionParameter
-    relu_param: ReLUParameterDict | pb.ReLUParameter
-    reshape_param: ReshapeParameterDict | pb.ReshapeParameter
-    scale_param: ScaleParameterDict | pb.ScaleParameter
-    sigmoid_param: SigmoidParameterDict | pb.SigmoidParameter
-    softmax_param: SoftmaxParameterDict | pb.SoftmaxParameter
-    spp_param: SPPParameterDict | pb.SPPParameter
-    slice_param: SliceParameterDict | pb.SliceParameter
-    swish_param: SwishParameterDict | pb.SwishParameter
-    tanh_param: TanHParameterDict | pb.TanHParameter
-    threshold_param: ThresholdParameterDict | pb.ThresholdParameter
-    tile_param: TileParameterDict | pb.TileParameter
-    window_data_param: WindowDataParameterDict | pb.WindowDataParameter
-    annotated_data_param: AnnotatedDataParameterDict | pb.AnnotatedDataParameter
-    detection_evaluate_param: DetectionEvaluateParameterDict | pb.DetectionEvaluateParameter
-    detection_output_param: DetectionOutputParameterDict | pb.DetectionOutputParameter
-    multibox_loss_param: MultiBoxLossParameterDict | pb.MultiBoxLossParameter
-    norm_param: NormalizeParameterDict | pb.NormalizeParameter
-    permute_param: PermuteParameterDict | pb.PermuteParameter
-    prior_box_param: PriorBoxParameterDict | pb.PriorBoxParameter
-    video_data_param: VideoDataParameterDict | pb.VideoDataParameter
-    roi_pooling_param: ROIPoolingParameterDict | pb.ROIPoolingParameter
-    smooth_l1_loss_param: SmoothL1LossParameterDict | pb.SmoothL1LossParameter
-    box_annotator_ohem_param: BoxAnnotatorOHEMParameterDict | pb.BoxAnnotatorOHEMParameter
-    psroi_pooling_param: PSROIPoolingParameterDict | pb.PSROIPoolingParameter
-    adaptive_bias_channel_param: AdaptiveBiasChannelParameterDict | pb.AdaptiveBiasChannelParameter
-    bn_param: BNParameterDict | pb.BNParameter
-    bias_channel_param: BiasChannelParameterDict | pb.BiasChannelParameter
-    dense_crf_param: DenseCRFParameterDict | pb.DenseCRFParameter
-    domain_transform_param: DomainTransformParameterDict | pb.DomainTransformParameter
-    interp_param: InterpParameterDict | pb.InterpParameter
-    mat_read_param: MatReadParameterDict | pb.MatReadParameter
-    mat_write_param: MatWriteParameterDict | pb.MatWriteParameter
-    seg_accuracy_param: SegAccuracyParameterDict | pb.SegAccuracyParameter
-    unique_label_param: UniqueLabelParameterDict | pb.UniqueLabelParameter
-    dense_image_data_param: DenseImageDataParameterDict | pb.DenseImageDataParameter
-    upsample_param: UpsampleParameterDict | pb.UpsampleParameter
-    region_loss_param: RegionLossParameterDict | pb.RegionLossParameter
-    yolov3_param: Yolov3ParameterDict | pb.Yolov3Parameter
-    yolo_seg_param: YoloSegParameterDict | pb.YoloSegParameter
-    segmentation_evaluate_param: SegmentationEvaluateParameterDict | pb.SegmentationEvaluateParameter
-    yolo_detection_output_param: YoloDetectionOutputParameterDict | pb.YoloDetectionOutputParameter
-    yolov3_detection_output_param: Yolov3DetectionOutputParameterDict | pb.Yolov3DetectionOutputParameter
-    relu6_param: ReLUParameterDict | pb.ReLUParameter
-    reorg_param: ReorgParameterDict | pb.ReorgParameter
-    split_param: SplitParameterDict | pb.SplitParameter
-    spatial_dropout_param: SpatialDropoutParameterDict | pb.SpatialDropoutParameter
-    multinode: MultinodeLayerParameterDict | pb.MultinodeLayerParameter
-    mn_activation_param: MnActivationParameterDict | pb.MnActivationParameter
-    mn_grad_compress_param: MnParamGradCompressParameterDict | pb.MnParamGradCompressParameter
-    quantization_param: QuantizationParameterDict | pb.QuantizationParameter
-    eval_detection_param: EvalDetectionParameterDict | pb.EvalDetectionParameter
-    forward_type: TypeName
-    backward_type: TypeName
-    forward_math: TypeName
-    backward_math: TypeName
-    debug: bool
-    cudnn_math_override: int
-    trt_param: TRTParameterDict | pb.TRTParameter
-    detectnet_groundtruth_param: DetectNetGroundTruthParameterDict | pb.DetectNetGroundTruthParameter
-    detectnet_augmentation_param: DetectNetAugmentationParameterDict | pb.DetectNetAugmentationParameter
-    imresize_param: ImResizeParameterDict | pb.ImResizeParameter
-    parse_evaluate_param: ParseEvaluateParameterDict | pb.ParseEvaluateParameter
-    unpooling_param: UnPoolingParameterDict | pb.UnPoolingParameter
-    coeff_schedule_param: CoeffScheduleParameterDict | pb.CoeffScheduleParameter
-    augmentation_param: AugmentationParameterDict | pb.AugmentationParameter
-    correlation_param: CorrelationParameterDict | pb.CorrelationParameter
-    l1_loss_param: L1LossParameterDict | pb.L1LossParameter
-    writer_param: WriterParameterDict | pb.WriterParameter
-    reader_param: ReaderParameterDict | pb.ReaderParameter
-    mean_param: MeanParameterDict | pb.MeanParameter
-    resample_param: ResampleParameterDict | pb.ResampleParameter
-    downsample_param: DownsampleParameterDict | pb.DownsampleParameter
-    lpq_loss_param: LpqLossParameterDict | pb.LpqLossParameter
-    flow_warp_param: FlowWarpParameterDict | pb.FlowWarpParameter
-    accum_param: AccumParameterDict | pb.AccumParameter
-    black_augmentation_param: BlackAugmentationParameterDict | pb.BlackAugmentationParameter
-    reshape_every_iter: bool
-    margin_inner_product_param: MarginInnerProductParameterDict | pb.MarginInnerProductParameter
-    center_loss_param: CenterLossParameterDict | pb.CenterLossParameter
-    local_param: LocalParameterDict | pb.LocalParameter
-    insanity_param: InsanityParameterDict | pb.InsanityParameter
-    triplet_loss_param: TripletLossParameterDict | pb.TripletLossParameter
-    eltwise_affine_param: EltwiseAffineParameterDict | pb.EltwiseAffineParameter
-    sub_region_param: SubRegionParameterDict | pb.SubRegionParameter
-    noise_param: NoiseParameterDict | pb.NoiseParameter
-    hotspot_param: HotspotParameterDict | pb.HotspotParameter
-    predict_box_param: PredictBoxParameterDict | pb.PredictBoxParameter
-    mil_data_param: MILDataParameterDict | pb.MILDataParameter
-    mil_param: MILParameterDict | pb.MILParameter
-    fcn_data_param: FCNDataParameterDict | pb.FCNDataParameter
-    flip_param: FlipParameterDict | pb.FlipParameter
-    inner_distance_param: InnerDistanceParameterDict | pb.InnerDistanceParameter
-    normalize_param: NormalizeParameterDict | pb.NormalizeParameter
-    general_contrastive_loss_param: GeneralContrastiveParameterDict | pb.GeneralContrastiveParameter
-    soft_contrastive_loss_param: SoftContrastiveParameterDict | pb.SoftContrastiveParameter
-    general_triplet_loss_param: GeneralTripletParameterDict | pb.GeneralTripletParameter
-    soft_truncation_param: SoftTruncationParameterDict | pb.SoftTruncationParameter
-    proposal_param: ProposalParameterDict | pb.ProposalParameter
-    pairwise_param: PairwiseParameterDict | pb.PairwiseParameter
-    smoothl1_param: SmoothL1ParameterDict | pb.SmoothL1Parameter
-    batch_contrastive_loss_param: BatchContrastiveParameterDict | pb.BatchContrastiveParameter
-    truncation_param: TruncationParameterDict | pb.TruncationParameter
-    nca_param: NCAParameterDict | pb.NCAParameter
-    largemargin_inner_product_param: LargeMarginInnerProductParameterDict | pb.LargeMarginInnerProductParameter
-    label_specific_rescale_param: LabelSpecificRescaleParameterDict | pb.LabelSpecificRescaleParameter
-    infimum_loss_param: InfimumLossParamterDict | pb.InfimumLossParamter
-    ordinal_regression_loss_param: OrdinalRegressionParameterDict | pb.OrdinalRegressionParameter
-    feature_decay_loss_param: FeatureDecayLossParameterDict | pb.FeatureDecayLossParameter
-    confidence_penalty_loss_param: ConfidencePenaltyLossParameterDict | pb.ConfidencePenaltyLossParameter
-    focal_loss_param: FocalLossParameterDict | pb.FocalLossParameter
-    label_specific_margin_param: LabelSpecificMarginParameterDict | pb.LabelSpecificMarginParameter
-    channel_scale_param: ChannelScaleParameterDict | pb.ChannelScaleParameter
-    label_specific_affine_param: LabelSpecificAffineParameterDict | pb.LabelSpecificAffineParameter
-    label_specific_hard_margin_param: LabelSpecificHardMarginParameterDict | pb.LabelSpecificHardMarginParameter
-    label_specific_add_param: LabelSpecificAddParameterDict | pb.LabelSpecificAddParameter
-    multi_stage_meanfield_param: MultiStageMeanfieldParameterDict | pb.MultiStageMeanfieldParameter
-    bottom_data_type: DataTypeName
-    compute_data_type: DataTypeName
-    top_data_type: DataTypeName
-    bottom_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    top_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    net_quantizer: QuantizerParameterDict | pb.QuantizerParameter
-    blobs_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    autotune: AutotuneName
-    device: int
-    bottom_shared_index: int | Sequence[int]
-    top_shared_index: int | Sequence[int]
-    mergecrop_param: MergeCropParameterDict | pb.MergeCropParameter
-    affinity_param: AffinityParameterDict | pb.AffinityParameter
-    moe_param: MOEParameterDict | pb.MOEParameter
-    seg_data_param: SegDataParameterDict | pb.SegDataParameter
-    batch_reduction_param: BatchReductionParameterDict | pb.BatchReductionParameter
-    color_conv_param: ColorConvParameterDict | pb.ColorConvParameter
-    gan_loss_param: GANLossParameterDict | pb.GANLossParameter
-    lstm_unit_param: LSTMUnitParameterDict | pb.LSTMUnitParameter
-    xlu_param: XLUParameterDict | pb.XLUParameter
-    roi_align_param: ROIAlignParameterDict | pb.ROIAlignParameter
-    shuffle_channel_param: ShuffleChannelParameterDict | pb.ShuffleChannelParameter
-    squeeze_convolution_param: SqueezeConvolutionParameterDict | pb.SqueezeConvolutionParameter
-    squeeze_inner_product_param: SqueezeInnerProductParameterDict | pb.SqueezeInnerProductParameter
-    yolo_v2_loss_param: YoloV2LossParameterDict | pb.YoloV2LossParameter
-    yolo_v3_loss_param: YoloV3LossParameterDict | pb.YoloV3LossParameter
-    upsample_darknet_param: UpsampleDarknetParameterDict | pb.UpsampleDarknetParameter
-    depth_to_space_param: DepthToSpaceParameterDict | pb.DepthToSpaceParameter
-    resize_nearest_neighbor_param: ResizeNearestNeighborParameterDict | pb.ResizeNearestNeighborParameter
-    gather_param: GatherParameterDict | pb.GatherParameter
-    topk_gather_param: TopkGatherParameterDict | pb.TopkGatherParameter
-    nms_gather_param: NMSGatherParameterDict | pb.NMSGatherParameter
-    gather_nd_param: GatherNdParameterDict | pb.GatherNdParameter
-    where4_param: Where4ParameterDict | pb.Where4Parameter
-    where4_gathernd_param: Where4GatherndParameterDict | pb.Where4GatherndParameter
-    crop_and_resize_param: CropAndResizeParameterDict | pb.CropAndResizeParameter
-    where4_gathernd_crop_param: Where4GatherndCropParameterDict | pb.Where4GatherndCropParameter
-    pyramid_roi_align_param: PyramidRoiAlignParameterDict | pb.PyramidRoiAlignParameter
-    space_to_depth_param: SpaceToDepthParameterDict | pb.SpaceToDepthParameter
-    pad_param: PadParameterDict | pb.PadParameter
-    stack_param: StackParameterDict | pb.StackParameter
-    resize_bilinear_param: ResizeBilinearParameterDict | pb.ResizeBilinearParameter
-    reduce_sum_param: ReduceSumParameterDict | pb.ReduceSumParameter
-    reduce_max_param: ReduceMaxParameterDict | pb.ReduceMaxParameter
-    reduce_min_param: ReduceMinParameterDict | pb.ReduceMinParameter
-    reduce_prod_param: ReduceProdParameterDict | pb.ReduceProdParameter
-    reduce_mean_param: ReduceMeanParameterDict | pb.ReduceMeanParameter
-    selu_param: SeLuParameterDict | pb.SeLuParameter
-    selu_dropout_param: SeLuDropoutParameterDict | pb.SeLuDropoutParameter
-    unstack_param: UnstackParameterDict | pb.UnstackParameter
-    batch_to_space_nd_param: BatchToSpaceNDParameterDict | pb.BatchToSpaceNDParameter
-    space_to_batch_nd_param: SpaceToBatchNDParameterDict | pb.SpaceToBatchNDParameter
-    mirror_pad_param: MirrorPadParameterDict | pb.MirrorPadParameter
-    tile_nd_param: TileNDParameterDict | pb.TileNDParameter
-    expand_dims_nd_param: ExpandDimsNDParameterDict | pb.ExpandDimsNDParameter
-    squeeze_param: SqueezeParameterDict | pb.SqueezeParameter
-    broadcast_to_param: BroadcastToParameterDict | pb.BroadcastToParameter
-    strided_slice_param: StridedSliceParameterDict | pb.StridedSliceParameter
-    piece_param: PieceParameterDict | pb.PieceParameter
-    range_param: RangeParameterDict | pb.RangeParameter
-    sparse_to_dense_param: SparseToDenseParameterDict | pb.SparseToDenseParameter
-    embedding_lookup_param: EmbeddingLookupParameterDict | pb.EmbeddingLookupParameter
-    embedding_lookup_sparse_param: EmbeddingLookupSparseParameterDict | pb.EmbeddingLookupSparseParameter
-    gemm_param: GemmParameterDict | pb.GemmParameter
-    reduce_l1_param: ReduceL1ParameterDict | pb.ReduceL1Parameter
-    reduce_l2_param: ReduceL2ParameterDict | pb.ReduceL2Parameter
-    reduce_logsumexp_param: ReduceLogsumexpParameterDict | pb.ReduceLogsumexpParameter
-    reduce_all_param: ReduceAllParameterDict | pb.ReduceAllParameter
-    reduce_any_param: ReduceAnyParameterDict | pb.ReduceAnyParameter
-    reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter
-    hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
-    thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
-    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
-    cpm_transform_param: CPMTransformationParameterDict | pb.CPMTransformationParameter
-    cpmdata_param: CPMDataParameterDict | pb.CPMDataParameter
-    heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter
-    visualise: bool
-    visualise_channel: int
+    phase: PhaseName | None
+    loss_weight: float | Sequence[float] | None
+    param: ParamSpecDict | pb.ParamSpec | Sequence[ParamSpecDict | pb.ParamSpec] | None
+    propagate_down: bool | Sequence[bool] | None
+    include: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule] | None
+    exclude: NetStateRuleDict | pb.NetStateRule | Sequence[NetStateRuleDict | pb.NetStateRule] | None
+    transform_param: TransformationParameterDict | pb.TransformationParameter | None
+    loss_param: LossParameterDict | pb.LossParameter | None
+    accuracy_param: AccuracyParameterDict | pb.AccuracyParameter | None
+    argmax_param: ArgMaxParameterDict | pb.ArgMaxParameter | None
+    batch_norm_param: BatchNormParameterDict | pb.BatchNormParameter | None
+    bias_param: BiasParameterDict | pb.BiasParameter | None
+    clip_param: ClipParameterDict | pb.ClipParameter | None
+    concat_param: ConcatParameterDict | pb.ConcatParameter | None
+    contrastive_loss_param: ContrastiveLossParameterDict | pb.ContrastiveLossParameter | None
+    convolution_param: ConvolutionParameterDict | pb.ConvolutionParameter | None
+    crop_param: CropParameterDict | pb.CropParameter | None
+    data_param: DataParameterDict | pb.DataParameter | None
+    dropout_param: DropoutParameterDict | pb.DropoutParameter | None
+    dummy_data_param: DummyDataParameterDict | pb.DummyDataParameter | None
+    eltwise_param: EltwiseParameterDict | pb.EltwiseParameter | None
+    elu_param: ELUParameterDict | pb.ELUParameter | None
+    embed_param: EmbedParameterDict | pb.EmbedParameter | None
+    exp_param: ExpParameterDict | pb.ExpParameter | None
+    flatten_param: FlattenParameterDict | pb.FlattenParameter | None
+    hdf5_data_param: HDF5DataParameterDict | pb.HDF5DataParameter | None
+    hdf5_output_param: HDF5OutputParameterDict | pb.HDF5OutputParameter | None
+    hinge_loss_param: HingeLossParameterDict | pb.HingeLossParameter | None
+    image_data_param: ImageDataParameterDict | pb.ImageDataParameter | None
+    infogain_loss_param: InfogainLossParameterDict | pb.InfogainLossParameter | None
+    inner_product_param: InnerProductParameterDict | pb.InnerProductParameter | None
+    input_param: InputParameterDict | pb.InputParameter | None
+    log_param: LogParameterDict | pb.LogParameter | None
+    lrn_param: LRNParameterDict | pb.LRNParameter | None
+    memory_data_param: MemoryDataParameterDict | pb.MemoryDataParameter | None
+    mvn_param: MVNParameterDict | pb.MVNParameter | None
+    parameter_param: ParameterParameterDict | pb.ParameterParameter | None
+    pooling_param: PoolingParameterDict | pb.PoolingParameter | None
+    power_param: PowerParameterDict | pb.PowerParameter | None
+    prelu_param: PReLUParameterDict | pb.PReLUParameter | None
+    python_param: PythonParameterDict | pb.PythonParameter | None
+    recurrent_param: RecurrentParameterDict | pb.RecurrentParameter | None
+    reduction_param: ReductionParameterDict | pb.ReductionParameter | None
+    relu_param: ReLUParameterDict | pb.ReLUParameter | None
+    reshape_param: ReshapeParameterDict | pb.ReshapeParameter | None
+    scale_param: ScaleParameterDict | pb.ScaleParameter | None
+    sigmoid_param: SigmoidParameterDict | pb.SigmoidParameter | None
+    softmax_param: SoftmaxParameterDict | pb.SoftmaxParameter | None
+    spp_param: SPPParameterDict | pb.SPPParameter | None
+    slice_param: SliceParameterDict | pb.SliceParameter | None
+    swish_param: SwishParameterDict | pb.SwishParameter | None
+    tanh_param: TanHParameterDict | pb.TanHParameter | None
+    threshold_param: ThresholdParameterDict | pb.ThresholdParameter | None
+    tile_param: TileParameterDict | pb.TileParameter | None
+    window_data_param: WindowDataParameterDict | pb.WindowDataParameter | None
+    annotated_data_param: AnnotatedDataParameterDict | pb.AnnotatedDataParameter | None
+    detection_evaluate_param: DetectionEvaluateParameterDict | pb.DetectionEvaluateParameter | None
+    detection_output_param: DetectionOutputParameterDict | pb.DetectionOutputParameter | None
+    multibox_loss_param: MultiBoxLossParameterDict | pb.MultiBoxLossParameter | None
+    norm_param: NormalizeParameterDict | pb.NormalizeParameter | None
+    permute_param: PermuteParameterDict | pb.PermuteParameter | None
+    prior_box_param: PriorBoxParameterDict | pb.PriorBoxParameter | None
+    video_data_param: VideoDataParameterDict | pb.VideoDataParameter | None
+    roi_pooling_param: ROIPoolingParameterDict | pb.ROIPoolingParameter | None
+    smooth_l1_loss_param: SmoothL1LossParameterDict | pb.SmoothL1LossParameter | None
+    box_annotator_ohem_param: BoxAnnotatorOHEMParameterDict | pb.BoxAnnotatorOHEMParameter | None
+    psroi_pooling_param: PSROIPoolingParameterDict | pb.PSROIPoolingParameter | None
+    adaptive_bias_channel_param: AdaptiveBiasChannelParameterDict | pb.AdaptiveBiasChannelParameter | None
+    bn_param: BNParameterDict | pb.BNParameter | None
+    bias_channel_param: BiasChannelParameterDict | pb.BiasChannelParameter | None
+    dense_crf_param: DenseCRFParameterDict | pb.DenseCRFParameter | None
+    domain_transform_param: DomainTransformParameterDict | pb.DomainTransformParameter | None
+    interp_param: InterpParameterDict | pb.InterpParameter | None
+    mat_read_param: MatReadParameterDict | pb.MatReadParameter | None
+    mat_write_param: MatWriteParameterDict | pb.MatWriteParameter | None
+    seg_accuracy_param: SegAccuracyParameterDict | pb.SegAccuracyParameter | None
+    unique_label_param: UniqueLabelParameterDict | pb.UniqueLabelParameter | None
+    dense_image_data_param: DenseImageDataParameterDict | pb.DenseImageDataParameter | None
+    upsample_param: UpsampleParameterDict | pb.UpsampleParameter | None
+    region_loss_param: RegionLossParameterDict | pb.RegionLossParameter | None
+    yolov3_param: Yolov3ParameterDict | pb.Yolov3Parameter | None
+    yolo_seg_param: YoloSegParameterDict | pb.YoloSegParameter | None
+    segmentation_evaluate_param: SegmentationEvaluateParameterDict | pb.SegmentationEvaluateParameter | None
+    yolo_detection_output_param: YoloDetectionOutputParameterDict | pb.YoloDetectionOutputParameter | None
+    yolov3_detection_output_param: Yolov3DetectionOutputParameterDict | pb.Yolov3DetectionOutputParameter | None
+    relu6_param: ReLUParameterDict | pb.ReLUParameter | None
+    reorg_param: ReorgParameterDict | pb.ReorgParameter | None
+    split_param: SplitParameterDict | pb.SplitParameter | None
+    spatial_dropout_param: SpatialDropoutParameterDict | pb.SpatialDropoutParameter | None
+    multinode: MultinodeLayerParameterDict | pb.MultinodeLayerParameter | None
+    mn_activation_param: MnActivationParameterDict | pb.MnActivationParameter | None
+    mn_grad_compress_param: MnParamGradCompressParameterDict | pb.MnParamGradCompressParameter | None
+    quantization_param: QuantizationParameterDict | pb.QuantizationParameter | None
+    eval_detection_param: EvalDetectionParameterDict | pb.EvalDetectionParameter | None
+    forward_type: TypeName | None
+    backward_type: TypeName | None
+    forward_math: TypeName | None
+    backward_math: TypeName | None
+    debug: bool | None
+    cudnn_math_override: int | None
+    trt_param: TRTParameterDict | pb.TRTParameter | None
+    detectnet_groundtruth_param: DetectNetGroundTruthParameterDict | pb.DetectNetGroundTruthParameter | None
+    detectnet_augmentation_param: DetectNetAugmentationParameterDict | pb.DetectNetAugmentationParameter | None
+    imresize_param: ImResizeParameterDict | pb.ImResizeParameter | None
+    parse_evaluate_param: ParseEvaluateParameterDict | pb.ParseEvaluateParameter | None
+    unpooling_param: UnPoolingParameterDict | pb.UnPoolingParameter | None
+    coeff_schedule_param: CoeffScheduleParameterDict | pb.CoeffScheduleParameter | None
+    augmentation_param: AugmentationParameterDict | pb.AugmentationParameter | None
+    correlation_param: CorrelationParameterDict | pb.CorrelationParameter | None
+    l1_loss_param: L1LossParameterDict | pb.L1LossParameter | None
+    writer_param: WriterParameterDict | pb.WriterParameter | None
+    reader_param: ReaderParameterDict | pb.ReaderParameter | None
+    mean_param: MeanParameterDict | pb.MeanParameter | None
+    resample_param: ResampleParameterDict | pb.ResampleParameter | None
+    downsample_param: DownsampleParameterDict | pb.DownsampleParameter | None
+    lpq_loss_param: LpqLossParameterDict | pb.LpqLossParameter | None
+    flow_warp_param: FlowWarpParameterDict | pb.FlowWarpParameter | None
+    accum_param: AccumParameterDict | pb.AccumParameter | None
+    black_augmentation_param: BlackAugmentationParameterDict | pb.BlackAugmentationParameter | None
+    reshape_every_iter: bool | None
+    margin_inner_product_param: MarginInnerProductParameterDict | pb.MarginInnerProductParameter | None
+    center_loss_param: CenterLossParameterDict | pb.CenterLossParameter | None
+    local_param: LocalParameterDict | pb.LocalParameter | None
+    insanity_param: InsanityParameterDict | pb.InsanityParameter | None
+    triplet_loss_param: TripletLossParameterDict | pb.TripletLossParameter | None
+    eltwise_affine_param: EltwiseAffineParameterDict | pb.EltwiseAffineParameter | None
+    sub_region_param: SubRegionParameterDict | pb.SubRegionParameter | None
+    noise_param: NoiseParameterDict | pb.NoiseParameter | None
+    hotspot_param: HotspotParameterDict | pb.HotspotParameter | None
+    predict_box_param: PredictBoxParameterDict | pb.PredictBoxParameter | None
+    mil_data_param: MILDataParameterDict | pb.MILDataParameter | None
+    mil_param: MILParameterDict | pb.MILParameter | None
+    fcn_data_param: FCNDataParameterDict | pb.FCNDataParameter | None
+    flip_param: FlipParameterDict | pb.FlipParameter | None
+    inner_distance_param: InnerDistanceParameterDict | pb.InnerDistanceParameter | None
+    normalize_param: NormalizeParameterDict | pb.NormalizeParameter | None
+    general_contrastive_loss_param: GeneralContrastiveParameterDict | pb.GeneralContrastiveParameter | None
+    soft_contrastive_loss_param: SoftContrastiveParameterDict | pb.SoftContrastiveParameter | None
+    general_triplet_loss_param: GeneralTripletParameterDict | pb.GeneralTripletParameter | None
+    soft_truncation_param: SoftTruncationParameterDict | pb.SoftTruncationParameter | None
+    proposal_param: ProposalParameterDict | pb.ProposalParameter | None
+    pairwise_param: PairwiseParameterDict | pb.PairwiseParameter | None
+    smoothl1_param: SmoothL1ParameterDict | pb.SmoothL1Parameter | None
+    batch_contrastive_loss_param: BatchContrastiveParameterDict | pb.BatchContrastiveParameter | None
+    truncation_param: TruncationParameterDict | pb.TruncationParameter | None
+    nca_param: NCAParameterDict | pb.NCAParameter | None
+    largemargin_inner_product_param: LargeMarginInnerProductParameterDict | pb.LargeMarginInnerProductParameter | None
+    label_specific_rescale_param: LabelSpecificRescaleParameterDict | pb.LabelSpecificRescaleParameter | None
+    infimum_loss_param: InfimumLossParamterDict | pb.InfimumLossParamter | None
+    ordinal_regression_loss_param: OrdinalRegressionParameterDict | pb.OrdinalRegressionParameter | None
+    feature_decay_loss_param: FeatureDecayLossParameterDict | pb.FeatureDecayLossParameter | None
+    confidence_penalty_loss_param: ConfidencePenaltyLossParameterDict | pb.ConfidencePenaltyLossParameter | None
+    focal_loss_param: FocalLossParameterDict | pb.FocalLossParameter | None
+    label_specific_margin_param: LabelSpecificMarginParameterDict | pb.LabelSpecificMarginParameter | None
+    channel_scale_param: ChannelScaleParameterDict | pb.ChannelScaleParameter | None
+    label_specific_affine_param: LabelSpecificAffineParameterDict | pb.LabelSpecificAffineParameter | None
+    label_specific_hard_margin_param: LabelSpecificHardMarginParameterDict | pb.LabelSpecificHardMarginParameter | None
+    label_specific_add_param: LabelSpecificAddParameterDict | pb.LabelSpecificAddParameter | None
+    multi_stage_meanfield_param: MultiStageMeanfieldParameterDict | pb.MultiStageMeanfieldParameter | None
+    bottom_data_type: DataTypeName | None
+    compute_data_type: DataTypeName | None
+    top_data_type: DataTypeName | None
+    bottom_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    top_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    net_quantizer: QuantizerParameterDict | pb.QuantizerParameter | None
+    blobs_quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    autotune: AutotuneName | None
+    device: int | None
+    bottom_shared_index: int | Sequence[int] | None
+    top_shared_index: int | Sequence[int] | None
+    mergecrop_param: MergeCropParameterDict | pb.MergeCropParameter | None
+    affinity_param: AffinityParameterDict | pb.AffinityParameter | None
+    moe_param: MOEParameterDict | pb.MOEParameter | None
+    seg_data_param: SegDataParameterDict | pb.SegDataParameter | None
+    batch_reduction_param: BatchReductionParameterDict | pb.BatchReductionParameter | None
+    color_conv_param: ColorConvParameterDict | pb.ColorConvParameter | None
+    gan_loss_param: GANLossParameterDict | pb.GANLossParameter | None
+    lstm_unit_param: LSTMUnitParameterDict | pb.LSTMUnitParameter | None
+    xlu_param: XLUParameterDict | pb.XLUParameter | None
+    roi_align_param: ROIAlignParameterDict | pb.ROIAlignParameter | None
+    shuffle_channel_param: ShuffleChannelParameterDict | pb.ShuffleChannelParameter | None
+    squeeze_convolution_param: SqueezeConvolutionParameterDict | pb.SqueezeConvolutionParameter | None
+    squeeze_inner_product_param: SqueezeInnerProductParameterDict | pb.SqueezeInnerProductParameter | None
+    yolo_v2_loss_param: YoloV2LossParameterDict | pb.YoloV2LossParameter | None
+    yolo_v3_loss_param: YoloV3LossParameterDict | pb.YoloV3LossParameter | None
+    upsample_darknet_param: UpsampleDarknetParameterDict | pb.UpsampleDarknetParameter | None
+    depth_to_space_param: DepthToSpaceParameterDict | pb.DepthToSpaceParameter | None
+    resize_nearest_neighbor_param: ResizeNearestNeighborParameterDict | pb.ResizeNearestNeighborParameter | None
+    gather_param: GatherParameterDict | pb.GatherParameter | None
+    topk_gather_param: TopkGatherParameterDict | pb.TopkGatherParameter | None
+    nms_gather_param: NMSGatherParameterDict | pb.NMSGatherParameter | None
+    gather_nd_param: GatherNdParameterDict | pb.GatherNdParameter | None
+    where4_param: Where4ParameterDict | pb.Where4Parameter | None
+    where4_gathernd_param: Where4GatherndParameterDict | pb.Where4GatherndParameter | None
+    crop_and_resize_param: CropAndResizeParameterDict | pb.CropAndResizeParameter | None
+    where4_gathernd_crop_param: Where4GatherndCropParameterDict | pb.Where4GatherndCropParameter | None
+    pyramid_roi_align_param: PyramidRoiAlignParameterDict | pb.PyramidRoiAlignParameter | None
+    space_to_depth_param: SpaceToDepthParameterDict | pb.SpaceToDepthParameter | None
+    pad_param: PadParameterDict | pb.PadParameter | None
+    stack_param: StackParameterDict | pb.StackParameter | None
+    resize_bilinear_param: ResizeBilinearParameterDict | pb.ResizeBilinearParameter | None
+    reduce_sum_param: ReduceSumParameterDict | pb.ReduceSumParameter | None
+    reduce_max_param: ReduceMaxParameterDict | pb.ReduceMaxParameter | None
+    reduce_min_param: ReduceMinParameterDict | pb.ReduceMinParameter | None
+    reduce_prod_param: ReduceProdParameterDict | pb.ReduceProdParameter | None
+    reduce_mean_param: ReduceMeanParameterDict | pb.ReduceMeanParameter | None
+    selu_param: SeLuParameterDict | pb.SeLuParameter | None
+    selu_dropout_param: SeLuDropoutParameterDict | pb.SeLuDropoutParameter | None
+    unstack_param: UnstackParameterDict | pb.UnstackParameter | None
+    batch_to_space_nd_param: BatchToSpaceNDParameterDict | pb.BatchToSpaceNDParameter | None
+    space_to_batch_nd_param: SpaceToBatchNDParameterDict | pb.SpaceToBatchNDParameter | None
+    mirror_pad_param: MirrorPadParameterDict | pb.MirrorPadParameter | None
+    tile_nd_param: TileNDParameterDict | pb.TileNDParameter | None
+    expand_dims_nd_param: ExpandDimsNDParameterDict | pb.ExpandDimsNDParameter | None
+    squeeze_param: SqueezeParameterDict | pb.SqueezeParameter | None
+    broadcast_to_param: BroadcastToParameterDict | pb.BroadcastToParameter | None
+    strided_slice_param: StridedSliceParameterDict | pb.StridedSliceParameter | None
+    piece_param: PieceParameterDict | pb.PieceParameter | None
+    range_param: RangeParameterDict | pb.RangeParameter | None
+    sparse_to_dense_param: SparseToDenseParameterDict | pb.SparseToDenseParameter | None
+    embedding_lookup_param: EmbeddingLookupParameterDict | pb.EmbeddingLookupParameter | None
+    embedding_lookup_sparse_param: EmbeddingLookupSparseParameterDict | pb.EmbeddingLookupSparseParameter | None
+    gemm_param: GemmParameterDict | pb.GemmParameter | None
+    reduce_l1_param: ReduceL1ParameterDict | pb.ReduceL1Parameter | None
+    reduce_l2_param: ReduceL2ParameterDict | pb.ReduceL2Parameter | None
+    reduce_logsumexp_param: ReduceLogsumexpParameterDict | pb.ReduceLogsumexpParameter | None
+    reduce_all_param: ReduceAllParameterDict | pb.ReduceAllParameter | None
+    reduce_any_param: ReduceAnyParameterDict | pb.ReduceAnyParameter | None
+    reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter | None
+    hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter | None
+    thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter | None
+    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter | None
+    cpm_transform_param: CPMTransformationParameterDict | pb.CPMTransformationParameter | None
+    cpmdata_param: CPMDataParameterDict | pb.CPMDataParameter | None
+    heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter | None
+    visualise: bool | None
+    visualise_channel: int | None
 
 class AllLayerSettings(LayerSettings, total=False):
-    engine: str
-    nms_param: NmsParameterDict | pb.NmsParameter
-    resize_param: ResizeParameterDict | pb.ResizeParameter
+    engine: str | None
+    nms_param: NmsParameterDict | pb.NmsParameter | None
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None
 
 class NetSettings(TypedDict, total=False):
-    force_backward: bool
-    state: NetStateDict | pb.NetState
-    debug_info: bool
-    compile_net_state: CompileNetStateDict | pb.CompileNetState
-    engine: str
-    bn_stats_batch_size: int
-    multinode: MultinodeParameterDict | pb.MultinodeParameter
-    default_forward_type: TypeName
-    default_backward_type: TypeName
-    default_forward_math: TypeName
-    default_backward_math: TypeName
-    global_grad_scale: float
-    global_grad_scale_adaptive: bool
-    default_conv_algos_override: str
-    reduce_buckets: int
-    default_cudnn_math_override: int
-    eltwise_mem_sharing: bool
-    data_type: DataTypeName
-    quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter]
-    reduced_memory_inference: bool
-    autotune: AutotuneName
-    version: int
-    bottom: str | Sequence[str]
+    force_backward: bool | None
+    state: NetStateDict | pb.NetState | None
+    debug_info: bool | None
+    compile_net_state: CompileNetStateDict | pb.CompileNetState | None
+    engine: str | None
+    bn_stats_batch_size: int | None
+    multinode: MultinodeParameterDict | pb.MultinodeParameter | None
+    default_forward_type: TypeName | None
+    default_backward_type: TypeName | None
+    default_forward_math: TypeName | None
+    default_backward_math: TypeName | None
+    global_grad_scale: float | None
+    global_grad_scale_adaptive: bool | None
+    default_conv_algos_override: str | None
+    reduce_buckets: int | None
+    default_cudnn_math_override: int | None
+    eltwise_mem_sharing: bool | None
+    data_type: DataTypeName | None
+    quantizer: QuantizerParameterDict | pb.QuantizerParameter | Sequence[QuantizerParameterDict | pb.QuantizerParameter] | None
+    reduced_memory_inference: bool | None
+    autotune: AutotuneName | None
+    version: int | None
+    bottom: str | Sequence[str] | None
 
 def AbsVal(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -2851,14 +2851,14 @@ def Accuracy(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    top_k: int = ...,
-    axis: int = ...,
-    ignore_label: int = ...,
-    min_is_better: bool = ...,
-    denominator: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    top_k: int | None = ...,
+    axis: int | None = ...,
+    ignore_label: int | None = ...,
+    min_is_better: bool | None = ...,
+    denominator: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -2870,9 +2870,9 @@ def Add(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -2884,20 +2884,20 @@ def AnnotatedData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    batch_sampler: BatchSamplerDict | pb.BatchSampler | Sequence[BatchSamplerDict | pb.BatchSampler] = ...,
-    label_map_file: str = ...,
-    anno_type: AnnotatedDatumAnnotationTypeName = ...,
-    yolo_data_type: int = ...,
-    yolo_data_jitter: float = ...,
-    train_diffcult: bool = ...,
-    single_class: bool = ...,
-    seg_scales: int = ...,
-    seg_resize_width: int = ...,
-    seg_resize_height: int = ...,
-    difficult_label_warmup: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    batch_sampler: BatchSamplerDict | pb.BatchSampler | Sequence[BatchSamplerDict | pb.BatchSampler] | None = ...,
+    label_map_file: str | None = ...,
+    anno_type: AnnotatedDatumAnnotationTypeName | None = ...,
+    yolo_data_type: int | None = ...,
+    yolo_data_jitter: float | None = ...,
+    train_diffcult: bool | None = ...,
+    single_class: bool | None = ...,
+    seg_scales: int | None = ...,
+    seg_resize_width: int | None = ...,
+    seg_resize_height: int | None = ...,
+    difficult_label_warmup: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -2914,13 +2914,13 @@ def ArgMax(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    out_max_val: bool = ...,
-    top_k: int = ...,
-    axis: int = ...,
-    min_first: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    out_max_val: bool | None = ...,
+    top_k: int | None = ...,
+    axis: int | None = ...,
+    min_first: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -2935,9 +2935,9 @@ def AssistedExcitation(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -2953,9 +2953,9 @@ def Axpy(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -2967,22 +2967,22 @@ def BN(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    slope_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    momentum: float = ...,
-    eps: float = ...,
-    frozen: bool = ...,
-    engine: BNParameterEngineName = ...,
-    bn_mode: BNParameterBNModeName = ...,
-    scale_filler: FillerParameterDict | pb.FillerParameter = ...,
-    shift_filler: FillerParameterDict | pb.FillerParameter = ...,
-    var_eps: float = ...,
-    moving_average: bool = ...,
-    decay: float = ...,
-    across_spatial: bool = ...,
-    icnet: bool = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    slope_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    momentum: float | None = ...,
+    eps: float | None = ...,
+    frozen: bool | None = ...,
+    engine: BNParameterEngineName | None = ...,
+    bn_mode: BNParameterBNModeName | None = ...,
+    scale_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    shift_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    var_eps: float | None = ...,
+    moving_average: bool | None = ...,
+    decay: float | None = ...,
+    across_spatial: bool | None = ...,
+    icnet: bool | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3004,9 +3004,9 @@ def BNLL(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3018,26 +3018,26 @@ def BatchNorm(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    use_global_stats: bool = ...,
-    moving_average_fraction: float = ...,
-    eps: float = ...,
-    update_global_stats: bool = ...,
-    engine: BatchNormParameterEngineName = ...,
-    use_weight_bias: bool = ...,
-    bias_term: bool = ...,
-    filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    stats_batch_size: int = ...,
-    relu: bool = ...,
-    scale_filler: FillerParameterDict | pb.FillerParameter = ...,
-    scale_bias: bool = ...,
-    disable_mean: bool = ...,
-    disable_variance: bool = ...,
-    fused_relu: bool = ...,
-    add_eps_before_sqrt: bool = ...,
-    icnet: bool = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    use_global_stats: bool | None = ...,
+    moving_average_fraction: float | None = ...,
+    eps: float | None = ...,
+    update_global_stats: bool | None = ...,
+    engine: BatchNormParameterEngineName | None = ...,
+    use_weight_bias: bool | None = ...,
+    bias_term: bool | None = ...,
+    filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    stats_batch_size: int | None = ...,
+    relu: bool | None = ...,
+    scale_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    scale_bias: bool | None = ...,
+    disable_mean: bool | None = ...,
+    disable_variance: bool | None = ...,
+    fused_relu: bool | None = ...,
+    add_eps_before_sqrt: bool | None = ...,
+    icnet: bool | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3053,9 +3053,9 @@ def BatchReindex(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3067,11 +3067,11 @@ def BatchToSpaceND(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    block_shape: int | Sequence[int] = ...,
-    crops: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    block_shape: int | Sequence[int] | None = ...,
+    crops: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3083,12 +3083,12 @@ def Bias(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int = ...,
-    num_axes: int = ...,
-    filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | None = ...,
+    num_axes: int | None = ...,
+    filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3100,11 +3100,11 @@ def BoxAnnotatorOHEM(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    roi_per_img: int = ...,
-    ignore_label: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    roi_per_img: int | None = ...,
+    ignore_label: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3119,45 +3119,45 @@ def CPMData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    scale: float = ...,
-    mirror: bool = ...,
-    crop_size: int = ...,
-    mean_file: str = ...,
-    mean_value: float | Sequence[float] = ...,
-    stride: int = ...,
-    scale_cvg: float = ...,
-    max_cvg_len: int = ...,
-    min_cvg_len: int = ...,
-    opaque_coverage: bool = ...,
-    coverage: str = ...,
-    flip_prob: float = ...,
-    max_rotate_degree: float = ...,
-    visualize: bool = ...,
-    crop_size_x: int = ...,
-    crop_size_y: int = ...,
-    scale_prob: float = ...,
-    scale_min: float = ...,
-    scale_max: float = ...,
-    bbox_norm_factor: float = ...,
-    img_header: str = ...,
-    force_color: bool = ...,
-    force_gray: bool = ...,
-    target_dist: float = ...,
-    center_perterb_max: float = ...,
-    sigma: float = ...,
-    sigma_center: float = ...,
-    clahe_tile_size: float = ...,
-    clahe_clip_limit: float = ...,
-    do_clahe: bool = ...,
-    num_parts: int = ...,
-    num_total_augs: int = ...,
-    aug_way: str = ...,
-    gray: int = ...,
-    np_in_lmdb: int = ...,
-    transform_body_joint: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    scale: float | None = ...,
+    mirror: bool | None = ...,
+    crop_size: int | None = ...,
+    mean_file: str | None = ...,
+    mean_value: float | Sequence[float] | None = ...,
+    stride: int | None = ...,
+    scale_cvg: float | None = ...,
+    max_cvg_len: int | None = ...,
+    min_cvg_len: int | None = ...,
+    opaque_coverage: bool | None = ...,
+    coverage: str | None = ...,
+    flip_prob: float | None = ...,
+    max_rotate_degree: float | None = ...,
+    visualize: bool | None = ...,
+    crop_size_x: int | None = ...,
+    crop_size_y: int | None = ...,
+    scale_prob: float | None = ...,
+    scale_min: float | None = ...,
+    scale_max: float | None = ...,
+    bbox_norm_factor: float | None = ...,
+    img_header: str | None = ...,
+    force_color: bool | None = ...,
+    force_gray: bool | None = ...,
+    target_dist: float | None = ...,
+    center_perterb_max: float | None = ...,
+    sigma: float | None = ...,
+    sigma_center: float | None = ...,
+    clahe_tile_size: float | None = ...,
+    clahe_clip_limit: float | None = ...,
+    do_clahe: bool | None = ...,
+    num_parts: int | None = ...,
+    num_total_augs: int | None = ...,
+    aug_way: str | None = ...,
+    gray: int | None = ...,
+    np_in_lmdb: int | None = ...,
+    transform_body_joint: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3174,13 +3174,13 @@ def CenterLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    center_filler: FillerParameterDict | pb.FillerParameter = ...,
-    axis: int = ...,
-    distance_type: str = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    center_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    axis: int | None = ...,
+    distance_type: str | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3197,16 +3197,16 @@ def ChannelScale(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    do_forward: bool = ...,
-    do_backward_feature: bool = ...,
-    do_backward_scale: bool = ...,
-    global_scale: bool = ...,
-    max_global_scale: float = ...,
-    min_global_scale: float = ...,
-    init_global_scale: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    do_forward: bool | None = ...,
+    do_backward_feature: bool | None = ...,
+    do_backward_scale: bool | None = ...,
+    global_scale: bool | None = ...,
+    max_global_scale: float | None = ...,
+    min_global_scale: float | None = ...,
+    init_global_scale: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3218,11 +3218,11 @@ def Clip(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    min: float = ...,
-    max: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    min: float | None = ...,
+    max: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3234,12 +3234,12 @@ def Concat(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int = ...,
-    concat_dim: int = ...,
-    per_fla_fuse: bool = ...,
-    engine: ConcatParameterEngineName = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | None = ...,
+    concat_dim: int | None = ...,
+    per_fla_fuse: bool | None = ...,
+    engine: ConcatParameterEngineName | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3255,11 +3255,11 @@ def ContrastiveLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    margin: float = ...,
-    legacy_version: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    margin: float | None = ...,
+    legacy_version: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3274,52 +3274,52 @@ def Convolution(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    bias_term: bool = ...,
-    pad: int | Sequence[int] = ...,
-    kernel_size: int | Sequence[int] = ...,
-    stride: int | Sequence[int] = ...,
-    dilation: int | Sequence[int] = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    group: int = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: ConvolutionParameterEngineName = ...,
-    axis: int = ...,
-    force_nd_im2col: bool = ...,
-    relu: bool = ...,
-    negative_slope: float = ...,
-    conv_algorithm: str = ...,
-    coeff: float | Sequence[float] = ...,
-    fusion_type: ConvolutionParameterFusionTypeName = ...,
-    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName = ...,
-    conv_algos_override: str = ...,
-    filter_stride: int = ...,
-    filter_stride_h: int = ...,
-    filter_stride_w: int = ...,
-    shape_offset: int | Sequence[int] = ...,
-    fuse_type: ConvolutionParameterFuseTypeName = ...,
-    dilation_h: int = ...,
-    dilation_w: int = ...,
-    pad_type: int = ...,
-    pad_l: int = ...,
-    pad_r: int = ...,
-    pad_t: int = ...,
-    pad_b: int = ...,
-    input_scale: float = ...,
-    output_scale: float = ...,
-    saturate: ConvolutionParameterSaturateMethodName = ...,
-    weight_fixed: bool = ...,
-    dis_mode: bool = ...,
-    gen_mode: bool = ...,
-    mem_group_size: int = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    bias_term: bool | None = ...,
+    pad: int | Sequence[int] | None = ...,
+    kernel_size: int | Sequence[int] | None = ...,
+    stride: int | Sequence[int] | None = ...,
+    dilation: int | Sequence[int] | None = ...,
+    pad_h: int | None = ...,
+    pad_w: int | None = ...,
+    kernel_h: int | None = ...,
+    kernel_w: int | None = ...,
+    stride_h: int | None = ...,
+    stride_w: int | None = ...,
+    group: int | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: ConvolutionParameterEngineName | None = ...,
+    axis: int | None = ...,
+    force_nd_im2col: bool | None = ...,
+    relu: bool | None = ...,
+    negative_slope: float | None = ...,
+    conv_algorithm: str | None = ...,
+    coeff: float | Sequence[float] | None = ...,
+    fusion_type: ConvolutionParameterFusionTypeName | None = ...,
+    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName | None = ...,
+    conv_algos_override: str | None = ...,
+    filter_stride: int | None = ...,
+    filter_stride_h: int | None = ...,
+    filter_stride_w: int | None = ...,
+    shape_offset: int | Sequence[int] | None = ...,
+    fuse_type: ConvolutionParameterFuseTypeName | None = ...,
+    dilation_h: int | None = ...,
+    dilation_w: int | None = ...,
+    pad_type: int | None = ...,
+    pad_l: int | None = ...,
+    pad_r: int | None = ...,
+    pad_t: int | None = ...,
+    pad_b: int | None = ...,
+    input_scale: float | None = ...,
+    output_scale: float | None = ...,
+    saturate: ConvolutionParameterSaturateMethodName | None = ...,
+    weight_fixed: bool | None = ...,
+    dis_mode: bool | None = ...,
+    gen_mode: bool | None = ...,
+    mem_group_size: int | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3331,52 +3331,52 @@ def ConvolutionDepthwise(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    bias_term: bool = ...,
-    pad: int | Sequence[int] = ...,
-    kernel_size: int | Sequence[int] = ...,
-    stride: int | Sequence[int] = ...,
-    dilation: int | Sequence[int] = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    group: int = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: ConvolutionParameterEngineName = ...,
-    axis: int = ...,
-    force_nd_im2col: bool = ...,
-    relu: bool = ...,
-    negative_slope: float = ...,
-    conv_algorithm: str = ...,
-    coeff: float | Sequence[float] = ...,
-    fusion_type: ConvolutionParameterFusionTypeName = ...,
-    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName = ...,
-    conv_algos_override: str = ...,
-    filter_stride: int = ...,
-    filter_stride_h: int = ...,
-    filter_stride_w: int = ...,
-    shape_offset: int | Sequence[int] = ...,
-    fuse_type: ConvolutionParameterFuseTypeName = ...,
-    dilation_h: int = ...,
-    dilation_w: int = ...,
-    pad_type: int = ...,
-    pad_l: int = ...,
-    pad_r: int = ...,
-    pad_t: int = ...,
-    pad_b: int = ...,
-    input_scale: float = ...,
-    output_scale: float = ...,
-    saturate: ConvolutionParameterSaturateMethodName = ...,
-    weight_fixed: bool = ...,
-    dis_mode: bool = ...,
-    gen_mode: bool = ...,
-    mem_group_size: int = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    bias_term: bool | None = ...,
+    pad: int | Sequence[int] | None = ...,
+    kernel_size: int | Sequence[int] | None = ...,
+    stride: int | Sequence[int] | None = ...,
+    dilation: int | Sequence[int] | None = ...,
+    pad_h: int | None = ...,
+    pad_w: int | None = ...,
+    kernel_h: int | None = ...,
+    kernel_w: int | None = ...,
+    stride_h: int | None = ...,
+    stride_w: int | None = ...,
+    group: int | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: ConvolutionParameterEngineName | None = ...,
+    axis: int | None = ...,
+    force_nd_im2col: bool | None = ...,
+    relu: bool | None = ...,
+    negative_slope: float | None = ...,
+    conv_algorithm: str | None = ...,
+    coeff: float | Sequence[float] | None = ...,
+    fusion_type: ConvolutionParameterFusionTypeName | None = ...,
+    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName | None = ...,
+    conv_algos_override: str | None = ...,
+    filter_stride: int | None = ...,
+    filter_stride_h: int | None = ...,
+    filter_stride_w: int | None = ...,
+    shape_offset: int | Sequence[int] | None = ...,
+    fuse_type: ConvolutionParameterFuseTypeName | None = ...,
+    dilation_h: int | None = ...,
+    dilation_w: int | None = ...,
+    pad_type: int | None = ...,
+    pad_l: int | None = ...,
+    pad_r: int | None = ...,
+    pad_t: int | None = ...,
+    pad_b: int | None = ...,
+    input_scale: float | None = ...,
+    output_scale: float | None = ...,
+    saturate: ConvolutionParameterSaturateMethodName | None = ...,
+    weight_fixed: bool | None = ...,
+    dis_mode: bool | None = ...,
+    gen_mode: bool | None = ...,
+    mem_group_size: int | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3388,11 +3388,11 @@ def Crop(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int = ...,
-    offset: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | None = ...,
+    offset: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3404,42 +3404,42 @@ def Data(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    batch_size: int = ...,
-    rand_skip: int = ...,
-    backend: DataParameterDBName = ...,
-    scale: float = ...,
-    mean_file: str = ...,
-    crop_size: int = ...,
-    mirror: bool = ...,
-    force_encoded_color: bool = ...,
-    prefetch: int = ...,
-    shuffle: bool = ...,
-    side: int | Sequence[int] = ...,
-    threads: int = ...,
-    parser_threads: int = ...,
-    cache: bool = ...,
-    precache: bool = ...,
-    shuffle_buffer_size: int = ...,
-    disk_reader_threads: int = ...,
-    huge_video_dataset: bool = ...,
-    limit_samples: int = ...,
-    preselection_file: str = ...,
-    preselection_label: int = ...,
-    range_start: int = ...,
-    range_end: int = ...,
-    rand_permute: bool = ...,
-    rand_permute_order: DataParameterRANDPERMORDERName = ...,
-    rand_permute_seed: int = ...,
-    slice_point: int | Sequence[int] = ...,
-    encoding: DataParameterCHANNELENCODINGName | Sequence[DataParameterCHANNELENCODINGName] = ...,
-    verbose: bool = ...,
-    subtract: float | Sequence[float] = ...,
-    permute_every_iter: int = ...,
-    block_size: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    rand_skip: int | None = ...,
+    backend: DataParameterDBName | None = ...,
+    scale: float | None = ...,
+    mean_file: str | None = ...,
+    crop_size: int | None = ...,
+    mirror: bool | None = ...,
+    force_encoded_color: bool | None = ...,
+    prefetch: int | None = ...,
+    shuffle: bool | None = ...,
+    side: int | Sequence[int] | None = ...,
+    threads: int | None = ...,
+    parser_threads: int | None = ...,
+    cache: bool | None = ...,
+    precache: bool | None = ...,
+    shuffle_buffer_size: int | None = ...,
+    disk_reader_threads: int | None = ...,
+    huge_video_dataset: bool | None = ...,
+    limit_samples: int | None = ...,
+    preselection_file: str | None = ...,
+    preselection_label: int | None = ...,
+    range_start: int | None = ...,
+    range_end: int | None = ...,
+    rand_permute: bool | None = ...,
+    rand_permute_order: DataParameterRANDPERMORDERName | None = ...,
+    rand_permute_seed: int | None = ...,
+    slice_point: int | Sequence[int] | None = ...,
+    encoding: DataParameterCHANNELENCODINGName | Sequence[DataParameterCHANNELENCODINGName] | None = ...,
+    verbose: bool | None = ...,
+    subtract: float | Sequence[float] | None = ...,
+    permute_every_iter: int | None = ...,
+    block_size: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3451,28 +3451,28 @@ def DataHeatmap(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    segmentation: bool = ...,
-    multfact: int = ...,
-    num_channels: int = ...,
-    batchsize: int = ...,
-    root_img_dir: str = ...,
-    random_crop: bool = ...,
-    sample_per_cluster: bool = ...,
-    labelinds: str = ...,
-    source: str = ...,
-    meanfile: str = ...,
-    crop_meanfile: str = ...,
-    cropsize: int = ...,
-    outsize: int = ...,
-    scale: float = ...,
-    label_width: int = ...,
-    label_height: int = ...,
-    dont_flip_first: bool = ...,
-    angle_max: float = ...,
-    flip_joint_labels: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    segmentation: bool | None = ...,
+    multfact: int | None = ...,
+    num_channels: int | None = ...,
+    batchsize: int | None = ...,
+    root_img_dir: str | None = ...,
+    random_crop: bool | None = ...,
+    sample_per_cluster: bool | None = ...,
+    labelinds: str | None = ...,
+    source: str | None = ...,
+    meanfile: str | None = ...,
+    crop_meanfile: str | None = ...,
+    cropsize: int | None = ...,
+    outsize: int | None = ...,
+    scale: float | None = ...,
+    label_width: int | None = ...,
+    label_height: int | None = ...,
+    dont_flip_first: bool | None = ...,
+    angle_max: float | None = ...,
+    flip_joint_labels: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3484,52 +3484,52 @@ def Deconvolution(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    bias_term: bool = ...,
-    pad: int | Sequence[int] = ...,
-    kernel_size: int | Sequence[int] = ...,
-    stride: int | Sequence[int] = ...,
-    dilation: int | Sequence[int] = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    group: int = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: ConvolutionParameterEngineName = ...,
-    axis: int = ...,
-    force_nd_im2col: bool = ...,
-    relu: bool = ...,
-    negative_slope: float = ...,
-    conv_algorithm: str = ...,
-    coeff: float | Sequence[float] = ...,
-    fusion_type: ConvolutionParameterFusionTypeName = ...,
-    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName = ...,
-    conv_algos_override: str = ...,
-    filter_stride: int = ...,
-    filter_stride_h: int = ...,
-    filter_stride_w: int = ...,
-    shape_offset: int | Sequence[int] = ...,
-    fuse_type: ConvolutionParameterFuseTypeName = ...,
-    dilation_h: int = ...,
-    dilation_w: int = ...,
-    pad_type: int = ...,
-    pad_l: int = ...,
-    pad_r: int = ...,
-    pad_t: int = ...,
-    pad_b: int = ...,
-    input_scale: float = ...,
-    output_scale: float = ...,
-    saturate: ConvolutionParameterSaturateMethodName = ...,
-    weight_fixed: bool = ...,
-    dis_mode: bool = ...,
-    gen_mode: bool = ...,
-    mem_group_size: int = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    bias_term: bool | None = ...,
+    pad: int | Sequence[int] | None = ...,
+    kernel_size: int | Sequence[int] | None = ...,
+    stride: int | Sequence[int] | None = ...,
+    dilation: int | Sequence[int] | None = ...,
+    pad_h: int | None = ...,
+    pad_w: int | None = ...,
+    kernel_h: int | None = ...,
+    kernel_w: int | None = ...,
+    stride_h: int | None = ...,
+    stride_w: int | None = ...,
+    group: int | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: ConvolutionParameterEngineName | None = ...,
+    axis: int | None = ...,
+    force_nd_im2col: bool | None = ...,
+    relu: bool | None = ...,
+    negative_slope: float | None = ...,
+    conv_algorithm: str | None = ...,
+    coeff: float | Sequence[float] | None = ...,
+    fusion_type: ConvolutionParameterFusionTypeName | None = ...,
+    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName | None = ...,
+    conv_algos_override: str | None = ...,
+    filter_stride: int | None = ...,
+    filter_stride_h: int | None = ...,
+    filter_stride_w: int | None = ...,
+    shape_offset: int | Sequence[int] | None = ...,
+    fuse_type: ConvolutionParameterFuseTypeName | None = ...,
+    dilation_h: int | None = ...,
+    dilation_w: int | None = ...,
+    pad_type: int | None = ...,
+    pad_l: int | None = ...,
+    pad_r: int | None = ...,
+    pad_t: int | None = ...,
+    pad_b: int | None = ...,
+    input_scale: float | None = ...,
+    output_scale: float | None = ...,
+    saturate: ConvolutionParameterSaturateMethodName | None = ...,
+    weight_fixed: bool | None = ...,
+    dis_mode: bool | None = ...,
+    gen_mode: bool | None = ...,
+    mem_group_size: int | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3541,21 +3541,21 @@ def DenseImageData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    batch_size: int = ...,
-    rand_skip: int = ...,
-    shuffle: bool = ...,
-    new_height: int = ...,
-    new_width: int = ...,
-    is_color: bool = ...,
-    mean_file: str = ...,
-    root_folder: str = ...,
-    mirror: bool = ...,
-    crop_width: int = ...,
-    crop_height: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    rand_skip: int | None = ...,
+    shuffle: bool | None = ...,
+    new_height: int | None = ...,
+    new_width: int | None = ...,
+    is_color: bool | None = ...,
+    mean_file: str | None = ...,
+    root_folder: str | None = ...,
+    mirror: bool | None = ...,
+    crop_width: int | None = ...,
+    crop_height: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3567,11 +3567,11 @@ def DepthToSpace(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    block_size: int = ...,
-    data_format: str = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    block_size: int | None = ...,
+    data_format: str | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3587,52 +3587,52 @@ def DepthwiseConvolution(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    bias_term: bool = ...,
-    pad: int | Sequence[int] = ...,
-    kernel_size: int | Sequence[int] = ...,
-    stride: int | Sequence[int] = ...,
-    dilation: int | Sequence[int] = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    group: int = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: ConvolutionParameterEngineName = ...,
-    axis: int = ...,
-    force_nd_im2col: bool = ...,
-    relu: bool = ...,
-    negative_slope: float = ...,
-    conv_algorithm: str = ...,
-    coeff: float | Sequence[float] = ...,
-    fusion_type: ConvolutionParameterFusionTypeName = ...,
-    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName = ...,
-    conv_algos_override: str = ...,
-    filter_stride: int = ...,
-    filter_stride_h: int = ...,
-    filter_stride_w: int = ...,
-    shape_offset: int | Sequence[int] = ...,
-    fuse_type: ConvolutionParameterFuseTypeName = ...,
-    dilation_h: int = ...,
-    dilation_w: int = ...,
-    pad_type: int = ...,
-    pad_l: int = ...,
-    pad_r: int = ...,
-    pad_t: int = ...,
-    pad_b: int = ...,
-    input_scale: float = ...,
-    output_scale: float = ...,
-    saturate: ConvolutionParameterSaturateMethodName = ...,
-    weight_fixed: bool = ...,
-    dis_mode: bool = ...,
-    gen_mode: bool = ...,
-    mem_group_size: int = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    bias_term: bool | None = ...,
+    pad: int | Sequence[int] | None = ...,
+    kernel_size: int | Sequence[int] | None = ...,
+    stride: int | Sequence[int] | None = ...,
+    dilation: int | Sequence[int] | None = ...,
+    pad_h: int | None = ...,
+    pad_w: int | None = ...,
+    kernel_h: int | None = ...,
+    kernel_w: int | None = ...,
+    stride_h: int | None = ...,
+    stride_w: int | None = ...,
+    group: int | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: ConvolutionParameterEngineName | None = ...,
+    axis: int | None = ...,
+    force_nd_im2col: bool | None = ...,
+    relu: bool | None = ...,
+    negative_slope: float | None = ...,
+    conv_algorithm: str | None = ...,
+    coeff: float | Sequence[float] | None = ...,
+    fusion_type: ConvolutionParameterFusionTypeName | None = ...,
+    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName | None = ...,
+    conv_algos_override: str | None = ...,
+    filter_stride: int | None = ...,
+    filter_stride_h: int | None = ...,
+    filter_stride_w: int | None = ...,
+    shape_offset: int | Sequence[int] | None = ...,
+    fuse_type: ConvolutionParameterFuseTypeName | None = ...,
+    dilation_h: int | None = ...,
+    dilation_w: int | None = ...,
+    pad_type: int | None = ...,
+    pad_l: int | None = ...,
+    pad_r: int | None = ...,
+    pad_t: int | None = ...,
+    pad_b: int | None = ...,
+    input_scale: float | None = ...,
+    output_scale: float | None = ...,
+    saturate: ConvolutionParameterSaturateMethodName | None = ...,
+    weight_fixed: bool | None = ...,
+    dis_mode: bool | None = ...,
+    gen_mode: bool | None = ...,
+    mem_group_size: int | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3644,9 +3644,9 @@ def DetectNetCluster(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3662,9 +3662,9 @@ def DetectNetGroundtruth(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3679,9 +3679,9 @@ def DetectNetPrecision(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3696,9 +3696,9 @@ def DetectNetScore(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3714,20 +3714,20 @@ def DetectNetTransformation(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    stride: int = ...,
-    scale_cvg: float = ...,
-    gridbox_type: DetectNetGroundTruthParameterGridboxTypeName = ...,
-    max_cvg_len: int = ...,
-    min_cvg_len: int = ...,
-    coverage_type: DetectNetGroundTruthParameterCoverageTypeName = ...,
-    image_size_x: int = ...,
-    image_size_y: int = ...,
-    obj_norm: bool = ...,
-    crop_bboxes: bool = ...,
-    object_class: DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping | Sequence[DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    stride: int | None = ...,
+    scale_cvg: float | None = ...,
+    gridbox_type: DetectNetGroundTruthParameterGridboxTypeName | None = ...,
+    max_cvg_len: int | None = ...,
+    min_cvg_len: int | None = ...,
+    coverage_type: DetectNetGroundTruthParameterCoverageTypeName | None = ...,
+    image_size_x: int | None = ...,
+    image_size_y: int | None = ...,
+    obj_norm: bool | None = ...,
+    crop_bboxes: bool | None = ...,
+    object_class: DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping | Sequence[DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3743,14 +3743,14 @@ def DetectionEvaluate(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_classes: int = ...,
-    background_label_id: int = ...,
-    overlap_threshold: float = ...,
-    evaluate_difficult_gt: bool = ...,
-    name_size_file: str = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    num_classes: int | None = ...,
+    background_label_id: int | None = ...,
+    overlap_threshold: float | None = ...,
+    evaluate_difficult_gt: bool | None = ...,
+    name_size_file: str | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3767,21 +3767,21 @@ def DetectionOutput(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_classes: int = ...,
-    share_location: bool = ...,
-    background_label_id: int = ...,
-    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter = ...,
-    save_output_param: SaveOutputParameterDict | pb.SaveOutputParameter = ...,
-    code_type: PriorBoxParameterCodeTypeName = ...,
-    variance_encoded_in_target: bool = ...,
-    keep_top_k: int = ...,
-    confidence_threshold: float = ...,
-    visualize: bool = ...,
-    visualize_threshold: float = ...,
-    save_file: str = ...,
-    objectness_score: float = ...,
-    engine: str = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_classes: int | None = ...,
+    share_location: bool | None = ...,
+    background_label_id: int | None = ...,
+    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter | None = ...,
+    save_output_param: SaveOutputParameterDict | pb.SaveOutputParameter | None = ...,
+    code_type: PriorBoxParameterCodeTypeName | None = ...,
+    variance_encoded_in_target: bool | None = ...,
+    keep_top_k: int | None = ...,
+    confidence_threshold: float | None = ...,
+    visualize: bool | None = ...,
+    visualize_threshold: float | None = ...,
+    save_file: str | None = ...,
+    objectness_score: float | None = ...,
+    engine: str | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3801,14 +3801,14 @@ def Dropout(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    dropout_ratio: float = ...,
-    scale_train: bool = ...,
-    sample_weights_test: bool = ...,
-    engine: DropoutParameterEngineName = ...,
-    random_seed: int = ...,
-    sqrt_scale: bool = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    dropout_ratio: float | None = ...,
+    scale_train: bool | None = ...,
+    sample_weights_test: bool | None = ...,
+    engine: DropoutParameterEngineName | None = ...,
+    random_seed: int | None = ...,
+    sqrt_scale: bool | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3824,15 +3824,15 @@ def DummyData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    data_filler: FillerParameterDict | pb.FillerParameter | Sequence[FillerParameterDict | pb.FillerParameter] = ...,
-    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape] = ...,
-    num: int | Sequence[int] = ...,
-    channels: int | Sequence[int] = ...,
-    height: int | Sequence[int] = ...,
-    width: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    data_filler: FillerParameterDict | pb.FillerParameter | Sequence[FillerParameterDict | pb.FillerParameter] | None = ...,
+    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape] | None = ...,
+    num: int | Sequence[int] | None = ...,
+    channels: int | Sequence[int] | None = ...,
+    height: int | Sequence[int] | None = ...,
+    width: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3844,10 +3844,10 @@ def ELU(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    alpha: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    alpha: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3859,13 +3859,13 @@ def Eltwise(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    operation: EltwiseParameterEltwiseOpName = ...,
-    coeff: float | Sequence[float] = ...,
-    stable_prod_grad: bool = ...,
-    engine: EltwiseParameterEngineName = ...,
-    coeff_blob: bool = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    operation: EltwiseParameterEltwiseOpName | None = ...,
+    coeff: float | Sequence[float] | None = ...,
+    stable_prod_grad: bool | None = ...,
+    engine: EltwiseParameterEngineName | None = ...,
+    coeff_blob: bool | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3881,11 +3881,11 @@ def EltwiseAccuracy(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    top_k: int = ...,
-    ignore_label: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    top_k: int | None = ...,
+    ignore_label: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3900,14 +3900,14 @@ def Embed(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    input_dim: int = ...,
-    bias_term: bool = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    input_dim: int | None = ...,
+    bias_term: bool | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3919,9 +3919,9 @@ def EuclideanLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3933,9 +3933,9 @@ def EuclideanLossHeatmap(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3950,18 +3950,18 @@ def EvalDetection(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    side: int = ...,
-    num_class: int = ...,
-    num_object: int = ...,
-    threshold: float = ...,
-    sqrt: bool = ...,
-    constriant: bool = ...,
-    score_type: EvalDetectionParameterScoreTypeName = ...,
-    nms: float = ...,
-    biases: float | Sequence[float] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    side: int | None = ...,
+    num_class: int | None = ...,
+    num_object: int | None = ...,
+    threshold: float | None = ...,
+    sqrt: bool | None = ...,
+    constriant: bool | None = ...,
+    score_type: EvalDetectionParameterScoreTypeName | None = ...,
+    nms: float | None = ...,
+    biases: float | Sequence[float] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3979,12 +3979,12 @@ def Exp(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    base: float = ...,
-    scale: float = ...,
-    shift: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    base: float | None = ...,
+    scale: float | None = ...,
+    shift: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -3996,9 +3996,9 @@ def FCNSegData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4013,9 +4013,9 @@ def Filter(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4027,11 +4027,11 @@ def Flatten(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int = ...,
-    end_axis: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | None = ...,
+    end_axis: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4043,11 +4043,11 @@ def Flip(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    flip_width: bool = ...,
-    flip_height: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    flip_width: bool | None = ...,
+    flip_height: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4059,12 +4059,12 @@ def HDF5Data(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    batch_size: int = ...,
-    shuffle: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    shuffle: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4076,10 +4076,10 @@ def HDF5Output(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    file_name: str = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    file_name: str | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4091,9 +4091,9 @@ def HardSwish(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4105,10 +4105,10 @@ def HingeLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    norm: HingeLossParameterNormName = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    norm: HingeLossParameterNormName | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4120,52 +4120,52 @@ def Im2col(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    bias_term: bool = ...,
-    pad: int | Sequence[int] = ...,
-    kernel_size: int | Sequence[int] = ...,
-    stride: int | Sequence[int] = ...,
-    dilation: int | Sequence[int] = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    group: int = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: ConvolutionParameterEngineName = ...,
-    axis: int = ...,
-    force_nd_im2col: bool = ...,
-    relu: bool = ...,
-    negative_slope: float = ...,
-    conv_algorithm: str = ...,
-    coeff: float | Sequence[float] = ...,
-    fusion_type: ConvolutionParameterFusionTypeName = ...,
-    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName = ...,
-    conv_algos_override: str = ...,
-    filter_stride: int = ...,
-    filter_stride_h: int = ...,
-    filter_stride_w: int = ...,
-    shape_offset: int | Sequence[int] = ...,
-    fuse_type: ConvolutionParameterFuseTypeName = ...,
-    dilation_h: int = ...,
-    dilation_w: int = ...,
-    pad_type: int = ...,
-    pad_l: int = ...,
-    pad_r: int = ...,
-    pad_t: int = ...,
-    pad_b: int = ...,
-    input_scale: float = ...,
-    output_scale: float = ...,
-    saturate: ConvolutionParameterSaturateMethodName = ...,
-    weight_fixed: bool = ...,
-    dis_mode: bool = ...,
-    gen_mode: bool = ...,
-    mem_group_size: int = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    bias_term: bool | None = ...,
+    pad: int | Sequence[int] | None = ...,
+    kernel_size: int | Sequence[int] | None = ...,
+    stride: int | Sequence[int] | None = ...,
+    dilation: int | Sequence[int] | None = ...,
+    pad_h: int | None = ...,
+    pad_w: int | None = ...,
+    kernel_h: int | None = ...,
+    kernel_w: int | None = ...,
+    stride_h: int | None = ...,
+    stride_w: int | None = ...,
+    group: int | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: ConvolutionParameterEngineName | None = ...,
+    axis: int | None = ...,
+    force_nd_im2col: bool | None = ...,
+    relu: bool | None = ...,
+    negative_slope: float | None = ...,
+    conv_algorithm: str | None = ...,
+    coeff: float | Sequence[float] | None = ...,
+    fusion_type: ConvolutionParameterFusionTypeName | None = ...,
+    cudnn_convolution_algo_seeker: ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName | None = ...,
+    conv_algos_override: str | None = ...,
+    filter_stride: int | None = ...,
+    filter_stride_h: int | None = ...,
+    filter_stride_w: int | None = ...,
+    shape_offset: int | Sequence[int] | None = ...,
+    fuse_type: ConvolutionParameterFuseTypeName | None = ...,
+    dilation_h: int | None = ...,
+    dilation_w: int | None = ...,
+    pad_type: int | None = ...,
+    pad_l: int | None = ...,
+    pad_r: int | None = ...,
+    pad_t: int | None = ...,
+    pad_b: int | None = ...,
+    input_scale: float | None = ...,
+    output_scale: float | None = ...,
+    saturate: ConvolutionParameterSaturateMethodName | None = ...,
+    weight_fixed: bool | None = ...,
+    dis_mode: bool | None = ...,
+    gen_mode: bool | None = ...,
+    mem_group_size: int | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4177,14 +4177,14 @@ def ImResize(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    target_spatial_width: int = ...,
-    target_spatial_height: int = ...,
-    factor: float = ...,
-    start_scale: float = ...,
-    scale_gap: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    target_spatial_width: int | None = ...,
+    target_spatial_height: int | None = ...,
+    factor: float | None = ...,
+    start_scale: float | None = ...,
+    scale_gap: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4198,43 +4198,43 @@ def ImageData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    batch_size: int = ...,
-    rand_skip: int = ...,
-    shuffle: bool = ...,
-    new_height: int = ...,
-    new_width: int = ...,
-    is_color: bool = ...,
-    scale: float = ...,
-    mean_file: str = ...,
-    crop_size: int = ...,
-    mirror: bool = ...,
-    root_folder: str = ...,
-    ignore_label: int = ...,
-    label_type: ImageDataParameterLabelTypeName = ...,
-    min_height: int = ...,
-    min_width: int = ...,
-    short_side: int = ...,
-    threads: int = ...,
-    cache: bool = ...,
-    precache: bool = ...,
-    dataset_share_per_node: float = ...,
-    face_transform: bool = ...,
-    max_shear_ratio: float = ...,
-    max_aspect_ratio: float = ...,
-    max_rotate_angle: float = ...,
-    min_random_scale: float = ...,
-    max_random_scale: float = ...,
-    max_random_shift: int = ...,
-    face_mirror: bool = ...,
-    face_point_num: int = ...,
-    balance_class: bool = ...,
-    balance_by: int = ...,
-    label_cut_start: int = ...,
-    label_cut_end: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    rand_skip: int | None = ...,
+    shuffle: bool | None = ...,
+    new_height: int | None = ...,
+    new_width: int | None = ...,
+    is_color: bool | None = ...,
+    scale: float | None = ...,
+    mean_file: str | None = ...,
+    crop_size: int | None = ...,
+    mirror: bool | None = ...,
+    root_folder: str | None = ...,
+    ignore_label: int | None = ...,
+    label_type: ImageDataParameterLabelTypeName | None = ...,
+    min_height: int | None = ...,
+    min_width: int | None = ...,
+    short_side: int | None = ...,
+    threads: int | None = ...,
+    cache: bool | None = ...,
+    precache: bool | None = ...,
+    dataset_share_per_node: float | None = ...,
+    face_transform: bool | None = ...,
+    max_shear_ratio: float | None = ...,
+    max_aspect_ratio: float | None = ...,
+    max_rotate_angle: float | None = ...,
+    min_random_scale: float | None = ...,
+    max_random_scale: float | None = ...,
+    max_random_shift: int | None = ...,
+    face_mirror: bool | None = ...,
+    face_point_num: int | None = ...,
+    balance_class: bool | None = ...,
+    balance_by: int | None = ...,
+    label_cut_start: int | None = ...,
+    label_cut_end: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4246,43 +4246,43 @@ def ImageLabelmapData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    batch_size: int = ...,
-    rand_skip: int = ...,
-    shuffle: bool = ...,
-    new_height: int = ...,
-    new_width: int = ...,
-    is_color: bool = ...,
-    scale: float = ...,
-    mean_file: str = ...,
-    crop_size: int = ...,
-    mirror: bool = ...,
-    root_folder: str = ...,
-    ignore_label: int = ...,
-    label_type: ImageDataParameterLabelTypeName = ...,
-    min_height: int = ...,
-    min_width: int = ...,
-    short_side: int = ...,
-    threads: int = ...,
-    cache: bool = ...,
-    precache: bool = ...,
-    dataset_share_per_node: float = ...,
-    face_transform: bool = ...,
-    max_shear_ratio: float = ...,
-    max_aspect_ratio: float = ...,
-    max_rotate_angle: float = ...,
-    min_random_scale: float = ...,
-    max_random_scale: float = ...,
-    max_random_shift: int = ...,
-    face_mirror: bool = ...,
-    face_point_num: int = ...,
-    balance_class: bool = ...,
-    balance_by: int = ...,
-    label_cut_start: int = ...,
-    label_cut_end: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    rand_skip: int | None = ...,
+    shuffle: bool | None = ...,
+    new_height: int | None = ...,
+    new_width: int | None = ...,
+    is_color: bool | None = ...,
+    scale: float | None = ...,
+    mean_file: str | None = ...,
+    crop_size: int | None = ...,
+    mirror: bool | None = ...,
+    root_folder: str | None = ...,
+    ignore_label: int | None = ...,
+    label_type: ImageDataParameterLabelTypeName | None = ...,
+    min_height: int | None = ...,
+    min_width: int | None = ...,
+    short_side: int | None = ...,
+    threads: int | None = ...,
+    cache: bool | None = ...,
+    precache: bool | None = ...,
+    dataset_share_per_node: float | None = ...,
+    face_transform: bool | None = ...,
+    max_shear_ratio: float | None = ...,
+    max_aspect_ratio: float | None = ...,
+    max_rotate_angle: float | None = ...,
+    min_random_scale: float | None = ...,
+    max_random_scale: float | None = ...,
+    max_random_shift: int | None = ...,
+    face_mirror: bool | None = ...,
+    face_point_num: int | None = ...,
+    balance_class: bool | None = ...,
+    balance_by: int | None = ...,
+    label_cut_start: int | None = ...,
+    label_cut_end: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4294,43 +4294,43 @@ def ImageSegData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    batch_size: int = ...,
-    rand_skip: int = ...,
-    shuffle: bool = ...,
-    new_height: int = ...,
-    new_width: int = ...,
-    is_color: bool = ...,
-    scale: float = ...,
-    mean_file: str = ...,
-    crop_size: int = ...,
-    mirror: bool = ...,
-    root_folder: str = ...,
-    ignore_label: int = ...,
-    label_type: ImageDataParameterLabelTypeName = ...,
-    min_height: int = ...,
-    min_width: int = ...,
-    short_side: int = ...,
-    threads: int = ...,
-    cache: bool = ...,
-    precache: bool = ...,
-    dataset_share_per_node: float = ...,
-    face_transform: bool = ...,
-    max_shear_ratio: float = ...,
-    max_aspect_ratio: float = ...,
-    max_rotate_angle: float = ...,
-    min_random_scale: float = ...,
-    max_random_scale: float = ...,
-    max_random_shift: int = ...,
-    face_mirror: bool = ...,
-    face_point_num: int = ...,
-    balance_class: bool = ...,
-    balance_by: int = ...,
-    label_cut_start: int = ...,
-    label_cut_end: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    rand_skip: int | None = ...,
+    shuffle: bool | None = ...,
+    new_height: int | None = ...,
+    new_width: int | None = ...,
+    is_color: bool | None = ...,
+    scale: float | None = ...,
+    mean_file: str | None = ...,
+    crop_size: int | None = ...,
+    mirror: bool | None = ...,
+    root_folder: str | None = ...,
+    ignore_label: int | None = ...,
+    label_type: ImageDataParameterLabelTypeName | None = ...,
+    min_height: int | None = ...,
+    min_width: int | None = ...,
+    short_side: int | None = ...,
+    threads: int | None = ...,
+    cache: bool | None = ...,
+    precache: bool | None = ...,
+    dataset_share_per_node: float | None = ...,
+    face_transform: bool | None = ...,
+    max_shear_ratio: float | None = ...,
+    max_aspect_ratio: float | None = ...,
+    max_rotate_angle: float | None = ...,
+    min_random_scale: float | None = ...,
+    max_random_scale: float | None = ...,
+    max_random_shift: int | None = ...,
+    face_mirror: bool | None = ...,
+    face_point_num: int | None = ...,
+    balance_class: bool | None = ...,
+    balance_by: int | None = ...,
+    label_cut_start: int | None = ...,
+    label_cut_end: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4342,11 +4342,11 @@ def InfogainLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    axis: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    axis: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4358,18 +4358,18 @@ def InnerProduct(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    bias_term: bool = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    axis: int = ...,
-    transpose: bool = ...,
-    engine: InnerProductParameterEngineName = ...,
-    relu: bool = ...,
-    negative_slope: float = ...,
-    normalize: bool = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    bias_term: bool | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    axis: int | None = ...,
+    transpose: bool | None = ...,
+    engine: InnerProductParameterEngineName | None = ...,
+    relu: bool | None = ...,
+    negative_slope: float | None = ...,
+    normalize: bool | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4381,10 +4381,10 @@ def Input(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    shape: BlobShapeDict | pb.BlobShape | Sequence[BlobShapeDict | pb.BlobShape] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4396,16 +4396,16 @@ def Interp(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    height: int = ...,
-    width: int = ...,
-    zoom_factor: int = ...,
-    shrink_factor: int = ...,
-    pad_beg: int = ...,
-    pad_end: int = ...,
-    full_zoom_factor: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    height: int | None = ...,
+    width: int | None = ...,
+    zoom_factor: int | None = ...,
+    shrink_factor: int | None = ...,
+    pad_beg: int | None = ...,
+    pad_end: int | None = ...,
+    full_zoom_factor: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4421,14 +4421,14 @@ def L1Loss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    l2_per_location: bool = ...,
-    l2_prescale_by_channels: bool = ...,
-    normalize_by_num_entries: bool = ...,
-    epsilon: float = ...,
-    plateau: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    l2_per_location: bool | None = ...,
+    l2_prescale_by_channels: bool | None = ...,
+    normalize_by_num_entries: bool | None = ...,
+    epsilon: float | None = ...,
+    plateau: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4440,17 +4440,17 @@ def LRN(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    local_size: int = ...,
-    alpha: float = ...,
-    beta: float = ...,
-    norm_region: LRNParameterNormRegionName = ...,
-    k: float = ...,
-    engine: LRNParameterEngineName = ...,
-    fuse_type: LRNParameterFuseTypeName = ...,
-    unit_test_mode: bool = ...,
-    unit_test_fuse_kernel: bool = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    local_size: int | None = ...,
+    alpha: float | None = ...,
+    beta: float | None = ...,
+    norm_region: LRNParameterNormRegionName | None = ...,
+    k: float | None = ...,
+    engine: LRNParameterEngineName | None = ...,
+    fuse_type: LRNParameterFuseTypeName | None = ...,
+    unit_test_mode: bool | None = ...,
+    unit_test_fuse_kernel: bool | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4462,16 +4462,16 @@ def LSTM(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    debug_info: bool = ...,
-    expose_hidden: bool = ...,
-    forget_bias: float = ...,
-    tf_rnn: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    debug_info: bool | None = ...,
+    expose_hidden: bool | None = ...,
+    forget_bias: float | None = ...,
+    tf_rnn: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4483,9 +4483,9 @@ def LSTMUnit(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4500,20 +4500,20 @@ def LaneData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    batch_sampler: BatchSamplerDict | pb.BatchSampler | Sequence[BatchSamplerDict | pb.BatchSampler] = ...,
-    label_map_file: str = ...,
-    anno_type: AnnotatedDatumAnnotationTypeName = ...,
-    yolo_data_type: int = ...,
-    yolo_data_jitter: float = ...,
-    train_diffcult: bool = ...,
-    single_class: bool = ...,
-    seg_scales: int = ...,
-    seg_resize_width: int = ...,
-    seg_resize_height: int = ...,
-    difficult_label_warmup: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    batch_sampler: BatchSamplerDict | pb.BatchSampler | Sequence[BatchSamplerDict | pb.BatchSampler] | None = ...,
+    label_map_file: str | None = ...,
+    anno_type: AnnotatedDatumAnnotationTypeName | None = ...,
+    yolo_data_type: int | None = ...,
+    yolo_data_jitter: float | None = ...,
+    train_diffcult: bool | None = ...,
+    single_class: bool | None = ...,
+    seg_scales: int | None = ...,
+    seg_resize_width: int | None = ...,
+    seg_resize_height: int | None = ...,
+    difficult_label_warmup: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4525,12 +4525,12 @@ def Log(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    base: float = ...,
-    scale: float = ...,
-    shift: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    base: float | None = ...,
+    scale: float | None = ...,
+    shift: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4542,13 +4542,13 @@ def MVN(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    normalize_variance: bool = ...,
-    across_channels: bool = ...,
-    eps: float = ...,
-    add_eps_before_sqrt: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    normalize_variance: bool | None = ...,
+    across_channels: bool | None = ...,
+    eps: float | None = ...,
+    add_eps_before_sqrt: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4563,18 +4563,18 @@ def MarginInnerProduct(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    type: MarginInnerProductParameterMarginTypeName = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    axis: int = ...,
-    base: float = ...,
-    gamma: float = ...,
-    power: float = ...,
-    iteration: int = ...,
-    lambda_min: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    type: MarginInnerProductParameterMarginTypeName | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    axis: int | None = ...,
+    base: float | None = ...,
+    gamma: float | None = ...,
+    power: float | None = ...,
+    iteration: int | None = ...,
+    lambda_min: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4592,9 +4592,9 @@ def Maximum(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4609,15 +4609,15 @@ def MemoryData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    batch_size: int = ...,
-    channels: int = ...,
-    height: int = ...,
-    width: int = ...,
-    transpose: bool = ...,
-    dim: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    batch_size: int | None = ...,
+    channels: int | None = ...,
+    height: int | None = ...,
+    width: int | None = ...,
+    transpose: bool | None = ...,
+    dim: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4629,9 +4629,9 @@ def Mul(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4643,32 +4643,32 @@ def MultiBoxLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    loc_loss_type: MultiBoxLossParameterLocLossTypeName = ...,
-    conf_loss_type: MultiBoxLossParameterConfLossTypeName = ...,
-    loc_weight: float = ...,
-    num_classes: int = ...,
-    share_location: bool = ...,
-    match_type: MultiBoxLossParameterMatchTypeName = ...,
-    overlap_threshold: float = ...,
-    use_prior_for_matching: bool = ...,
-    background_label_id: int = ...,
-    use_difficult_gt: bool = ...,
-    do_neg_mining: bool = ...,
-    neg_pos_ratio: float = ...,
-    neg_overlap: float = ...,
-    code_type: PriorBoxParameterCodeTypeName = ...,
-    encode_variance_in_target: bool = ...,
-    map_object_to_agnostic: bool = ...,
-    ignore_cross_boundary_bbox: bool = ...,
-    bp_inside: bool = ...,
-    mining_type: MultiBoxLossParameterMiningTypeName = ...,
-    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter = ...,
-    sample_size: int = ...,
-    use_prior_for_nms: bool = ...,
-    ignore_difficult_gt: bool = ...,
-    objectness_score: float = ...,
-    engine: str = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    loc_loss_type: MultiBoxLossParameterLocLossTypeName | None = ...,
+    conf_loss_type: MultiBoxLossParameterConfLossTypeName | None = ...,
+    loc_weight: float | None = ...,
+    num_classes: int | None = ...,
+    share_location: bool | None = ...,
+    match_type: MultiBoxLossParameterMatchTypeName | None = ...,
+    overlap_threshold: float | None = ...,
+    use_prior_for_matching: bool | None = ...,
+    background_label_id: int | None = ...,
+    use_difficult_gt: bool | None = ...,
+    do_neg_mining: bool | None = ...,
+    neg_pos_ratio: float | None = ...,
+    neg_overlap: float | None = ...,
+    code_type: PriorBoxParameterCodeTypeName | None = ...,
+    encode_variance_in_target: bool | None = ...,
+    map_object_to_agnostic: bool | None = ...,
+    ignore_cross_boundary_bbox: bool | None = ...,
+    bp_inside: bool | None = ...,
+    mining_type: MultiBoxLossParameterMiningTypeName | None = ...,
+    nms_param: NonMaximumSuppressionParameterDict | pb.NonMaximumSuppressionParameter | None = ...,
+    sample_size: int | None = ...,
+    use_prior_for_nms: bool | None = ...,
+    ignore_difficult_gt: bool | None = ...,
+    objectness_score: float | None = ...,
+    engine: str | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4683,22 +4683,22 @@ def MultiStageMeanfield(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    compatibility_mode: MultiStageMeanfieldParameterModeName = ...,
-    threshold: float = ...,
-    theta_alpha: float = ...,
-    theta_beta: float = ...,
-    theta_gamma: float = ...,
-    num_iterations: int = ...,
-    spatial_filter_weight: float = ...,
-    bilateral_filter_weight: float = ...,
-    forced_spatial_filter_weight: float = ...,
-    forced_bilateral_filter_weight: float = ...,
-    spatial_filter_weights_str: str = ...,
-    bilateral_filter_weights_str: str = ...,
-    force_cpu: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    compatibility_mode: MultiStageMeanfieldParameterModeName | None = ...,
+    threshold: float | None = ...,
+    theta_alpha: float | None = ...,
+    theta_beta: float | None = ...,
+    theta_gamma: float | None = ...,
+    num_iterations: int | None = ...,
+    spatial_filter_weight: float | None = ...,
+    bilateral_filter_weight: float | None = ...,
+    forced_spatial_filter_weight: float | None = ...,
+    forced_bilateral_filter_weight: float | None = ...,
+    spatial_filter_weights_str: str | None = ...,
+    bilateral_filter_weights_str: str | None = ...,
+    force_cpu: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4716,9 +4716,9 @@ def MultinomialLogisticLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4730,13 +4730,13 @@ def Nms(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    threshold: float = ...,
-    num_peak: int = ...,
-    max_peaks: int = ...,
-    num_parts: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    threshold: float | None = ...,
+    num_peak: int | None = ...,
+    max_peaks: int | None = ...,
+    num_parts: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4752,18 +4752,18 @@ def Normalize(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    across_spatial: bool = ...,
-    scale_filler: FillerParameterDict | pb.FillerParameter = ...,
-    channel_shared: bool = ...,
-    eps: float = ...,
-    fix_scale: bool = ...,
-    normalize_type: str = ...,
-    fix_gradient: bool = ...,
-    bp_norm: bool = ...,
-    add_eps_before_sqrt: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    across_spatial: bool | None = ...,
+    scale_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    channel_shared: bool | None = ...,
+    eps: float | None = ...,
+    fix_scale: bool | None = ...,
+    normalize_type: str | None = ...,
+    fix_gradient: bool | None = ...,
+    bp_norm: bool | None = ...,
+    add_eps_before_sqrt: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4783,11 +4783,11 @@ def PReLU(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    filler: FillerParameterDict | pb.FillerParameter = ...,
-    channel_shared: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    channel_shared: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4799,12 +4799,12 @@ def PSROIPooling(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    spatial_scale: float = ...,
-    output_dim: int = ...,
-    group_size: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    spatial_scale: float | None = ...,
+    output_dim: int | None = ...,
+    group_size: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4819,11 +4819,11 @@ def Pad(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    paddings: int | Sequence[int] = ...,
-    constant_values: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    paddings: int | Sequence[int] | None = ...,
+    constant_values: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4835,11 +4835,11 @@ def Parameter(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    shape: BlobShapeDict | pb.BlobShape = ...,
-    blob_filler: FillerParameterDict | pb.FillerParameter = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    shape: BlobShapeDict | pb.BlobShape | None = ...,
+    blob_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4851,10 +4851,10 @@ def Permute(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    order: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    order: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4866,41 +4866,41 @@ def Pooling(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    pool: PoolingParameterPoolMethodName = ...,
-    pad: int = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    kernel_size: int = ...,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    engine: PoolingParameterEngineName = ...,
-    global_pooling: bool = ...,
-    round_mode: PoolingParameterRoundModeName = ...,
-    ceil_mode: bool = ...,
-    pad_3d: int | Sequence[int] = ...,
-    kernel_size_3d: int | Sequence[int] = ...,
-    stride_3d: int | Sequence[int] = ...,
-    avg_include_pad: bool = ...,
-    axis: int = ...,
-    torch_pooling: bool = ...,
-    bin_size: int = ...,
-    bin_h: int = ...,
-    bin_w: int = ...,
-    blobs_lr: float = ...,
-    blobs_a_min: float = ...,
-    dilation: int | Sequence[int] = ...,
-    pad_type: int = ...,
-    pad_l: int = ...,
-    pad_r: int = ...,
-    pad_t: int = ...,
-    pad_b: int = ...,
-    output_shift_instead_division: int = ...,
-    saturate: PoolingParameterSaturateMethodName = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    pool: PoolingParameterPoolMethodName | None = ...,
+    pad: int | None = ...,
+    pad_h: int | None = ...,
+    pad_w: int | None = ...,
+    kernel_size: int | None = ...,
+    kernel_h: int | None = ...,
+    kernel_w: int | None = ...,
+    stride: int | None = ...,
+    stride_h: int | None = ...,
+    stride_w: int | None = ...,
+    engine: PoolingParameterEngineName | None = ...,
+    global_pooling: bool | None = ...,
+    round_mode: PoolingParameterRoundModeName | None = ...,
+    ceil_mode: bool | None = ...,
+    pad_3d: int | Sequence[int] | None = ...,
+    kernel_size_3d: int | Sequence[int] | None = ...,
+    stride_3d: int | Sequence[int] | None = ...,
+    avg_include_pad: bool | None = ...,
+    axis: int | None = ...,
+    torch_pooling: bool | None = ...,
+    bin_size: int | None = ...,
+    bin_h: int | None = ...,
+    bin_w: int | None = ...,
+    blobs_lr: float | None = ...,
+    blobs_a_min: float | None = ...,
+    dilation: int | Sequence[int] | None = ...,
+    pad_type: int | None = ...,
+    pad_l: int | None = ...,
+    pad_r: int | None = ...,
+    pad_t: int | None = ...,
+    pad_b: int | None = ...,
+    output_shift_instead_division: int | None = ...,
+    saturate: PoolingParameterSaturateMethodName | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4915,12 +4915,12 @@ def Power(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    power: float = ...,
-    scale: float = ...,
-    shift: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    power: float | None = ...,
+    scale: float | None = ...,
+    shift: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4932,27 +4932,27 @@ def PriorBox(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    min_size: float | Sequence[float] = ...,
-    max_size: float | Sequence[float] = ...,
-    aspect_ratio: float | Sequence[float] = ...,
-    flip: bool = ...,
-    clip: bool = ...,
-    variance: float | Sequence[float] = ...,
-    img_size: int = ...,
-    img_h: int = ...,
-    img_w: int = ...,
-    step: float = ...,
-    step_h: float = ...,
-    step_w: float = ...,
-    offset: float = ...,
-    faceboxes: bool = ...,
-    box_width: float | Sequence[float] = ...,
-    box_height: float | Sequence[float] = ...,
-    tf: bool = ...,
-    yx_order: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    min_size: float | Sequence[float] | None = ...,
+    max_size: float | Sequence[float] | None = ...,
+    aspect_ratio: float | Sequence[float] | None = ...,
+    flip: bool | None = ...,
+    clip: bool | None = ...,
+    variance: float | Sequence[float] | None = ...,
+    img_size: int | None = ...,
+    img_h: int | None = ...,
+    img_w: int | None = ...,
+    step: float | None = ...,
+    step_h: float | None = ...,
+    step_w: float | None = ...,
+    offset: float | None = ...,
+    faceboxes: bool | None = ...,
+    box_width: float | Sequence[float] | None = ...,
+    box_height: float | Sequence[float] | None = ...,
+    tf: bool | None = ...,
+    yx_order: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -4969,21 +4969,21 @@ def Proposal(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    feat_stride: int = ...,
-    base_size: int = ...,
-    min_size: int = ...,
-    ratio: float | Sequence[float] = ...,
-    scale: float | Sequence[float] = ...,
-    pre_nms_topn: int = ...,
-    post_nms_topn: int = ...,
-    nms_thresh: float = ...,
-    anchor_base_size: int = ...,
-    anchor_scale: int = ...,
-    anchor_ratio: int = ...,
-    max_rois: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    feat_stride: int | None = ...,
+    base_size: int | None = ...,
+    min_size: int | None = ...,
+    ratio: float | Sequence[float] | None = ...,
+    scale: float | Sequence[float] | None = ...,
+    pre_nms_topn: int | None = ...,
+    post_nms_topn: int | None = ...,
+    nms_thresh: float | None = ...,
+    anchor_base_size: int | None = ...,
+    anchor_scale: int | None = ...,
+    anchor_ratio: int | None = ...,
+    max_rois: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5001,12 +5001,12 @@ def Python(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    module: str = ...,
-    param_str: str = ...,
-    share_in_parallel: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    module: str | None = ...,
+    param_str: str | None = ...,
+    share_in_parallel: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5022,16 +5022,16 @@ def RNN(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_output: int = ...,
-    weight_filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    debug_info: bool = ...,
-    expose_hidden: bool = ...,
-    forget_bias: float = ...,
-    tf_rnn: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_output: int | None = ...,
+    weight_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    debug_info: bool | None = ...,
+    expose_hidden: bool | None = ...,
+    forget_bias: float | None = ...,
+    tf_rnn: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5043,13 +5043,13 @@ def ROIPooling(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    pooled_h: int = ...,
-    pooled_w: int = ...,
-    spatial_scale: float = ...,
-    pooled_size: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    pooled_h: int | None = ...,
+    pooled_w: int | None = ...,
+    spatial_scale: float | None = ...,
+    pooled_size: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5065,14 +5065,14 @@ def ReLU(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    negative_slope: float = ...,
-    engine: ReLUParameterEngineName = ...,
-    fuse: bool = ...,
-    relu6: bool = ...,
-    maximum: float = ...,
-    minimum: float = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    negative_slope: float | None = ...,
+    engine: ReLUParameterEngineName | None = ...,
+    fuse: bool | None = ...,
+    relu6: bool | None = ...,
+    maximum: float | None = ...,
+    minimum: float | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5084,14 +5084,14 @@ def ReLU6(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    negative_slope: float = ...,
-    engine: ReLUParameterEngineName = ...,
-    fuse: bool = ...,
-    relu6: bool = ...,
-    maximum: float = ...,
-    minimum: float = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    negative_slope: float | None = ...,
+    engine: ReLUParameterEngineName | None = ...,
+    fuse: bool | None = ...,
+    relu6: bool | None = ...,
+    maximum: float | None = ...,
+    minimum: float | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5103,12 +5103,12 @@ def Reduction(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    operation: ReductionParameterReductionOpName = ...,
-    axis: int = ...,
-    coeff: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    operation: ReductionParameterReductionOpName | None = ...,
+    axis: int | None = ...,
+    coeff: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5120,27 +5120,27 @@ def RegionLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    side: int = ...,
-    num_class: int = ...,
-    bias_match: int = ...,
-    coords: int = ...,
-    num: int = ...,
-    softmax: int = ...,
-    jitter: float = ...,
-    rescore: int = ...,
-    object_scale: float = ...,
-    class_scale: float = ...,
-    noobject_scale: float = ...,
-    coord_scale: float = ...,
-    absolute: int = ...,
-    thresh: float = ...,
-    random: int = ...,
-    biases: float | Sequence[float] = ...,
-    softmax_tree: str = ...,
-    class_map: str = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    side: int | None = ...,
+    num_class: int | None = ...,
+    bias_match: int | None = ...,
+    coords: int | None = ...,
+    num: int | None = ...,
+    softmax: int | None = ...,
+    jitter: float | None = ...,
+    rescore: int | None = ...,
+    object_scale: float | None = ...,
+    class_scale: float | None = ...,
+    noobject_scale: float | None = ...,
+    coord_scale: float | None = ...,
+    absolute: int | None = ...,
+    thresh: float | None = ...,
+    random: int | None = ...,
+    biases: float | Sequence[float] | None = ...,
+    softmax_tree: str | None = ...,
+    class_map: str | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5157,11 +5157,11 @@ def Reorg(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    stride: int = ...,
-    reverse: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    stride: int | None = ...,
+    reverse: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5177,13 +5177,13 @@ def Reshape(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    shape: BlobShapeDict | pb.BlobShape = ...,
-    axis: int = ...,
-    num_axes: int = ...,
-    pixelshuffler: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    shape: BlobShapeDict | pb.BlobShape | None = ...,
+    axis: int | None = ...,
+    num_axes: int | None = ...,
+    pixelshuffler: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5198,17 +5198,17 @@ def ResizeBilinear(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    align_corners: bool = ...,
-    output_height: int = ...,
-    output_width: int = ...,
-    data_format: str = ...,
-    scale_height: float = ...,
-    scale_width: float = ...,
-    half_pixel_centers: bool = ...,
-    pytorch_half_pixel: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    align_corners: bool | None = ...,
+    output_height: int | None = ...,
+    output_width: int | None = ...,
+    data_format: str | None = ...,
+    scale_height: float | None = ...,
+    scale_width: float | None = ...,
+    half_pixel_centers: bool | None = ...,
+    pytorch_half_pixel: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5220,17 +5220,17 @@ def ResizeNearestNeighbor(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    align_corners: bool = ...,
-    output_height: int = ...,
-    output_width: int = ...,
-    data_format: str = ...,
-    scale_height: float = ...,
-    scale_width: float = ...,
-    half_pixel_centers: bool = ...,
-    half_pixel_onnx: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    align_corners: bool | None = ...,
+    output_height: int | None = ...,
+    output_width: int | None = ...,
+    data_format: str | None = ...,
+    scale_height: float | None = ...,
+    scale_width: float | None = ...,
+    half_pixel_centers: bool | None = ...,
+    half_pixel_onnx: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5242,9 +5242,9 @@ def RoIData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5261,9 +5261,9 @@ def RpnAnchorTarget(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5279,9 +5279,9 @@ def RpnProposal(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5297,9 +5297,9 @@ def RpnProposalTarget(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5317,11 +5317,11 @@ def SPP(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    pyramid_height: int = ...,
-    pool: SPPParameterPoolMethodName = ...,
-    engine: SPPParameterEngineName = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    pyramid_height: int | None = ...,
+    pool: SPPParameterPoolMethodName | None = ...,
+    engine: SPPParameterEngineName | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5333,16 +5333,16 @@ def Scale(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int = ...,
-    num_axes: int = ...,
-    filler: FillerParameterDict | pb.FillerParameter = ...,
-    bias_term: bool = ...,
-    bias_filler: FillerParameterDict | pb.FillerParameter = ...,
-    min_value: float = ...,
-    max_value: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | None = ...,
+    num_axes: int | None = ...,
+    filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    bias_term: bool | None = ...,
+    bias_filler: FillerParameterDict | pb.FillerParameter | None = ...,
+    min_value: float | None = ...,
+    max_value: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5354,10 +5354,10 @@ def SeLU(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    alpha: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    alpha: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5369,11 +5369,11 @@ def SeLUDropout(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    dropout_ratio: float = ...,
-    alpha: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    dropout_ratio: float | None = ...,
+    alpha: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5385,10 +5385,10 @@ def SeLu(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    alpha: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    alpha: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5400,11 +5400,11 @@ def SeLuDropout(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    dropout_ratio: float = ...,
-    alpha: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    dropout_ratio: float | None = ...,
+    alpha: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5416,12 +5416,12 @@ def SegAccuracy(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    metric: SegAccuracyParameterAccuracyMetricName = ...,
-    ignore_label: int | Sequence[int] = ...,
-    reset: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    metric: SegAccuracyParameterAccuracyMetricName | None = ...,
+    ignore_label: int | Sequence[int] | None = ...,
+    reset: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5437,11 +5437,11 @@ def SegmentationEvaluate(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_classes: int = ...,
-    threshold: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_classes: int | None = ...,
+    threshold: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5457,10 +5457,10 @@ def ShuffleChannel(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    group: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    group: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5472,9 +5472,9 @@ def Sigmoid(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: SigmoidParameterEngineName = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: SigmoidParameterEngineName | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5486,9 +5486,9 @@ def SigmoidCrossEntropyLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: SigmoidParameterEngineName = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: SigmoidParameterEngineName | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5504,9 +5504,9 @@ def Silence(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5518,12 +5518,12 @@ def Slice(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int = ...,
-    slice_point: int | Sequence[int] = ...,
-    slice_dim: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | None = ...,
+    slice_point: int | Sequence[int] | None = ...,
+    slice_dim: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5535,11 +5535,11 @@ def SmoothL1Loss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    sigma: float = ...,
-    abssum: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    sigma: float | None = ...,
+    abssum: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5557,9 +5557,9 @@ def SmoothL1LossOHEM(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5575,16 +5575,16 @@ def Softmax(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: SoftmaxParameterEngineName = ...,
-    axis: int = ...,
-    hard_ratio: float = ...,
-    class_weight: float | Sequence[float] = ...,
-    hard_mining_label: int = ...,
-    cutting_point: float = ...,
-    normalize_type: str = ...,
-    label_smooth_factor: float = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: SoftmaxParameterEngineName | None = ...,
+    axis: int | None = ...,
+    hard_ratio: float | None = ...,
+    class_weight: float | Sequence[float] | None = ...,
+    hard_mining_label: int | None = ...,
+    cutting_point: float | None = ...,
+    normalize_type: str | None = ...,
+    label_smooth_factor: float | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5596,16 +5596,16 @@ def SoftmaxWithLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: SoftmaxParameterEngineName = ...,
-    axis: int = ...,
-    hard_ratio: float = ...,
-    class_weight: float | Sequence[float] = ...,
-    hard_mining_label: int = ...,
-    cutting_point: float = ...,
-    normalize_type: str = ...,
-    label_smooth_factor: float = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: SoftmaxParameterEngineName | None = ...,
+    axis: int | None = ...,
+    hard_ratio: float | None = ...,
+    class_weight: float | Sequence[float] | None = ...,
+    hard_mining_label: int | None = ...,
+    cutting_point: float | None = ...,
+    normalize_type: str | None = ...,
+    label_smooth_factor: float | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5621,16 +5621,16 @@ def SoftmaxWithLossOHEM(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: SoftmaxParameterEngineName = ...,
-    axis: int = ...,
-    hard_ratio: float = ...,
-    class_weight: float | Sequence[float] = ...,
-    hard_mining_label: int = ...,
-    cutting_point: float = ...,
-    normalize_type: str = ...,
-    label_smooth_factor: float = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: SoftmaxParameterEngineName | None = ...,
+    axis: int | None = ...,
+    hard_ratio: float | None = ...,
+    class_weight: float | Sequence[float] | None = ...,
+    hard_mining_label: int | None = ...,
+    cutting_point: float | None = ...,
+    normalize_type: str | None = ...,
+    label_smooth_factor: float | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5642,11 +5642,11 @@ def SpaceToBatchND(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    block_shape: int | Sequence[int] = ...,
-    paddings: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    block_shape: int | Sequence[int] | None = ...,
+    paddings: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5661,10 +5661,10 @@ def SpatialDropout(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    dropout_ratio: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    dropout_ratio: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5680,9 +5680,9 @@ def Split(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5694,10 +5694,10 @@ def Squeeze(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int | Sequence[int] = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | Sequence[int] | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5709,10 +5709,10 @@ def Swish(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    beta: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    beta: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5724,9 +5724,9 @@ def Switch(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5738,9 +5738,9 @@ def TanH(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    engine: TanHParameterEngineName = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    engine: TanHParameterEngineName | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5752,10 +5752,10 @@ def Threshold(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    threshold: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    threshold: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5767,11 +5767,11 @@ def Tile(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    axis: int = ...,
-    tiles: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    axis: int | None = ...,
+    tiles: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5783,31 +5783,31 @@ def Unpooling(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    unpool: UnPoolingParameterUnPoolMethodName = ...,
-    out_pad: int = ...,
-    out_pad_h: int = ...,
-    out_pad_w: int = ...,
-    out_kernel_size: int = ...,
-    out_kernel_h: int = ...,
-    out_kernel_w: int = ...,
-    out_stride: int = ...,
-    out_stride_h: int = ...,
-    out_stride_w: int = ...,
-    engine: UnPoolingParameterEngineName = ...,
-    unpool_size: int = ...,
-    unpool_h: int = ...,
-    unpool_w: int = ...,
-    kernel_size: int = ...,
-    stride: int = ...,
-    pad: int = ...,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    unpool: UnPoolingParameterUnPoolMethodName | None = ...,
+    out_pad: int | None = ...,
+    out_pad_h: int | None = ...,
+    out_pad_w: int | None = ...,
+    out_kernel_size: int | None = ...,
+    out_kernel_h: int | None = ...,
+    out_kernel_w: int | None = ...,
+    out_stride: int | None = ...,
+    out_stride_h: int | None = ...,
+    out_stride_w: int | None = ...,
+    engine: UnPoolingParameterEngineName | None = ...,
+    unpool_size: int | None = ...,
+    unpool_h: int | None = ...,
+    unpool_w: int | None = ...,
+    kernel_size: int | None = ...,
+    stride: int | None = ...,
+    pad: int | None = ...,
+    kernel_h: int | None = ...,
+    kernel_w: int | None = ...,
+    stride_h: int | None = ...,
+    stride_w: int | None = ...,
+    pad_h: int | None = ...,
+    pad_w: int | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5824,16 +5824,16 @@ def Upsample(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    scale: int = ...,
-    scale_h: int = ...,
-    scale_w: int = ...,
-    pad_out_h: bool = ...,
-    pad_out_w: bool = ...,
-    upsample_h: int = ...,
-    upsample_w: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    scale: int | None = ...,
+    scale_h: int | None = ...,
+    scale_w: int | None = ...,
+    pad_out_h: bool | None = ...,
+    pad_out_w: bool | None = ...,
+    upsample_h: int | None = ...,
+    upsample_w: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5848,10 +5848,10 @@ def UpsampleDarknet(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    stride: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    stride: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5863,25 +5863,25 @@ def VideoData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    video_type: VideoDataParameterVideoTypeName = ...,
-    device_id: int = ...,
-    video_file: str = ...,
-    skip_frames: int = ...,
-    source: str = ...,
-    batch_size: int = ...,
-    rand_skip: int = ...,
-    shuffle: bool = ...,
-    new_height: int = ...,
-    new_width: int = ...,
-    new_length: int = ...,
-    num_segments: int = ...,
-    modality: VideoDataParameterModalityName = ...,
-    name_pattern: str = ...,
-    encoded: bool = ...,
-    grayscale: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    video_type: VideoDataParameterVideoTypeName | None = ...,
+    device_id: int | None = ...,
+    video_file: str | None = ...,
+    skip_frames: int | None = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    rand_skip: int | None = ...,
+    shuffle: bool | None = ...,
+    new_height: int | None = ...,
+    new_width: int | None = ...,
+    new_length: int | None = ...,
+    num_segments: int | None = ...,
+    modality: VideoDataParameterModalityName | None = ...,
+    name_pattern: str | None = ...,
+    encoded: bool | None = ...,
+    grayscale: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5898,22 +5898,22 @@ def WindowData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    scale: float = ...,
-    mean_file: str = ...,
-    batch_size: int = ...,
-    crop_size: int = ...,
-    mirror: bool = ...,
-    fg_threshold: float = ...,
-    bg_threshold: float = ...,
-    fg_fraction: float = ...,
-    context_pad: int = ...,
-    crop_mode: str = ...,
-    cache_images: bool = ...,
-    root_folder: str = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    scale: float | None = ...,
+    mean_file: str | None = ...,
+    batch_size: int | None = ...,
+    crop_size: int | None = ...,
+    mirror: bool | None = ...,
+    fg_threshold: float | None = ...,
+    bg_threshold: float | None = ...,
+    fg_fraction: float | None = ...,
+    context_pad: int | None = ...,
+    crop_mode: str | None = ...,
+    cache_images: bool | None = ...,
+    root_folder: str | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5925,43 +5925,43 @@ def WindowSegData(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    source: str = ...,
-    batch_size: int = ...,
-    rand_skip: int = ...,
-    shuffle: bool = ...,
-    new_height: int = ...,
-    new_width: int = ...,
-    is_color: bool = ...,
-    scale: float = ...,
-    mean_file: str = ...,
-    crop_size: int = ...,
-    mirror: bool = ...,
-    root_folder: str = ...,
-    ignore_label: int = ...,
-    label_type: ImageDataParameterLabelTypeName = ...,
-    min_height: int = ...,
-    min_width: int = ...,
-    short_side: int = ...,
-    threads: int = ...,
-    cache: bool = ...,
-    precache: bool = ...,
-    dataset_share_per_node: float = ...,
-    face_transform: bool = ...,
-    max_shear_ratio: float = ...,
-    max_aspect_ratio: float = ...,
-    max_rotate_angle: float = ...,
-    min_random_scale: float = ...,
-    max_random_scale: float = ...,
-    max_random_shift: int = ...,
-    face_mirror: bool = ...,
-    face_point_num: int = ...,
-    balance_class: bool = ...,
-    balance_by: int = ...,
-    label_cut_start: int = ...,
-    label_cut_end: int = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    source: str | None = ...,
+    batch_size: int | None = ...,
+    rand_skip: int | None = ...,
+    shuffle: bool | None = ...,
+    new_height: int | None = ...,
+    new_width: int | None = ...,
+    is_color: bool | None = ...,
+    scale: float | None = ...,
+    mean_file: str | None = ...,
+    crop_size: int | None = ...,
+    mirror: bool | None = ...,
+    root_folder: str | None = ...,
+    ignore_label: int | None = ...,
+    label_type: ImageDataParameterLabelTypeName | None = ...,
+    min_height: int | None = ...,
+    min_width: int | None = ...,
+    short_side: int | None = ...,
+    threads: int | None = ...,
+    cache: bool | None = ...,
+    precache: bool | None = ...,
+    dataset_share_per_node: float | None = ...,
+    face_transform: bool | None = ...,
+    max_shear_ratio: float | None = ...,
+    max_aspect_ratio: float | None = ...,
+    max_rotate_angle: float | None = ...,
+    min_random_scale: float | None = ...,
+    max_random_scale: float | None = ...,
+    max_random_shift: int | None = ...,
+    face_mirror: bool | None = ...,
+    face_point_num: int | None = ...,
+    balance_class: bool | None = ...,
+    balance_by: int | None = ...,
+    label_cut_start: int | None = ...,
+    label_cut_end: int | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5973,17 +5973,17 @@ def YoloDetectionOutput(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    side: int = ...,
-    num_classes: int = ...,
-    num_box: int = ...,
-    coords: int = ...,
-    confidence_threshold: float = ...,
-    nms_threshold: float = ...,
-    biases: float | Sequence[float] = ...,
-    label_map_file: str = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    side: int | None = ...,
+    num_classes: int | None = ...,
+    num_box: int | None = ...,
+    coords: int | None = ...,
+    confidence_threshold: float | None = ...,
+    nms_threshold: float | None = ...,
+    biases: float | Sequence[float] | None = ...,
+    label_map_file: str | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -5999,14 +5999,14 @@ def YoloSeg(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_class: int = ...,
-    object_scale: float = ...,
-    class_scale: float = ...,
-    use_logic_gradient: bool = ...,
-    use_hardsigmoid: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_class: int | None = ...,
+    object_scale: float | None = ...,
+    class_scale: float | None = ...,
+    use_logic_gradient: bool | None = ...,
+    use_hardsigmoid: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -6022,28 +6022,28 @@ def Yolov3(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    side: int = ...,
-    num_class: int = ...,
-    num: int = ...,
-    object_scale: float = ...,
-    class_scale: float = ...,
-    noobject_scale: float = ...,
-    coord_scale: float = ...,
-    thresh: float = ...,
-    anchors_scale: int = ...,
-    biases: float | Sequence[float] = ...,
-    mask: int | Sequence[int] = ...,
-    use_logic_gradient: bool = ...,
-    use_focal_loss: bool = ...,
-    iou_loss: Yolov3ParameterIOU_LOSSName = ...,
-    iou_normalizer: float = ...,
-    iou_thresh: float = ...,
-    max_delta: float = ...,
-    accumulate: bool = ...,
-    label_smooth_eps: float = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    side: int | None = ...,
+    num_class: int | None = ...,
+    num: int | None = ...,
+    object_scale: float | None = ...,
+    class_scale: float | None = ...,
+    noobject_scale: float | None = ...,
+    coord_scale: float | None = ...,
+    thresh: float | None = ...,
+    anchors_scale: int | None = ...,
+    biases: float | Sequence[float] | None = ...,
+    mask: int | Sequence[int] | None = ...,
+    use_logic_gradient: bool | None = ...,
+    use_focal_loss: bool | None = ...,
+    iou_loss: Yolov3ParameterIOU_LOSSName | None = ...,
+    iou_normalizer: float | None = ...,
+    iou_thresh: float | None = ...,
+    max_delta: float | None = ...,
+    accumulate: bool | None = ...,
+    label_smooth_eps: float | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,
@@ -6060,18 +6060,18 @@ def Yolov3DetectionOutput(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
     *,
-    num_classes: int = ...,
-    num_box: int = ...,
-    confidence_threshold: float = ...,
-    nms_threshold: float = ...,
-    biases: float | Sequence[float] = ...,
-    anchors_scale: int | Sequence[int] = ...,
-    mask_group_num: int = ...,
-    mask: int | Sequence[int] = ...,
-    gaussian_box: bool = ...,
-    engine: str = ...,
-    nms_param: NmsParameterDict | pb.NmsParameter = ...,
-    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    num_classes: int | None = ...,
+    num_box: int | None = ...,
+    confidence_threshold: float | None = ...,
+    nms_threshold: float | None = ...,
+    biases: float | Sequence[float] | None = ...,
+    anchors_scale: int | Sequence[int] | None = ...,
+    mask_group_num: int | None = ...,
+    mask: int | Sequence[int] | None = ...,
+    gaussian_box: bool | None = ...,
+    engine: str | None = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter | None = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter | None = ...,
     tops: Sequence[str] | str | None = ...,
     in_place: bool = ...,
     layer: AllLayerSettings | None = ...,

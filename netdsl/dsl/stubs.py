@@ -136,7 +136,7 @@ def _type(field: FieldDescriptor) -> str:
         item = "bytes" if field.type == FieldDescriptor.TYPE_BYTES else "str"
     else:
         item = _SCALARS.get(field.cpp_type, "int")
-    return f"{item} | Sequence[{item}]" if field.is_repeated else item
+    return f"{item} | Sequence[{item}] | None" if field.is_repeated else f"{item} | None"
 
 
 def _typed_dict(name: str, fields: Fields, base: str = "TypedDict") -> str:

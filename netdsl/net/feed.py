@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from typing import Protocol
 
 import torch
@@ -18,6 +19,7 @@ from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
+from netdsl.data.batches.user_rows import USUAL_BATCH, RowBatches, Rows
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 from netdsl.layer import Shape
@@ -35,6 +37,10 @@ class Feed(Protocol):
     waited: float  # seconds that the net waited for them
 
     def __next__(self) -> tuple[Tensor, ...]: ...
+
+    def epoch_batches(self) -> Fraction | None:
+        """How many batches all items make; None if nobody knows how many there are."""
+        ...
 
     def seek(self, position: int) -> None:
         """Go on with this batch."""
@@ -57,6 +63,7 @@ class Feeds:
         self.input_shapes: dict[int, Shape] = {}
         self._graph, self._device = graph, torch.device(device)
         self._user_feed: Feed | None = None
+        self._stated_batch: int | None = None  # of the first layer whose settings say it
         self._copies: torch.cuda.Stream | None = None  # in which batches go to a GPU
 
     @classmethod
@@ -67,19 +74,20 @@ class Feeds:
         loading: Loading | None = None,
         user_blobs: Collection[str] = (),
         table: Table | None = None,
+        batch: int | None = None,
         device: torch.device | str = "cpu",
     ) -> Feeds:
         """Open what the layers of a graph read, and write the shapes of its batches into their messages.
 
         That is why this comes before the net is built. A layer isn't read if all its tops are among `user_blobs`.
-        With a table, no layer reads by itself.
+        With a table, no layer reads by itself, and a `batch` has as many rows instead of those that the layers say.
         """
         feeds, loading = cls(graph, device), loading or Loading()
         if graph.phase is Phase.TEST:  # Caffe's rule: when it tests, one process sees all items
             loading = replace(loading, rank=0, size=1)
         try:
             if table is not None:
-                feeds._bind(table, loading)
+                feeds._bind(table, loading, batch)
                 return feeds
             for index, node in enumerate(graph.nodes):
                 with _at(node):
@@ -95,15 +103,17 @@ class Feeds:
         if layer is None:
             return
         if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(user_blobs):
-            shapes = (shape or () for shape in layer.known_shapes())
+            shapes = [shape or () for shape in layer.known_shapes()]
             self.input_shapes.update(zip(node.tops, shapes, strict=False))
+            stated = layer.stated_batch() or next((shape[0] for shape in shapes if shape), 0)
+            self._stated_batch = self._stated_batch or (stated if stated > 0 else None)
             return
         batches = self._batches(layer.reading(loading.seed), loading)
         self.read[index] = batches
         layer.note_data(node.layer)
         _state_tops(node.layer, batches.shapes())
 
-    def _bind(self, table: Table, loading: Loading) -> None:
+    def _bind(self, table: Table, loading: Loading, batch: int | None) -> None:
         """Make one feed for all layers, so that an item that is passed over is so for all of them."""
         nodes, intakes = list[Node](), list[Intake]()
         for node in self._graph.nodes:
@@ -112,6 +122,8 @@ class Feeds:
                 if layer is not None:
                     nodes.append(node)
                     intakes.append(layer.intake())
+        if batch is not None:
+            intakes = [replace(intake, batch_size=batch) for intake in intakes]
         batches = self._batches(reading_of(table, intakes), loading)
         self._user_feed = batches
         shapes = batches.shapes()
@@ -129,11 +141,19 @@ class Feeds:
         """What is read from sources."""
         return [feed.reading for feed in self._named().values() if isinstance(feed, Batches)]
 
-    def give(self, values: Values) -> None:
-        """Take inputs from an iterable of batches or of single items, or from a function that returns them."""
+    def give(self, values: Values | Rows, *, batch: int | None = None, seed: int = 0) -> None:
+        """Take inputs from rows, from an iterable of batches or of single items, or from a function that returns them.
+
+        A `batch` has as many items; without it as many as the net says or, of rows, 32. Rows are shuffled by the seed.
+        """
         if not self.input_shapes:
             raise DataError("the layers of this net read their data themselves; nothing else can be given")
-        batches = UserBatches(values, {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()})
+        shapes = {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()}
+        batches = (
+            RowBatches(values, shapes, self._stated_batch or USUAL_BATCH if batch is None else batch, seed)
+            if isinstance(values, Rows)
+            else UserBatches(values, shapes, batch)
+        )
         found = dict(zip(self.input_shapes, batches.shapes.values(), strict=True))
         for node in self._graph.nodes:
             if any(self.input_shapes.get(edge) != found.get(edge) for edge in node.tops):
@@ -143,15 +163,18 @@ class Feeds:
 
     def next(self) -> dict[int, Tensor]:
         """The next batch, by the edges of the graph."""
-        if self.input_shapes and self._user_feed is None:
-            names = ", ".join(self._graph.blobs[edge] for edge in self.input_shapes)
-            raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
+        self._check_given()
         batch: dict[int, Tensor] = {}
         for index in self.read:
             batch.update(zip(self._graph.nodes[index].tops, self.tops(index), strict=False))
         if self._user_feed is not None:
             batch.update(zip(self.input_shapes, self._next_of(self._user_feed), strict=True))
         return batch
+
+    def _check_given(self) -> None:
+        if self.input_shapes and self._user_feed is None:
+            names = ", ".join(self._graph.blobs[edge] for edge in self.input_shapes)
+            raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
 
     def tops(self, index: int) -> list[Tensor]:
         """The next batch of one layer."""
@@ -196,6 +219,12 @@ class Feeds:
             raise DataError(f"there is a position for layer '{unknown[0]}', but this net reads no data for it")
         for name, position in positions.items():
             named[name].seek(position)
+
+    def epoch_batches(self) -> Fraction | None:
+        """How many batches all items of the user's data, or of the first layer that reads some, make, if known."""
+        self._check_given()
+        feed = self._user_feed or next(iter(self.read.values()), None)
+        return None if feed is None else feed.epoch_batches()
 
     @property
     def waited(self) -> float:

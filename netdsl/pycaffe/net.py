@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -390,6 +391,10 @@ class Arrays:
         at = self.position * self._size % len(self._data)
         self.position += 1
         return tuple(torch.tensor(array[at : at + self._size]) for array in (self._data, self._labels))
+
+    def epoch_batches(self) -> Fraction:
+        """How many batches there are."""
+        return Fraction(len(self._data), self._size)
 
     def seek(self, position: int) -> None:
         """Go on with this batch."""

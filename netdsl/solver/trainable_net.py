@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from netdsl.data.batches.reading import Loading
-from netdsl.data.batches.user_batches import Values
+from netdsl.data.batches.user_data import UserData
 from netdsl.data.tables.table import Table
 from netdsl.errors import NetError, SolverError
 from netdsl.model.model import Model
@@ -167,17 +167,24 @@ class ModuleNet:
         return {name: losses[edge] for name, edge in outputs.items() if edge in losses}
 
     @classmethod
-    def open(cls, model: Model, compute: Compute | None = None, values: Values | Table | None = None) -> ModuleNet:
+    def open(
+        cls,
+        model: Model,
+        compute: Compute | None = None,
+        values: UserData | None = None,
+        *,
+        batch: int | None = None,
+    ) -> ModuleNet:
         """The net of a model, in the state that it says, on the batches of its data layers, or on `values` or a table
-        in their place, which say the shapes of what they bring."""
+        in their place, which say the shapes of what they bring, with as many items in a `batch`."""
         compute = compute or Compute()
         graph = connect(filter_layers(model.net, model.net.state))
         table, values = (values, None) if isinstance(values, Table) else (None, values)
         user_blobs = graph.blobs if values is not None else ()
         loading, device = compute.loading, compute.device
-        feeds = Feeds.open(graph, loading=loading, user_blobs=user_blobs, table=table, device=device)
+        feeds = Feeds.open(graph, loading=loading, user_blobs=user_blobs, table=table, batch=batch, device=device)
         if values is not None:
-            feeds.give(values)
+            feeds.give(values, batch=batch, seed=loading.seed)
         module = NetModule(model.layers_as_read(graph), caffe_gradients=compute.caffe_gradients).allocate(device)
         return cls(module, feeds.next, compute, feeds)
 

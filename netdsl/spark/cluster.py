@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -20,10 +22,21 @@ Work = Callable[[Iterable[int]], Iterable[Any]]
 
 PORT = "spark.netdsl.port"  # the setting for the port that the driver listens at
 GPUS = "spark.task.resource.gpu.amount"  # the setting for how many GPUs a task gets, or which part of one
+_PYTHON, _PYTHON_VARIABLE = "spark.pyspark.python", "PYSPARK_PYTHON"  # by which users name the workers' Python
 _LAST_PORT = 65535
 _SLOTS = 120.0  # seconds for executors to start, or to start again
 _CANCEL = 30.0  # seconds for Spark to cancel a job
 _POLL = 0.2  # seconds between two polls
+
+
+def run_in_this_python(context: SparkContext) -> None:
+    """Let the workers of a Spark on this machine run in this Python, unless its user named one.
+
+    Otherwise Spark takes the first `python3` on the path, which may be one without netdsl.
+    """
+    named = _PYTHON_VARIABLE in os.environ or context.getConf().get(_PYTHON) is not None
+    if str(context.master).startswith("local") and not named:
+        context.pythonExec = sys.executable
 
 
 class Cluster:
@@ -36,6 +49,7 @@ class Cluster:
             raise DistributedError(
                 f"barrier jobs need a classic Spark session, not one of Spark Connect ({first_line(problem)})"
             ) from None
+        run_in_this_python(self._context)
 
     def setting(self, name: str, default: str) -> str:
         """The value of one of Spark's settings."""

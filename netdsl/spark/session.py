@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from caffe_proto.errors import import_extra
 from netdsl.errors import DistributedError
-from netdsl.spark.cluster import first_line
+from netdsl.spark.cluster import first_line, run_in_this_python
 from netdsl.spark.java import JavaOrigin, find_java
 
 if TYPE_CHECKING:
@@ -38,12 +38,13 @@ SETTINGS: Mapping[str, str] = {
 def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterator[SparkSession]:
     """Open a session at a master, which may be empty under `spark-submit`, since that sets one.
 
-    Executors use this Python unless PYSPARK_PYTHON names another. If this process has a session already, it is used as
-    it is, and stays open.
+    Executors use this Python unless PYSPARK_PYTHON names another. If this process has a session already, it is used and
+    stays open; if that runs on this machine, and its user named no Python, its workers use this one, too.
     """
     spark_session = _pyspark().sql.SparkSession
     existing: SparkSession | None = spark_session.getActiveSession()
     if existing is not None:
+        run_in_this_python(existing.sparkContext)
         yield existing
         return
     _check_standalone(master)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,10 +18,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
-from netdsl.data.batches.user_batches import Values, check_not_empty
-from netdsl.data.tables.table import Table
+from netdsl.data.batches.reading import Loading
+from netdsl.data.batches.user_data import AnyData, UserData, user_data_of
 from netdsl.dsl.constructors import assign
-from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
+from netdsl.errors import DataError, GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.model.collection import WeightCollection
 from netdsl.model.model import Model, NetSource, in_state, open_net
@@ -29,15 +32,35 @@ from netdsl.net.build import running
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, phase_of, state_of
 from netdsl.net.module import NetModule
+from netdsl.ranks import check_alone
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import as_numbers
 from netdsl.solver.flat import share_blobs
+from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
 
 _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
+_ARGUMENTS = "steps", "epochs", "batch"  # of `Net.train`, beside a solver's settings
 Paths = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class _GivenData:
+    """Data as the program gave them and as they are read, and the batch that it wants."""
+
+    data: AnyData | None = None
+    user_data: UserData | None = None
+    batch: int | None = None
+
+    def are(self, data: AnyData, batch: int | None) -> bool:
+        """Whether these are the same data; tuples are if they have the same arrays."""
+        if isinstance(data, tuple) and isinstance(self.data, tuple) and len(data) == len(self.data):
+            is_same = all(new is old for new, old in zip(data, self.data, strict=True))
+        else:
+            is_same = data is self.data
+        return is_same and batch == self.batch
 
 
 class Net:
@@ -73,7 +96,8 @@ class Net:
         self._net = model.net
         self.phase, self._level, self._stages = phase_of(phase), level, stages
         self._caffe_gradients = caffe_gradients
-        self._values: dict[Phase, Values | Table] = {}
+        self._given: dict[Phase, _GivenData] = {}
+        self._settings: Mapping[str, Any] = _DEFAULT_SETTINGS
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
         self._closed = False
@@ -193,23 +217,32 @@ class Net:
             raise WeightsError("no file with weights is named")
         return LoadReport.of_all([load_weights(file, self.module.built, partial=partial) for file in files])
 
-    def set_training_data(self, values: Values | Table) -> None:
-        """Set the data to train on: batches or single items, each with arrays by blob names or in the blobs' order.
+    def set_training_data(self, data: AnyData, *, batch: int | None = None) -> None:
+        """Set the data to train on, whatever form they have.
 
-        An iterable begins again at its end; a function is called for each batch or item. Of a table, rows are taken in
-        batches.
+        - A tuple of arrays or tensors in the order of the net's inputs, `(images, labels)`; a dict of them by blob
+          names; a pandas DataFrame with a column for each blob; a Dataset of torch's. Rows are shuffled by the
+          `random_seed`, in another order in each epoch.
+        - A DataLoader of torch's, or another iterable of batches or of single items, each with arrays by blob names or
+          in the order of the inputs. It begins again at its end, which a generator can't. A function is called for
+          each batch or item.
+        - A `Table`, or an address such as "lmdb:PATH" or "digits", whose rows are shuffled. They alone are transformed
+          as the net's data layers say; all other values are taken as they are.
+
+        A batch has as many items as the net's data layer says, or as `batch` says; rows for which neither does come
+        32 at once.
         """
-        self._set_data(Phase.TRAIN, values)
+        self._set_data(Phase.TRAIN, data, batch)
 
-    def set_validation_data(self, values: Values | Table) -> None:
-        """Set the data to test on, in the same forms as data to train on."""
-        self._set_data(Phase.TEST, values)
+    def set_validation_data(self, data: AnyData, *, batch: int | None = None) -> None:
+        """Set the data to test on, in the same forms as data to train on. They aren't shuffled."""
+        self._set_data(Phase.TEST, data, batch)
 
-    def _set_data(self, phase: Phase, values: Values | Table) -> None:
+    def _set_data(self, phase: Phase, data: AnyData, batch: int | None) -> None:
         self._check_open()
-        check_not_empty(values)
+        user_data = user_data_of(data, training=phase is Phase.TRAIN)
         self._close(phase)
-        self._values[phase] = values
+        self._given[phase] = _GivenData(data, user_data, batch)
 
     def _close(self, *phases: Phase) -> None:
         for phase in phases:
@@ -223,48 +256,134 @@ class Net:
         self._check_open()
         if phase not in self._running:
             model = in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
-            compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
-            self._running[phase] = ModuleNet.open(model, compute, self._values.get(phase))
+            of_data = max(0, self._settings.get("random_seed") or 0)
+            compute = Compute(self.device, loading=Loading(seed=of_data), caffe_gradients=self._caffe_gradients)
+            given = self._given.get(phase, _GivenData())
+            self._running[phase] = ModuleNet.open(model, compute, given.user_data, batch=given.batch)
         return self._running[phase]
 
-    def train(self, steps: int, **settings: Any) -> float:
-        """Train for some iterations of a solver, and return the loss of the last one.
+    def train(
+        self,
+        data: AnyData | int | None = None,
+        steps: int | None = None,
+        *,
+        epochs: float | None = None,
+        batch: int | None = None,
+        alone: bool = False,
+        **settings: Any,
+    ) -> float:
+        """Train for some iterations of a solver, or for some epochs, and return the loss of the last iteration.
+
+        `train((images, labels), epochs=5, type="Adam", base_lr=1e-3)`: data come in any form that `set_training_data`
+        takes. `train(50)` goes on with the data that are set, and so does a call with the same data as before.
+
+        Epochs count items that were seen: there are `epochs` times the number of items, by those of a batch (times
+        `iter_size`), iterations, rounded up. As in Caffe, a batch that begins at the end of an epoch goes on with the
+        first items of the next one. Batches that are given, as by a DataLoader, stay as they are.
 
         The settings are those of Caffe's solvers, by name: `base_lr=0.01, type="Adam"`. Without any, training continues
-        with the same solver; the default of the first is a base_lr of 0.01 and a momentum of 0.9.
+        with the same solver, or on other data with a new one of the same settings; the default of the first is a
+        base_lr of 0.01 and a momentum of 0.9. None unsets a setting, also these two. A `random_seed` is that of torch's
+        random numbers, too.
+
+        Where mpiexec, torchrun or SLURM started several processes, each of them would train a net of its own, which is
+        an error unless they shall, by `alone=True`.
         """
-        if self._solver is None or settings:
-            self._solver = self._new_solver({**_DEFAULT_SETTINGS, **settings})
+        if not alone:
+            check_alone(os.environ, "train a net")
+        data, steps = _data_and_count(data, steps, batch)
+        if (steps is None) == (epochs is None):
+            raise NetError("say how long to train: by steps=1000 or by epochs=5, and not by both")
+        if data is not None and not self._given.get(Phase.TRAIN, _GivenData()).are(data, batch):
+            self._set_data(Phase.TRAIN, data, batch)
+        if settings:
+            self._set_solver({**_DEFAULT_SETTINGS, **settings})
+        elif self._solver is None:
+            self._set_solver(self._settings)
+        assert self._solver is not None
+        if epochs is not None:
+            steps = self._batches_in(Phase.TRAIN, epochs, self._solver.param.iter_size)
+        assert steps is not None
         self._solver.step(steps)
         return self._solver.loss
 
-    def _new_solver(self, settings: Mapping[str, Any]) -> Solver:
-        param, net = pb.SolverParameter(), self._net_of(Phase.TRAIN)
-        assign(param, settings, "a solver")
+    def _net_with_weights(self, phase: Phase) -> ModuleNet:
+        """The net for a phase, which shares the blobs of `module`; a DataError for data that need other blobs."""
+        net = self._net_of(phase)
+        try:
+            share_blobs(net.built, self.module.built)
+        except WeightsError as problem:
+            names = {net.built.graph.blobs[edge]: edge for edge in net.module.inputs.values()}
+            pairs = {name: (list(net.built.shapes[edge]), list(self._shape(name))) for name, edge in names.items()}
+            others = [f"'{name}' has shape {a}, not {b}" for name, (a, b) in pairs.items() if b and a[1:] != b[1:]]
+            if not others:
+                raise
+            raise DataError(f"the data don't fit the net: {', '.join(others)}; {problem}") from None
+        return net
+
+    def _batches_in(self, phase: Phase, epochs: float, iter_size: int = 1) -> int:
+        """How many iterations some epochs have."""
+        if not 0 < epochs < math.inf:
+            raise NetError(f"epochs is {epochs}; it must be more than 0")
+        feeds = self._net_of(phase).feeds
+        per_epoch = None if feeds is None else feeds.epoch_batches()
+        if per_epoch is None:
+            instead = "steps=" if phase is Phase.TRAIN else "batches="
+            raise DataError(
+                f"nobody knows how many items these data have, as of a generator or a function; say {instead} for how "
+                "many batches to take"
+            )
+        return math.ceil(per_epoch * Fraction(str(epochs)) / iter_size)
+
+    def _set_solver(self, settings: Mapping[str, Any]) -> None:
+        """Begin with a new solver; with another seed also at the beginning of the data."""
+        param = pb.SolverParameter()
+        assign(param, settings, "a solver", _ARGUMENTS)
+        seed(param)
+        if settings.get("random_seed") not in (None, self._settings.get("random_seed")):
+            self._close(Phase.TRAIN)
+        self._settings = settings
+        net = self._net_with_weights(Phase.TRAIN)
         for note in memory_notes(net.built, caffe_gradients=self._caffe_gradients):
             warnings.warn(note, GradientWarning, stacklevel=3)
-        share_blobs(net.built, self.module.built)
-        solver = Solver(param, net)
+        self._solver = Solver(param, net)
         share_blobs(self.module.built, net.built)  # the solver moved the blobs
-        return solver
 
-    def test(self, batches: int) -> dict[str, float]:
-        """The mean outputs of the net over some batches."""
-        net = self._net_of(Phase.TEST)
-        share_blobs(net.built, self.module.built)
+    def test(
+        self, data: AnyData | int | None = None, batches: int | None = None, *, batch: int | None = None
+    ) -> dict[str, float]:
+        """The mean outputs of the net over some batches, or over all of the data that are given.
+
+        `test(10)` takes the next batches of the data that are set. `test((images, labels))` takes data in the forms of
+        `set_validation_data`, from their beginning and all of them once; where the batch doesn't divide their number,
+        the last one has the first items again.
+        """
+        net, batches = self._net_to_test(data, batches, batch)
         means = average_batches(net, batches)
         assert means is not None
         return dict(as_numbers(means[1]))
 
-    def score(self, batches: int) -> SetScores:
-        """The scores, over some batches as one set, of detections that layers judge and of pixels that they compare."""
-        net = self._net_of(Phase.TEST)
-        share_blobs(net.built, self.module.built)
+    def score(
+        self, data: AnyData | int | None = None, batches: int | None = None, *, batch: int | None = None
+    ) -> SetScores:
+        """The scores, over some batches as one set, of detections that layers judge and of pixels that they compare.
+
+        The batches are those of `test`.
+        """
+        net, batches = self._net_to_test(data, batches, batch)
         with gather_scores(net.built) as scores:
             average_batches(net, batches)
         if not (scores.detections or scores.segmentations):
             raise NetError("no layer of the test net judges detections or compares the classes of pixels")
         return scores
+
+    def _net_to_test(self, data: AnyData | int | None, batches: int | None, batch: int | None) -> tuple[ModuleNet, int]:
+        """The net on its test data, with the weights that it has now, and how many batches to take."""
+        data, batches = _data_and_count(data, batches, batch)
+        if data is not None:
+            self._set_data(Phase.TEST, data, batch)
+        net = self._net_with_weights(Phase.TEST)
+        return net, self._batches_in(Phase.TEST, 1) if batches is None else batches
 
     def save(self, path: str | Path) -> None:
         """Write the net with its weights, as in Caffe's snapshots."""
@@ -276,7 +395,7 @@ class Net:
         A closed net doesn't run, train or test any more; its weights stay, to be copied or saved.
         """
         self._close(*Phase)
-        self._values.clear()
+        self._given.clear()
         self._closed = True
 
     def _check_open(self) -> None:
@@ -290,6 +409,19 @@ class Net:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _data_and_count(
+    data: AnyData | int | None, count: int | None, batch: int | None
+) -> tuple[AnyData | None, int | None]:
+    """The data of a call and how many batches to take, where the first argument may be either."""
+    if isinstance(data, (int, np.integer)):
+        if count is not None:
+            raise NetError(f"both {data} and {count} say how many batches to take; leave one of them out")
+        count, data = int(data), None
+    if data is None and batch is not None:
+        raise NetError("batch= says how data that are given are put together; give data, too")
+    return data, count
 
 
 def _paths(weights: Paths) -> list[str | Path]:

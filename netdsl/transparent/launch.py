@@ -24,7 +24,7 @@ from netdsl.distributed.supervisor import watch
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport, is_memory_shareable
 from netdsl.errors import DistributedError, PeerLostError
-from netdsl.ranks import share_of_cores
+from netdsl.ranks import share_of_cores, working_together
 from netdsl.transparent.script import Script, run_script
 
 _PLAN_FILE = "script.json"
@@ -105,7 +105,7 @@ def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) 
                     control.pulse,
                 )
             try:
-                with compute_threads(plan.threads):
+                with working_together(), compute_threads(plan.threads):
                     run_script(plan.script, communicator)
                 communicator.barrier()  # nobody leaves while others may still ask the first one for something
             finally:

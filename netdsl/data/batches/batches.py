@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +19,7 @@ from torch import Tensor
 from netdsl.data.batches.batch import Batch
 from netdsl.data.batches.reading import BadItems, Loading, Reading
 from netdsl.data.sources.order import SEEDS, Order
-from netdsl.data.sources.source import Item, WholeSource
+from netdsl.data.sources.source import Item, WholeSource, count_of
 from netdsl.data.types import Random, Shape
 from netdsl.errors import DataError
 
@@ -294,6 +295,10 @@ class Batches(Iterator[tuple[Tensor, ...]]):
     def shapes(self) -> list[Shape]:
         """The shapes of the next batch, which stays the next one."""
         return [tuple(top.shape) for top in self._running_threads().wait(self.position).tops]
+
+    def epoch_batches(self) -> Fraction:
+        """How many batches all items make, whoever of several processes reads them."""
+        return Fraction(count_of(self.reading.source), self.reading.batch_size)
 
     def seek(self, position: int) -> None:
         """Continue with the batch of this number, as if those before it had been handed out."""

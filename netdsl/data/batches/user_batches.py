@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -12,17 +13,46 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from netdsl.data.tables.columns import fit_shape
 from netdsl.data.types import Shape
 from netdsl.errors import DataError
 
 Rows = Mapping[str, Any] | Sequence[Any]  # arrays or tensors by blob, or in the order of the blobs
 Values = Iterable[Rows] | Callable[[], Rows]
+_MATRIX_AXES = 2  # of the items and the channels, whose lengths count for every net
 
 
-def check_not_empty(values: object) -> None:
-    """Raise a DataError for a list of no batches and no items."""
-    if isinstance(values, Sized) and not len(values):
-        raise DataError("there are no data: the list of batches or items is empty")
+def length_of(values: object) -> int | None:
+    """How many items or batches there are; None if that can't be known, as of a generator."""
+    try:
+        return len(values) if isinstance(values, Sized) else None
+    except TypeError:  # of a DataLoader whose data set has no length
+        return None
+
+
+def values_by_blob(rows: Any, blobs: Sequence[str]) -> dict[str, Any]:
+    """What an item, a batch or all data have for each of these blobs; a DataError that names the blobs if one lacks."""
+    if isinstance(rows, (np.ndarray, Tensor)):
+        rows = (rows,)
+    if not isinstance(rows, (Mapping, Sequence)) or isinstance(rows, str):
+        raise DataError(
+            f"an item or a batch is a dict or a tuple of arrays, not a {type(rows).__name__}; of a function that makes "
+            "a generator, give what it returns"
+        )
+    named = rows if isinstance(rows, Mapping) else dict(zip(blobs, rows, strict=False))
+    if any(name not in named for name in blobs):
+        count = f"{len(rows)} array{'' if len(rows) == 1 else 's'}"
+        raise DataError(
+            f"the net reads {in_quotes(blobs)}; the items have "
+            f"{in_quotes(map(str, rows)) if isinstance(rows, Mapping) and rows else count}"
+        )
+    return {name: named[name] for name in blobs}
+
+
+def in_quotes(names: Iterable[str]) -> str:
+    """Names in a sentence: 'a', 'b' and 'c'."""
+    *first, last = (f"'{name}'" for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 class UserBatches(Iterator[tuple[Tensor, ...]]):
@@ -30,11 +60,14 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
 
     Each value is a batch or an item, which has one axis less; the blob with the largest items tells which. Batches
     aren't copied. An iterable begins again at its end. Lengths below 0, and shapes without any, are those
-    of the first value, and then in `shapes`.
+    of the first value, and then in `shapes`. With a `batch`, as many items are put together, and batches that are given
+    must have as many.
     """
 
-    def __init__(self, values: Values, shapes: Mapping[str, Shape]) -> None:
-        self._values = values
+    def __init__(self, values: Values, shapes: Mapping[str, Shape], batch: int | None = None) -> None:
+        if batch is not None:
+            shapes = {name: (batch, *shape[1:]) if shape else shape for name, shape in shapes.items()}
+        self._values, self._wanted = values, batch
         self._shapes: dict[str, Shape] = {}
         self._rows: Iterator[Rows] = self._endless_rows()
         self.position = 0
@@ -65,10 +98,24 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         if self._is_item(values):
             count = self._shapes[self._largest][0]
             items = [values, *(self._next_values() for _ in range(count - 1))]
-            values = {name: _stacked(name, [item[name] for item in items]) for name in self._shapes}
+            values = {name: stacked(name, [item[name] for item in items]) for name in self._shapes}
+        elif self._wanted is not None and len(values[self._largest]) != self._wanted:
+            raise DataError(
+                f"the data come in batches of {len(values[self._largest])}, not of {self._wanted}; leave batch= out, "
+                "or change it where the batches are made"
+            )
         self.waited += time.perf_counter() - start
         self.position += 1
-        return self._batch({name: _tensor(value) for name, value in values.items()})
+        return self._batch({name: as_tensor(name, value) for name, value in values.items()})
+
+    def epoch_batches(self) -> Fraction | None:
+        """How many batches the values make until they begin again; None if nobody knows."""
+        length = None if callable(self._values) else length_of(self._values)
+        if length is None:
+            return None
+        first = self._next_values()
+        self._rows = chain([first], self._rows)
+        return Fraction(length, self._shapes[self._largest][0] if self._is_item(first) else 1)
 
     def _is_item(self, values: Mapping[str, Any]) -> bool:
         batch_shape, shape = self._shapes[self._largest], np.shape(values[self._largest])
@@ -89,28 +136,24 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
 
     def _next_values(self) -> Mapping[str, Any]:
         """The next values by blob."""
-        rows = next(self._rows)
-        named = rows if isinstance(rows, Mapping) else dict(zip(self._shapes, rows, strict=False))
-        missing = [name for name in self._shapes if name not in named]
-        if missing:
-            values = ", ".join(named) if isinstance(rows, Mapping) else f"{len(rows)} arrays"
-            raise DataError(
-                f"there is no value for '{missing[0]}': the net needs {', '.join(self._shapes)}, the data have {values}"
-            )
-        return {name: named[name] for name in self._shapes}
+        return values_by_blob(next(self._rows), list(self._shapes))
 
     def _endless_rows(self) -> Iterator[Rows]:
         values = self._values
         if callable(values):
             while True:
-                yield values()
+                try:
+                    next_rows = values()
+                except StopIteration:
+                    raise DataError(f"the function that gives the data ended after {self.position} batches") from None
+                yield next_rows
         while True:
-            rows = None
+            rows: Rows | None = None
             for rows in values:
                 yield rows
             if rows is None and not self.position:
                 raise DataError("there are no data: the values that were given end before the first batch or item")
-            if rows is None or iter(values) is values:
+            if rows is None or isinstance(values, Iterator):
                 raise DataError(
                     f"the data ended after {self.position} batches; give a list, or a function that returns the next "
                     "values, to begin again"
@@ -119,7 +162,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
     def seek(self, position: int) -> None:
         """Continue with the batch of this number; those before it are read and dropped."""
         if position < self.position:
-            if callable(self._values) or iter(self._values) is self._values:
+            if callable(self._values) or isinstance(self._values, Iterator):
                 raise DataError(
                     f"these data can't go back from batch {self.position} to batch {position}; give a list to allow it"
                 )
@@ -131,14 +174,19 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         """Do nothing, since no file or thread is open."""
 
 
-def _tensor(value: Any) -> Tensor:
+def as_tensor(name: str, value: Any) -> Tensor:
+    """A value in float32; what must not be written to is copied."""
     if isinstance(value, Tensor):
         return value.to(torch.float32)
-    array = np.asarray(value, np.float32)
+    try:
+        array = np.asarray(value, np.float32)
+    except (ValueError, TypeError) as problem:
+        raise DataError(f"'{name}' is no array of numbers: {problem}") from None
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
-def _stacked(name: str, items: list[Any]) -> Any:
+def stacked(name: str, items: list[Any]) -> Any:
+    """The values that items have for a blob, with one more axis in front."""
     try:
         return torch.stack(items) if isinstance(items[0], Tensor) else np.stack([np.asarray(item) for item in items])
     except (ValueError, RuntimeError):
@@ -146,9 +194,20 @@ def _stacked(name: str, items: list[Any]) -> Any:
         raise DataError(f"'{name}' has items of different shapes: {', '.join(shapes[:3])}") from None
 
 
-def _reshaped(name: str, tensor: Tensor, shape: Shape) -> Tensor:
-    if tensor.numel() == math.prod(shape):
-        return tensor.reshape(shape)
-    if tensor.dim() == len(shape) and len(tensor) == shape[0]:
-        return tensor  # for nets that take images of any size
-    raise DataError(f"'{name}' has shape {list(tensor.shape)}, which can't be reshaped to {list(shape)}")
+def fitted(name: str, shape: Shape, wanted: Shape | None) -> Shape:
+    """The shape that values of a blob get, which may have other axes than the net says, or images of another size.
+
+    A DataError with both shapes if they don't fit.
+    """
+    if wanted is None:
+        return shape
+    if shape[:1] == wanted[:1] and fit_shape(shape[1:], wanted[1:]) == wanted[1:]:
+        return wanted
+    if len(shape) == len(wanted) > _MATRIX_AXES and shape[:_MATRIX_AXES] == wanted[:_MATRIX_AXES]:
+        return shape  # for nets that take images of any size
+    raise DataError(f"'{name}' has shape {list(shape)}, which can't be reshaped to {list(wanted)}")
+
+
+def _reshaped(name: str, tensor: Tensor, wanted: Shape) -> Tensor:
+    shape = fitted(name, tuple(tensor.shape), wanted)
+    return tensor if tensor.shape == shape else tensor.reshape(shape)

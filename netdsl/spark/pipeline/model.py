@@ -26,6 +26,7 @@ from netdsl.net.build import warn_of_doubts
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.predictor import Predictor
+from netdsl.spark.cluster import run_in_this_python
 from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_of
 from netdsl.spark.pipeline.persistence import download, save_params, set_params, upload
 from netdsl.spark.pipeline.tasks import PredictionTask, ShippedNet, WeightsSource
@@ -103,6 +104,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         new_fields = [StructField(column.name, _TYPES[column.form]) for column in new_columns]
         schema = StructType([*dataset.schema.fields, *new_fields])
         context = dataset.sparkSession.sparkContext
+        run_in_this_python(context)
         table = dataset.mapInArrow(partial(task.predict, self._broadcast.in_context(context)), schema)
         vectors = [column.name for column in new_columns if column.form is ColumnForm.ARRAY and self.getVectors()]
         return table.withColumns({name: array_to_vector(table[name]) for name in vectors}) if vectors else table

@@ -32,7 +32,7 @@ from netdsl.plugins import plugin_places
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor
 from netdsl.prediction.scoring import RowScore, Scorer, scoring_inputs
-from netdsl.spark.cluster import assigned_gpus
+from netdsl.spark.cluster import assigned_gpus, run_in_this_python
 from netdsl.spark.pipeline.params import net_of
 from netdsl.spark.tables.parquet import query_errors
 
@@ -176,7 +176,9 @@ def score_rows(
     """
     names = {net_input.blob.column for net_input in scoring_inputs(model, columns)}
     task = _ScoringTask(token_hex(8), dict(columns), device)
-    shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(model.net), model.weights).with_allowed())
+    context = frame.sparkSession.sparkContext
+    run_in_this_python(context)
+    shipped = context.broadcast(ShippedNet.of(net_of(model.net), model.weights).with_allowed())
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
     try:
         with query_errors("the table", "can't be tested on"):

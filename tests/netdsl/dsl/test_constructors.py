@@ -143,7 +143,7 @@ def test_values_of_every_kind_are_set() -> None:
         ({"pad": "2"}, "p: pad takes a whole number of 0 or more, not '2'"),
         ({"pad": -1}, "p: pad takes a whole number of 0 or more, not -1"),
         ({"pad": [1, 2]}, "p: pad takes one value, not 2"),
-        ({"pad": None}, "p: pad takes a whole number of 0 or more, not None"),
+        ({"padding": 1}, "p: there is no setting 'padding'; did you mean pad?"),
         ({"pad_3d": [1, 0.5]}, "p: pad_3d takes a whole number of 0 or more, not 0.5"),
         ({"global_pooling": "yes"}, "p: global_pooling takes True or False, not 'yes'"),
         ({"blobs_lr": "x"}, "p: blobs_lr takes a number, not 'x'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.batches.reading import Loading, Reading
+from netdsl.data.batches.user_rows import ArrayRows
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError, NetError
 from netdsl.layers._data import DataLayer
@@ -268,3 +270,11 @@ layer { name: "m" type: "MemoryData" top: "data" top: "label"
 def test_what_does_not_fit_a_table_is_told(table: Table, layers: str, why: str) -> None:
     with pytest.raises((DataError, NetError), match=why):
         Feeds.open(graph(layers), table=replace(table, source=f"{table.source}/t.arrow", columns={"data": "volume"}))
+
+
+def test_rows_for_which_no_layer_states_a_batch_come_32_at_once() -> None:
+    net = graph("layer { name: 'd' type: 'Input' top: 'data' }")
+    feeds = Feeds.open(net)
+    feeds.give(ArrayRows((np.zeros((40, 3)),)))
+    assert feeds.epoch_batches() == Fraction(40, 32)
+    assert named(net, feeds.next())["data"].shape == (32, 3)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ TRAIN = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--workers", "
 def cluster(**settings):
     """A cluster of which only the settings are asked; they are named without dots."""
     named = {f"spark.{name.replace('_', '.')}": value for name, value in settings.items()}
-    return Cluster(SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: named)))
+    return Cluster(SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: named, master="yarn")))
 
 
 def test_a_session_without_jobs():
@@ -90,6 +91,27 @@ def test_a_session_that_is_there_already_is_used_and_stays(session):
     with open_session("local[1]") as found:
         assert found.sparkContext.master == session.sparkContext.master
     assert session.range(3).count() == 3
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("begin", ["open_session('local[1]')", "nullcontext(SparkSession.builder.getOrCreate())"])
+def test_workers_of_a_spark_on_this_machine_run_in_this_python(begin, tmp_path):
+    """The first `python3` on the path is one that doesn't even run."""
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "python3").chmod(0o755)
+    program = (
+        "from contextlib import nullcontext\n"
+        "from pyspark.sql import SparkSession\n"
+        "from netdsl.spark.cluster import Cluster\n"
+        "from netdsl.spark.session import open_session\n"
+        f"with {begin} as session:\n"
+        "    job = Cluster(session).submit(1, lambda ranks: [__import__('sys').executable], 'where')\n"
+        "    print(job.has_ended(60), job.problem(), *job.results())\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", sys.executable], done.stderr
 
 
 @pytest.mark.spark

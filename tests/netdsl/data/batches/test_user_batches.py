@@ -84,9 +84,9 @@ def test_an_iterable_goes_back_and_an_iterator_does_not() -> None:
     [
         (
             [{"data": np.zeros((2, 3, 4, 5))}],
-            "there is no value for 'label': the net needs label, data, the data have data",
+            "the net reads 'label' and 'data'; the items have 'data'",
         ),
-        ([(np.zeros(2),)], "there is no value for 'data': the net needs label, data, the data have 1 arrays"),
+        ([(np.zeros(2),)], "the net reads 'label' and 'data'; the items have 1 array"),
         ([{"data": np.zeros((4, 5)), "label": 1}], r"'data' has shape \[4, 5\]; a batch has 4 axes"),
         ([{"data": np.zeros((2, 3, 4, 5)), "label": np.zeros(3)}], r"'label' has shape \[3\], .*\[2, 1\]"),
         ([{"data": np.zeros((3, 4, each)), "label": 1} for each in (5, 6)], "'data' has items of different shapes"),

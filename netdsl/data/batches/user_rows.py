@@ -1,0 +1,167 @@
+"""Rows that a program passes in, items that have numbers: arrays, or a data set that is asked for each item."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from netdsl.data.batches.user_batches import as_tensor, fitted, in_quotes, stacked, values_by_blob
+from netdsl.data.sources.order import Order
+from netdsl.data.sources.source import Indices
+from netdsl.data.types import Array, Shape
+from netdsl.errors import DataError
+
+USUAL_BATCH = 32  # items, where neither the net nor its user says how many
+
+
+class Rows(ABC):
+    """Items that have numbers, in their order or, with `shuffle`, in another order in each epoch."""
+
+    def __init__(self, *, shuffle: bool = False) -> None:
+        self.shuffle = shuffle
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many items there are."""
+
+    @abstractmethod
+    def choose(self, blobs: Sequence[str]) -> None:
+        """Take these blobs of every item from now on; a DataError if items don't have them."""
+
+    @abstractmethod
+    def shapes(self) -> dict[str, Shape]:
+        """The shapes of an item's blobs."""
+
+    @abstractmethod
+    def take(self, indices: Indices) -> dict[str, Any]:
+        """The values of some items by blobs, with one more axis in front."""
+
+
+class ArrayRows(Rows):
+    """Arrays or tensors, by the names of blobs or in the blobs' order, whose rows are the items."""
+
+    def __init__(self, values: Mapping[str, Any] | tuple[Any, ...], *, shuffle: bool = False) -> None:
+        super().__init__(shuffle=shuffle)
+        self._values = values
+        self._arrays: dict[str, Array] = {}
+
+    def __len__(self) -> int:
+        return len(next(iter(self._arrays.values())))
+
+    def choose(self, blobs: Sequence[str]) -> None:
+        """Make arrays of the values for these blobs, which must be equally long."""
+        if isinstance(self._values, tuple) and len(self._values) > len(blobs):
+            raise DataError(f"the net reads {in_quotes(blobs)}; the data have {len(self._values)} arrays")
+        values = values_by_blob(self._values, blobs)
+        self._arrays = {name: _array(name, value) for name, value in values.items()}
+        first, *others = self._arrays
+        for name in others:
+            if len(self._arrays[name]) != len(self):
+                raise DataError(f"'{first}' has {len(self)} rows, and '{name}' has {len(self._arrays[name])}")
+        if not len(self):
+            raise DataError(f"there are no data: '{first}' has no rows")
+
+    def shapes(self) -> dict[str, Shape]:
+        """The shapes of the arrays' rows."""
+        return {name: array.shape[1:] for name, array in self._arrays.items()}
+
+    def take(self, indices: Indices) -> dict[str, Any]:
+        """The rows with these numbers, copied, since layers may write over what they get."""
+        return {name: array[indices] for name, array in self._arrays.items()}
+
+
+class DatasetRows(Rows):
+    """A data set such as a map-style one of torch's: `dataset[number]` has arrays by blob names or in their order.
+
+    It is asked in the thread that trains, so that random numbers that it draws are drawn in the same order again.
+    """
+
+    def __init__(self, dataset: Any, *, shuffle: bool = False) -> None:
+        super().__init__(shuffle=shuffle)
+        self._dataset = dataset
+        self._blobs: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def choose(self, blobs: Sequence[str]) -> None:
+        """Take these blobs of every item."""
+        self._blobs = tuple(blobs)
+
+    def shapes(self) -> dict[str, Shape]:
+        """The shapes of the first item's blobs."""
+        return {name: tuple(np.shape(value)) for name, value in self._item(0).items()}
+
+    def take(self, indices: Indices) -> dict[str, Any]:
+        """The items with these numbers, put together."""
+        items = [self._item(index) for index in indices.tolist()]
+        return {name: stacked(name, [item[name] for item in items]) for name in self._blobs}
+
+    def _item(self, index: int) -> dict[str, Any]:
+        return values_by_blob(self._dataset[index], self._blobs)
+
+
+class RowBatches(Iterator[tuple[Tensor, ...]]):
+    """An iterator over batches of rows for blobs of these shapes. After the last row comes the first one again.
+
+    Each row comes once in an epoch, in an order that follows from the seed and the epoch. So a batch follows from its
+    number, and one may have the last rows of an epoch and the first ones of the next.
+    """
+
+    def __init__(self, rows: Rows, shapes: Mapping[str, Shape], batch: int, seed: int = 0) -> None:
+        if batch < 1:
+            raise DataError(f"a batch of {batch} items can't be; it has 1 or more")
+        rows.choose(list(shapes))
+        self._rows, self._batch = rows, batch
+        self._order = Order((len(rows),), rows.shuffle, seed)
+        own = rows.shapes()
+        self.shapes = {name: fitted(name, (batch, *own[name]), _stated(shape, batch)) for name, shape in shapes.items()}
+        self.position = 0
+        self.waited = 0.0
+
+    def __next__(self) -> tuple[Tensor, ...]:
+        start = time.perf_counter()
+        values = self._rows.take(self._order.indices(self.position * self._batch, self._batch))
+        tensors = {name: as_tensor(name, value) for name, value in values.items()}
+        for name, tensor in tensors.items():
+            fitted(name, tuple(tensor.shape), self.shapes[name])
+        self.waited += time.perf_counter() - start
+        self.position += 1
+        return tuple(tensors[name].reshape(shape) for name, shape in self.shapes.items())
+
+    def epoch_batches(self) -> Fraction:
+        """How many batches all rows make."""
+        return Fraction(len(self._rows), self._batch)
+
+    def seek(self, position: int) -> None:
+        """Continue with the batch of this number."""
+        self.position = position
+
+    def close(self) -> None:
+        """Do nothing, since no file or thread is open."""
+
+
+def _stated(shape: Shape, batch: int) -> Shape | None:
+    """The shape that a net states, with this batch; None if it states none or only a part of one."""
+    return (batch, *shape[1:]) if shape and min(shape[1:], default=0) >= 0 else None
+
+
+def _array(name: str, values: Any) -> Array:
+    """An array of an array, a tensor, or a list or column of numbers or of arrays."""
+    if isinstance(values, Tensor):
+        tensor = values.detach().cpu()
+        values = (tensor.float() if tensor.is_floating_point() else tensor).numpy()
+    try:
+        array: Array = np.asarray(values)
+        array = np.stack([np.asarray(value) for value in values]) if array.dtype == object else array
+    except ValueError as problem:
+        raise DataError(f"'{name}' is no array of numbers: {problem}") from None
+    if not array.ndim or array.dtype.kind not in "biuf":
+        raise DataError(f"'{name}' is no array of numbers with a row for each item, but of {array.dtype}")
+    return array
