@@ -48,7 +48,7 @@ def test_one_worker_has_nothing_to_average_so_that_it_is_trained_once() -> None:
 )
 def test_what_is_trained_for_a_cell(cell: TrainingSetup, every: int) -> None:
     trials = QUESTION.trials(cell)
-    params = [trial.plan.solver for trial in trials]
+    params = [trial.plan.solver.message for trial in trials]
     assert [param.random_seed for param in params] == [1, 2, 3]
     assert {param.test_interval for param in params} == {every}
     assert {param.net_param.layer[0].data_param.batch_size for param in params} == {cell.batch}

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from caffe_proto.copies import copy_of
 from netdsl.distributed.machines import Link
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.errors import DistributedError
+from netdsl.solver.settings import open_settings
 from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup, estimate_table
 from zoo.simulating.trials import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
@@ -39,8 +41,8 @@ def test_an_answer_is_told_by_the_time_to_the_goal() -> None:
 
 @pytest.mark.slow
 def test_a_net_without_accuracy_has_nothing_to_compare_by(trial: Trial) -> None:
-    solver = type(trial.plan.solver)()
-    solver.CopyFrom(trial.plan.solver)
-    del solver.net_param.layer[-2]
+    message = copy_of(trial.plan.solver.message)
+    del message.net_param.layer[-2]
+    solver = open_settings(message)
     with pytest.raises(DistributedError, match="nothing that is called accuracy"):
         estimate_speedup(replace(trial.plan, solver=solver), SimulatedCluster(Link(), 1.0), lambda done, total: None)

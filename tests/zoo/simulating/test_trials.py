@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from caffe_proto.copies import copy_of
 from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DataError, DistributedError
 from netdsl.net.compute_precision import ComputePrecision
+from netdsl.solver.settings import open_settings
 from netdsl.solver.trainable_net import Compute
 from zoo.simulating.trials import AccuracyPoint, Trial, TrialCache, TrialOutcome, WorkerUsage, key_of, run_trials
 
@@ -58,8 +60,7 @@ def test_a_damaged_file_is_as_none(trial: Trial, tmp_path: Path) -> None:
 
 def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = trial.plan
-    param = type(plan.solver)()
-    param.CopyFrom(plan.solver)
+    param = copy_of(plan.solver.message)
     param.net_param.layer[2].inner_product_param.num_output = 63
     others = [
         replace(trial, link=Link(2e6)),
@@ -67,7 +68,7 @@ def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytes
         replace(trial, goal=0.9),
         replace(trial, plan=replace(plan, workers=3)),
         replace(trial, plan=replace(plan, strategy=ModelAveraging(6))),
-        replace(trial, plan=replace(plan, solver=param)),
+        replace(trial, plan=replace(plan, solver=open_settings(param))),
         replace(trial, plan=replace(plan, compute=Compute(precision=ComputePrecision.BF16))),
     ]
     keys = {key_of(each) for each in (trial, *others)}
@@ -78,10 +79,9 @@ def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytes
 
 
 def test_where_a_net_is_written_does_not_change_its_key(trial: Trial) -> None:
-    param = type(trial.plan.solver)()
-    param.CopyFrom(trial.plan.solver)
+    param = copy_of(trial.plan.solver.message)
     param.net_param.layer[2].location = "elsewhere/net.prototxt:31"
-    assert key_of(replace(trial, plan=replace(trial.plan, solver=param))) == key_of(trial)
+    assert key_of(replace(trial, plan=replace(trial.plan, solver=open_settings(param)))) == key_of(trial)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
