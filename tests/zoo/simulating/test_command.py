@@ -13,7 +13,7 @@ from google.protobuf import text_format
 
 from caffe_proto.errors import CaffeError
 from netdsl.planner.convergence import read_grid
-from zoo.cli.simulate import command
+from zoo.cli import zoo
 from zoo.simulating.convergence import BATCHES, ConvergenceExperiment
 from zoo.simulating.digits import DigitsTask
 from zoo.simulating.methods import SETTINGS, Method, MethodComparison
@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def simulate(*words: str) -> Result:
-    done = CliRunner().invoke(command, words)
+    done = CliRunner().invoke(zoo, ["simulate", *words])
     if isinstance(done.exception, CaffeError) or done.exit_code == 0:
         return done
     assert isinstance(done.exception, SystemExit), done.exception
