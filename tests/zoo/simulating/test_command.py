@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from google.protobuf import text_format
 
 from caffe_proto.errors import CaffeError
+from caffe_proto.text.prototxt import text_of
 from netdsl.planner.convergence import read_grid
 from zoo.cli import zoo
 from zoo.simulating.convergence import BATCHES, ConvergenceExperiment
@@ -170,9 +170,8 @@ def test_what_is_held_out_for_tests_is_said() -> None:
 
 @pytest.mark.slow
 def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> None:
-    param = DigitsTask(batch=6).settings(1, 2)
-    param.ClearField("random_seed")
-    Path("solver.prototxt").write_text(text_format.MessageToString(param))
+    settings = DigitsTask(batch=6).settings(1, 2).without("random_seed")
+    Path("solver.prototxt").write_text(text_of(settings.message))
     words = ("run", "--solver", "solver.prototxt", "--max-iter", "4", "--step", "20ms", "--workers", "2", "--json")
     first, again, other = (simulate(*words, *seed).stdout for seed in ((), ("--seed", "0"), ("--seed", "5")))
     assert first == again != other
