@@ -199,8 +199,8 @@ def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path)
 def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_path: Path) -> None:
     run, events, again = tmp_path / "run", list[tell.Event](), tmp_path / "again"
     plan = digits(tmp_path, 400)
-    plan.solver.lr_policy = "fixed"  # which doesn't depend on the last iteration
-    begin(plan, run, "averaging:tau=2", 2)
+    steady = plan.solver.with_fields(lr_policy="fixed")  # which doesn't depend on the last iteration
+    begin(replace(plan, solver=steady), run, "averaging:tau=2", 2)
     rounds: list[int] = []
 
     def requested() -> Action:
@@ -209,9 +209,8 @@ def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_
 
     assert distributed_run.train(run, HERE, requested=requested) is End.STOPPED
     done = max(record.number for record in read_records(run))
-    changed = Run.load(run)
-    changed.solver.max_iter = 2 * done + 4
-    changed.save(run, again=True)
+    kept = Run.load(run)
+    replace(kept, solver=kept.solver.with_fields(max_iter=2 * done + 4)).save(run, again=True)
     assert distributed_run.train(run, HERE, listeners=[events.append], workers=WorkerCount(3)) is End.FINISHED
     told = [event.text for event in events if isinstance(event, tell.Notice)]
     line = f"from round {done + 1} on workers 0, 1, 2 take part, in place of workers 0, 1; the data are divided anew"
