@@ -78,8 +78,7 @@ class _OnThisMachine:
 
     def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, once its nets and data were opened."""
-        _open_everything(run, weights)
-        return _saved(run, folder, weights)
+        return _begun(run, folder, weights)
 
     def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
         """Train the run in a folder."""
@@ -139,10 +138,10 @@ class SparkBackend:
 
     def begin(self, run: Run, folder: Path, weights: Sequence[Model]) -> Run:
         """Begin a run in a folder, once its nets were opened; data may be out of this machine's reach."""
-        from netdsl.net.graph import connect, filter_layers
+        from netdsl.net.graph import resolve_own_state
 
         for model in (run.solver.trained, *run.solver.tested):
-            connect(filter_layers(model.net, model.net.state))
+            resolve_own_state(model.net)
         with suppress(DataError, FileError, MissingExtraError):  # which workers tell, unless they reach the data
             _open_everything(run, weights)
         return _saved(run, folder, weights)
@@ -213,8 +212,7 @@ class ExternalBackend:
             return run
         if started_again and exists(folder):
             return Run.load(folder)
-        _open_everything(run, weights)
-        return _saved(run, folder, weights)
+        return _begun(run, folder, weights)
 
     def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
@@ -265,10 +263,7 @@ class MpiBackend:
         """Begin a run in a folder, in the first rank."""
         if self.rank is not None and run.workers != self.rank.size:
             raise DistributedError(f"mpiexec started {self.rank.size} ranks, not {run.workers}; --workers isn't needed")
-        if not self.supervises:
-            return run
-        _open_everything(run, weights)
-        return _saved(run, folder, weights)
+        return _begun(run, folder, weights) if self.supervises else run
 
     def train(self, folder: Path, run: Run | None = None, **events: Any) -> End | None:
         """Train the run in a folder, or do this rank's part of it."""
@@ -281,6 +276,12 @@ class MpiBackend:
         from netdsl.mpi.launcher import train_as_rank
 
         return train_as_rank(lambda launcher: train(folder, launcher, run=run, **events))
+
+
+def _begun(run: Run, folder: Path, weights: Sequence[Model]) -> Run:
+    """The run, which is begun in a folder once all that it needs was opened."""
+    _open_everything(run, weights)
+    return _saved(run, folder, weights)
 
 
 def _open_everything(run: Run, weights: Sequence[Model]) -> None:

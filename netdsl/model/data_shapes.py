@@ -89,9 +89,8 @@ class Settled:
     def _is_same_layer(self, node: Node, other: Node) -> bool:
         if other.bottoms or not other.layer.input_param.shape:
             return node.layer == other.layer
-        own, others = (
-            copy_of(each.layer, without=["input_param"]) for each in (node, other)
-        )  # layers keep no statement
+        # What a message states isn't kept in it once its layer is made.
+        own, others = (copy_of(each.layer, without=["input_param"]) for each in (node, other))
         return own == others and [self.built.shapes[edge] for edge in node.tops] == stated_shapes(other.layer)
 
 

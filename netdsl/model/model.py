@@ -183,6 +183,7 @@ class Model:
         Layers stay if the shapes of their data aren't told by weights.
         """
         made = replace(self, **changes)
+        made.read.update(self.read)
         made._settled.update({key: each for key, each in self._settled.items() if each.is_certain})
         return made
 
@@ -313,8 +314,8 @@ def _without_blobs(net: pb.NetParameter) -> pb.NetParameter:
 def todays_form(net: pb.NetParameter, dialect: str | None = None) -> pb.NetParameter:
     """A copy of a net, brought to today's form, and marked with the dialects that it may be in.
 
-    Inputs without shapes, which Caffe drops, keep their names in `input`. Nets are built without them, as in Caffe; who
-    knows a shape for one makes it a layer (`netdsl.checking.shape_guesses.assume`).
+    Inputs without shapes, which Caffe drops, keep their names in `input`; `with_input_layer` makes them tops of a
+    layer, which can get shapes.
     """
     upgraded = upgrade_net(net).message
     if dialect is None:

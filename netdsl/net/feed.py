@@ -19,7 +19,7 @@ from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
-from netdsl.data.batches.user_rows import USUAL_BATCH, RowBatches, Rows
+from netdsl.data.batches.user_rows import USUAL_BATCH, RowBatches, UserRows
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 from netdsl.layer import Shape
@@ -141,7 +141,7 @@ class Feeds:
         """What is read from sources."""
         return [feed.reading for feed in self._named().values() if isinstance(feed, Batches)]
 
-    def give(self, values: Values | Rows, *, batch: int | None = None, seed: int = 0) -> None:
+    def give(self, values: Values | UserRows, *, batch: int | None = None, seed: int = 0) -> None:
         """Take inputs from rows, from an iterable of batches or of single items, or from a function that returns them.
 
         A `batch` has as many items; without it as many as the net says or, of rows, 32. Rows are shuffled by the seed.
@@ -151,7 +151,7 @@ class Feeds:
         shapes = {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()}
         batches = (
             RowBatches(values, shapes, self._stated_batch or USUAL_BATCH if batch is None else batch, seed)
-            if isinstance(values, Rows)
+            if isinstance(values, UserRows)
             else UserBatches(values, shapes, batch)
         )
         found = dict(zip(self.input_shapes, batches.shapes.values(), strict=True))

@@ -125,6 +125,11 @@ def net_of(net: pb.NetParameter, layers: Iterable[pb.LayerParameter]) -> pb.NetP
     return with_layers(net, (copy_of(layer, without=("include", "exclude")) for layer in layers))
 
 
+def resolve_own_state(net: pb.NetParameter) -> Graph:
+    """The graph of the layers of the state that a net says itself, on messages of its own."""
+    return connect(filter_layers(net, net.state))
+
+
 def connect(net: pb.NetParameter) -> Graph:
     """The graph of a net whose layers all belong to its state."""
     graph = Graph(net, Phase(net.state.phase))

@@ -28,7 +28,7 @@ from netdsl.model.opening import copy_model, load_weights, open_caffe_files, ope
 from netdsl.model.weights.files import save_net
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Phase, connect, filter_layers, phase_of, state_of
+from netdsl.net.graph import Phase, connect, phase_of, resolve_own_state, state_of
 from netdsl.net.memory import allocate_layers
 from netdsl.pycaffe import process
 from netdsl.pycaffe.blob import ActivationMemory, Array, Blob
@@ -77,7 +77,7 @@ class Net:
 
     def _set_up(self, model: Model) -> None:
         self._callbacks: dict[str, list[_Callback]] = {}
-        self.param = insert_splits(connect(filter_layers(model.net, model.net.state)).net)
+        self.param = insert_splits(resolve_own_state(model.net).net)
         self._device = process.device()
         graph = connect(self.param)
         self._feeds = Feeds.open(graph, loading=_loading(), device=self._device)

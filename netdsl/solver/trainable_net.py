@@ -18,7 +18,7 @@ from netdsl.model.model import Model
 from netdsl.net.build import Built, running
 from netdsl.net.compute_precision import ComputePrecision, halves_of, products_of
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import connect, filter_layers
+from netdsl.net.graph import resolve_own_state
 from netdsl.net.module import NetModule
 
 _FIRST_SCALE, _LARGEST_SCALE, _SMALLEST_SCALE = 2.0**16, 2.0**24, 2.0**-16
@@ -178,7 +178,7 @@ class ModuleNet:
         """The net of a model, in the state that it says, on the batches of its data layers, or on `values` or a table
         in their place, which say the shapes of what they bring, with as many items in a `batch`."""
         compute = compute or Compute()
-        graph = connect(filter_layers(model.net, model.net.state))
+        graph = resolve_own_state(model.net)
         table, values = (values, None) if isinstance(values, Table) else (None, values)
         user_blobs = graph.blobs if values is not None else ()
         loading, device = compute.loading, compute.device

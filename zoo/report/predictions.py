@@ -21,7 +21,7 @@ from netdsl.errors import NetError
 from netdsl.model.model import Model
 from netdsl.model.opening import load_weights
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Phase, connect, filter_layers
+from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.net.module import NetModule
 from netdsl.prediction.predictor import Predictor
 from netdsl.scores.segmentation import count_confusions
@@ -38,7 +38,7 @@ _LONGEST_SCORING = 60.0  # seconds; then those batches are enough that there are
 
 def _open_data(run: Run, model: Model, phase: Phase) -> Feeds:
     """The data of a model of the run, which knows its layers with the shapes of what they read then."""
-    graph = connect(filter_layers(model.net, model.net.state))
+    graph = resolve_own_state(model.net)
     feeds = Feeds.open(graph, loading=run.compute.loading, table=run.tables.get(phase))
     model.layers_as_read(graph)
     return feeds

@@ -12,14 +12,14 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 from netdsl.data.batches.user_batches import Values, length_of
-from netdsl.data.batches.user_rows import ArrayRows, DatasetRows, Rows
+from netdsl.data.batches.user_rows import ArrayRows, DatasetRows, UserRows
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.sources.source_name import Content
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 
-UserData = Values | Rows | Table
+UserData = Values | UserRows | Table
 # What a program may give: see `user_data_of`.
 AnyData = str | Path | Table | Mapping[str, Any] | Iterable[Any] | Callable[[], Any] | Dataset[Any]
 

@@ -20,7 +20,7 @@ from netdsl.errors import DataError
 USUAL_BATCH = 32  # items, where neither the net nor its user says how many
 
 
-class Rows(ABC):
+class UserRows(ABC):
     """Items that have numbers, in their order or, with `shuffle`, in another order in each epoch."""
 
     def __init__(self, *, shuffle: bool = False) -> None:
@@ -43,7 +43,7 @@ class Rows(ABC):
         """The values of some items by blobs, with one more axis in front."""
 
 
-class ArrayRows(Rows):
+class ArrayRows(UserRows):
     """Arrays or tensors, by the names of blobs or in the blobs' order, whose rows are the items."""
 
     def __init__(self, values: Mapping[str, Any] | tuple[Any, ...], *, shuffle: bool = False) -> None:
@@ -76,7 +76,7 @@ class ArrayRows(Rows):
         return {name: array[indices] for name, array in self._arrays.items()}
 
 
-class DatasetRows(Rows):
+class DatasetRows(UserRows):
     """A data set such as a map-style one of torch's: `dataset[number]` has arrays by blob names or in their order.
 
     It is asked in the thread that trains, so that random numbers that it draws are drawn in the same order again.
@@ -114,7 +114,7 @@ class RowBatches(Iterator[tuple[Tensor, ...]]):
     number, and one may have the last rows of an epoch and the first ones of the next.
     """
 
-    def __init__(self, rows: Rows, shapes: Mapping[str, Shape], batch: int, seed: int = 0) -> None:
+    def __init__(self, rows: UserRows, shapes: Mapping[str, Shape], batch: int, seed: int = 0) -> None:
         if batch < 1:
             raise DataError(f"a batch of {batch} items can't be; it has 1 or more")
         rows.choose(list(shapes))

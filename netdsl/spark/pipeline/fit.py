@@ -30,7 +30,7 @@ from netdsl.model.model import Model
 from netdsl.model.opening import open_files, store_for_workers
 from netdsl.net.build import warn_of_doubts
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Phase, connect, filter_layers
+from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.events import Notice
@@ -191,8 +191,7 @@ class Fit:
 
 def _net_with_shapes(run: Run) -> pb.NetParameter:
     """The net with the shapes of its first batch; an error if the data don't fit the net."""
-    trained = run.solver.trained.net
-    graph = connect(filter_layers(trained, trained.state))
+    graph = resolve_own_state(run.solver.trained.net)
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
         return with_items(
             run.solver.net_to_train.net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}
