@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
@@ -96,15 +94,6 @@ def train(
         return backend.train(folder, run=changed, told=on_report, on_restart=on_restart, note=note, requested=requested)
 
 
-def steps_of_round(param: pb.SolverParameter) -> int:
-    """The most steps of a round, up to those of `AllReduce`, of which rounds end wherever a test or a snapshot is due.
-
-    Caffe's rule: both are due in exactly the iterations that their intervals divide.
-    """
-    intervals = math.gcd(param.test_interval, param.snapshot)
-    return next(steps for steps in range(AllReduce().tau, 0, -1) if intervals % steps == 0)
-
-
 def _change(
     run: Run, folder: Path, transport: Transport | None, workers: WorkerCount | None, deadline: float | None
 ) -> Run:
@@ -150,7 +139,7 @@ def train_on_devices(
     start = find_start(run, listen)
     several = replace(
         run,
-        strategy=AllReduce(tau=steps_of_round(run.solver.param), divides_batch=False),
+        strategy=AllReduce(divides_batch=False),
         workers=len(run.devices),
         snapshot=None if start is None else str(start.resolve()),
         weights=run.weights if start is None else (),

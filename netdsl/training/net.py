@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -36,6 +34,7 @@ from netdsl.ranks import check_alone
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import as_numbers
 from netdsl.solver.flat import share_blobs
+from netdsl.solver.length import Epoch
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
@@ -323,8 +322,6 @@ class Net:
 
     def _batches_in(self, phase: Phase, epochs: float, iter_size: int = 1) -> int:
         """How many iterations some epochs have."""
-        if not 0 < epochs < math.inf:
-            raise NetError(f"epochs is {epochs}; it must be more than 0")
         feeds = self._net_of(phase).feeds
         per_epoch = None if feeds is None else feeds.epoch_batches()
         if per_epoch is None:
@@ -333,7 +330,7 @@ class Net:
                 f"nobody knows how many items these data have, as of a generator or a function; say {instead} for how "
                 "many batches to take"
             )
-        return math.ceil(per_epoch * Fraction(str(epochs)) / iter_size)
+        return Epoch.of(per_epoch, iter_size=iter_size).iterations_of(epochs)
 
     def _set_solver(self, settings: Mapping[str, Any]) -> None:
         """Begin with a new solver; with another seed also at the beginning of the data."""

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
@@ -34,6 +35,7 @@ from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.events import Notice
+from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.launcher import SparkLauncher
@@ -54,6 +56,7 @@ class Fit:
     run: Run
     bindings: Mapping[str, str]
     workers: int | None = None  # if unset, one for each of Spark's slots
+    epochs: float | None = None  # of the rows to learn from, in place of the settings' max_iter
     folder: Path | None = None  # of the run; if unset a new one, which is removed afterwards
     preprocess: Preprocess | None = None
     shuffle: bool = True
@@ -107,13 +110,27 @@ class Fit:
         if earlier is not None and run.transport is None:
             run = replace(run, transport=earlier.transport)
         run = launcher.prepare(folder, run, _log.warning)  # before the query, which may take long
-        solver = self._solver_with_defaults(folder)
-        weights = store_for_workers(open_files(self.run.weights, solver.trained), folder)
+        weights = store_for_workers(open_files(self.run.weights, run.solver.trained), folder)
         training, testing = self._split_rows(data)
-        tables = {Phase.TRAIN: self._training_table(solver, training, folder)}
+        inputs = self._inputs_of(run.solver.trained)
+        stored = self._store(inputs, training, folder / "data" / "train")
+        tables = {Phase.TRAIN: Table(stored.source, shuffle=self.shuffle)}
+        run = self._of_epochs(run, Fraction(stored.rows, inputs[0].batch))
+        solver = self._solver_with_defaults(run.solver, folder)
         if testing is not None:
             solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
         return replace(run, solver=solver, weights=weights, tables=tables).settled()
+
+    def _of_epochs(self, run: Run, batches: Fraction) -> Run:
+        """The run for the epochs that were asked for, if any were, of rows that make so many batches."""
+        if self.epochs is None:
+            return run
+        epoch, param = run.epoch_of(batches), run.solver.param
+        run = replace(run, solver=run.solver.with_fields(max_iter=epoch.iterations_of(self.epochs)))
+        if param.HasField("test_interval"):
+            return run
+        due = Intervals(epoch.iterations, Fraction(param.snapshot))
+        return replace(run, solver=run.solver.with_fields(test_interval=epoch.interval), due=due)
 
     def _save_or_compare(self, run: Run, earlier: Run | None, folder: Path) -> None:
         """Save the run, or check that it is the same as the earlier one in the folder."""
@@ -125,14 +142,12 @@ class Fit:
         if replace(run, folder=earlier.folder) != earlier:
             raise DistributedError(f"{folder}: has a run with other settings; name another folder")
 
-    def _solver_with_defaults(self, folder: Path) -> SolverSettings:
+    def _solver_with_defaults(self, solver: SolverSettings, folder: Path) -> SolverSettings:
         """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
-        param = self.run.solver.param
+        param = solver.param
         defaults: dict[str, object] = {"display": max(1, param.max_iter // _DISPLAYS), "test_initialization": False}
         unset = {name: value for name, value in defaults.items() if not param.HasField(name)}
-        solver = self.run.solver.with_fields(
-            **unset, snapshot_prefix=str(folder / "snapshot"), snapshot_after_train=False
-        )
+        solver = solver.with_fields(**unset, snapshot_prefix=str(folder / "snapshot"), snapshot_after_train=False)
         return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
@@ -143,10 +158,6 @@ class Fit:
             raise DataError(f"there is no column '{self.validation}', which should say which rows are for validation")
         is_chosen = col(f"`{self.validation}`").cast("boolean")
         return data.where(~is_chosen), data.where(is_chosen)
-
-    def _training_table(self, solver: SolverSettings, data: Data, folder: Path) -> Table:
-        stored = self._store(self._inputs_of(solver.trained), data, folder / "data" / "train")
-        return Table(stored.source, shuffle=self.shuffle)
 
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
         """The table to test on, and the settings; of these, unset ones let all rows be tested at the end."""
