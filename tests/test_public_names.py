@@ -33,7 +33,5 @@ def test_pages_import_public_names_only() -> None:
         if not page.name.startswith("extend_"):
             text = page.read_text()
             found = re.findall(r"^(?:from|import) ((?:caffe_proto|converters|netdsl|zoo)[\w.]*)", text, re.M)
-                r"^(?:from|import) ((?:caffe_proto|converters|netdsl|zoo)[\w.]*)", page.read_text(), re.M
-            )
             deeper |= {f"{page.name}: {name}" for name in found if name not in PUBLIC}
     assert not deeper

@@ -179,7 +179,7 @@ def open_worker(
         seed(solver_settings.param, communicator.rank)
         if run.snapshot is not None:
             state.restore(solver, run.snapshot)
-        yield Worker(solver, communicator, clock, pulse)
+        yield Worker(solver, communicator, clock, pulse, run.intervals)
 
 
 def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:

@@ -36,6 +36,7 @@ from netdsl.net.module import NetModule
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import Event, as_numbers
 from netdsl.solver.flat import share_blobs
+from netdsl.solver.length import Epoch, Intervals
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
@@ -327,14 +328,13 @@ class Net:
         elif self._solver is None:
             self._set_solver(self._settings)
         assert self._solver is not None
+        interval = Fraction(self._settings.get("test_interval") or 0)
         if epochs is not None:
-            steps = self._batches_in(Phase.TRAIN, epochs, self._solver.param.iter_size)
+            epoch = self._epoch(Phase.TRAIN, self._solver.param.iter_size)
+            steps, interval = epoch.iterations_of(epochs), interval or epoch.iterations
         assert steps is not None
-        interval = None
-        if test_data is not None:
-            epoch = steps if epochs is None else self._batches_in(Phase.TRAIN, 1, self._solver.param.iter_size)
-            interval = self._settings.get("test_interval") or min(steps, epoch)
-        self._step_and_test(self._solver, steps, interval, Hearing([self._note_history, *callbacks]))
+        tests = None if test_data is None else Intervals(interval)
+        self._step_and_test(self._solver, steps, tests, Hearing([self._note_history, *callbacks]))
         return self._solver.loss
 
     def _set_new_data(self, data: AnyData | None, test_data: AnyData | None, batch: int | None) -> None:
@@ -349,20 +349,20 @@ class Net:
     def _note_history(self, event: Event) -> None:
         self.history(event)
 
-    def _step_and_test(self, solver: Solver, steps: int, interval: int | None, hear: Hearing) -> None:
-        """Train for some iterations, or until a callback stops it, and test in those that the interval divides."""
+    def _step_and_test(self, solver: Solver, steps: int, tests: Intervals | None, hear: Hearing) -> None:
+        """Train for some iterations, or until a callback stops it; with tests where they are due, and at the end."""
         solver.listen, solver.poll_action, solver.stopped = hear, hear.requested, False
         if not self._settings.get("display"):
             solver.param.display = max(1, steps // _DISPLAYS)
-        if interval is not None:
+        if tests is not None:
             solver.tests = [self._net_with_weights(Phase.TEST)]
-            solver.param.test_iter[:] = [self._batches_in(Phase.TEST, 1)]
+            solver.param.test_iter[:] = [self._epoch(Phase.TEST).iterations_of(1)]
         end = solver.iteration + steps
         solver.listen(replace(solver.started_event(), last=end))
         while solver.iteration < end and not solver.stopped:
-            until = end if interval is None else min(end, (solver.iteration // interval + 1) * interval)
+            until = min(end, (tests and tests.next_due(solver.iteration)) or end)
             solver.step(until - solver.iteration)
-            if interval is not None and solver.iteration % interval == 0 and not solver.stopped:
+            if tests is not None and not solver.stopped:
                 solver.test()
 
     def _lesson(self, lesson: Lesson) -> Lesson:
@@ -411,10 +411,8 @@ class Net:
             raise DataError(f"the data don't fit the net: {', '.join(others)}; {problem}") from None
         return net
 
-    def _batches_in(self, phase: Phase, epochs: float, iter_size: int = 1) -> int:
-        """How many iterations some epochs have."""
-        if not 0 < epochs < math.inf:
-            raise NetError(f"epochs is {epochs}; it must be more than 0")
+    def _epoch(self, phase: Phase, iter_size: int = 1) -> Epoch:
+        """The epoch of the data of a phase."""
         feeds = self._net_of(phase).feeds
         per_epoch = None if feeds is None else feeds.epoch_batches()
         if per_epoch is None:
@@ -423,7 +421,7 @@ class Net:
                 f"nobody knows how many items these data have, as of a generator or a function; say {instead} for how "
                 "many batches to take"
             )
-        return math.ceil(per_epoch * Fraction(str(epochs)) / iter_size)
+        return Epoch.of(per_epoch, iter_size=iter_size)
 
     def _set_solver(self, settings: Mapping[str, Any]) -> None:
         """Begin with a new solver; with another seed also at the beginning of the data."""
@@ -474,7 +472,7 @@ class Net:
         if data is not None:
             self._set_data(Phase.TEST, data, batch)
         net = self._net_with_weights(Phase.TEST)
-        return net, self._batches_in(Phase.TEST, 1) if batches is None else batches
+        return net, self._epoch(Phase.TEST).iterations_of(1) if batches is None else batches
 
     def save(self, path: str | Path) -> None:
         """Write the net with its weights, as in Caffe's snapshots."""

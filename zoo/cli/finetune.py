@@ -44,8 +44,14 @@ if TYPE_CHECKING:
     help="The layer to make anew with N outputs; by default what predicts, and as many as there are classes.",
 )  # fmt: skip
 @click.option("--freeze", "frozen", multiple=True, metavar="PATTERN", help="Layers that stay as they are, as 'conv*'.")
-@click.option("--epochs", type=click.FloatRange(min=0, min_open=True), metavar="N", help="How often to see all items.")
-@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Items of a step, for each worker.")
+@click.option(
+    "--epochs", type=click.FloatRange(min=0, min_open=True), metavar="N",
+    help="How often to see all items, however many workers see them; 20 by default.",
+)  # fmt: skip
+@click.option(
+    "--batch", type=click.IntRange(min=1), metavar="N",
+    help="Items of a step: each worker's own or, with allreduce, those of all workers together.",
+)  # fmt: skip
 @click.option("--base-lr", type=click.FloatRange(min=0, min_open=True), metavar="R", help="The rate to begin with.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Of all chance.")
 @click.option(

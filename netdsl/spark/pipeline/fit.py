@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -29,6 +30,7 @@ from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.events import Event, Notice, WorkersRestarted
+from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
 from netdsl.spark.backend import SessionBackend, folder_of_one_run
 from netdsl.spark.pipeline.model import NetModel
@@ -48,6 +50,7 @@ class Fit:
     run: Run
     bindings: Mapping[str, str]
     workers: int | None = None  # if unset, one for each of Spark's slots
+    epochs: float | None = None  # of the rows to learn from, in place of the settings' max_iter
     folder: Path | None = None  # of the run; if unset a new one, which is removed afterwards
     preprocess: Preprocess | None = None
     shuffle: bool = True
@@ -82,19 +85,33 @@ class Fit:
         backend.cluster.await_slots(self.workers or 1)
         run = replace(self.run, workers=self.workers or backend.cluster.slots())
         backend.launcher().prepare(folder, run, _log.warning)  # an error comes before the query, which may take long
-        solver = self._solver_with_defaults()
         training, testing = self._split_rows(data)
-        tables = {Phase.TRAIN: self._training_table(solver, training, folder)}
+        inputs = self._inputs_of(run.solver.trained)
+        stored = self._store(inputs, training, folder / "data" / "train")
+        tables = {Phase.TRAIN: Table(stored.source, shuffle=self.shuffle)}
+        run = self._of_epochs(run, Fraction(stored.rows, inputs[0].batch))
+        solver = self._solver_with_defaults(run.solver)
         if testing is not None:
             solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
         return replace(run, solver=solver, tables=tables)
 
-    def _solver_with_defaults(self) -> SolverSettings:
+    def _of_epochs(self, run: Run, batches: Fraction) -> Run:
+        """The run for the epochs that were asked for, if any were, of rows that make so many batches."""
+        if self.epochs is None:
+            return run
+        epoch, param = run.epoch_of(batches), run.solver.param
+        run = replace(run, solver=run.solver.with_fields(max_iter=epoch.iterations_of(self.epochs)))
+        if param.HasField("test_interval"):
+            return run
+        due = Intervals(epoch.iterations, Fraction(param.snapshot))
+        return replace(run, solver=run.solver.with_fields(test_interval=epoch.interval), due=due)
+
+    def _solver_with_defaults(self, solver: SolverSettings) -> SolverSettings:
         """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
-        param = self.run.solver.param
+        param = solver.param
         defaults: dict[str, object] = {"display": max(1, param.max_iter // _DISPLAYS), "test_initialization": False}
         unset = {name: value for name, value in defaults.items() if not param.HasField(name)}
-        solver = self.run.solver.with_fields(**unset, snapshot_prefix="snapshot", snapshot_after_train=False)
+        solver = solver.with_fields(**unset, snapshot_prefix="snapshot", snapshot_after_train=False)
         return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
@@ -105,10 +122,6 @@ class Fit:
             raise DataError(f"there is no column '{self.validation}', which should say which rows are for validation")
         is_chosen = col(f"`{self.validation}`").cast("boolean")
         return data.where(~is_chosen), data.where(is_chosen)
-
-    def _training_table(self, solver: SolverSettings, data: Data, folder: Path) -> Table:
-        stored = self._store(self._inputs_of(solver.trained), data, folder / "data" / "train")
-        return Table(stored.source, shuffle=self.shuffle)
 
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
         """The table to test on, and the settings; of these, unset ones let all rows be tested at the end."""

@@ -44,7 +44,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_model_learns_other_classes_in_one_sentence(photos: Path) -> None:
     net = finetune("shapes", photos, workers=2, epochs=1)
-    assert net.forward(data=np.zeros((1, 3, 32, 32), np.float32))["prob"].shape == (1, 2)
+    assert net.forward(data=np.zeros((1, 3, 40, 40), np.float32))["prob"].shape == (1, 2)
     tuned = Path("shapes_tuned")
     assert (tuned / "labels.txt").read_text() == "cross\nring\n"
     assert f'finetune("shapes", "{photos}", "shapes_tuned")' in read_card(tuned / "README.md").text
@@ -64,7 +64,7 @@ def test_what_a_callback_stopped_goes_on(photos: Path) -> None:
 def test_the_ranks_of_a_program_fine_tune_together(photos: Path) -> None:
     program = photos.parent / "program.py"
     program.write_text(
-        "import numpy as np\n" + PROGRAM.format(workers=None, ones="np.ones((1, 3, 32, 32), np.float32)")
+        "import numpy as np\n" + PROGRAM.format(workers=None, ones="np.ones((1, 3, 40, 40), np.float32)")
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
     mpiexec = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, str(program)]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
-from tests.zoo.test_distributed_run import accuracy as last_accuracy
+from tests.netdsl.training.test_job import ITERATIONS, STRATEGIES, digits
+from tests.netdsl.training.test_job import accuracy as last_accuracy
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
@@ -69,6 +69,16 @@ def test_a_net_learns_and_is_tested_on_other_rows(frame: Any, estimator: Any, tm
     assert [moment.iteration for moment in model.history if moment.loss is not None] == [0, 20, 40]
     assert model.history[0].loss > last.tested["loss"]
     assert model.getBindings() == {"data": "features"}
+
+
+@pytest.mark.parametrize(("strategy", "iterations"), [("averaging:tau=50", [8, 15, 23]), ("allreduce", [15, 30, 45])])
+def test_epochs_count_rows_that_were_seen(
+    frame: Any, estimator: Any, strategy: str, iterations: list[int], tmp_path: Path
+) -> None:
+    """Of 120 rows; a batch has 8, which both workers have one of each, or divide."""
+    estimator.setSolver({"base_lr": 0.2}).setEpochs(3).setStrategy(strategy).setRunFolder(tmp_path / "run")
+    model = estimator.setValidationIndicatorCol("held").fit(frame)
+    assert [moment.iteration for moment in model.history if moment.tested] == iterations
 
 
 def test_a_run_goes_on_with_the_same_bits_and_without_its_data(
