@@ -5,16 +5,12 @@ from __future__ import annotations
 import logging
 import math
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from secrets import token_hex
 from threading import Lock
-from typing import Any
 
-from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
@@ -26,23 +22,19 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
 from netdsl.model.data_shapes import with_items
-from netdsl.model.model import Model
 from netdsl.model.opening import open_files, store_for_workers
-from netdsl.net.build import warn_of_doubts
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
+from netdsl.prediction.net_inputs import Preprocess
 from netdsl.solver.events import Notice
 from netdsl.solver.settings import SolverSettings
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.launcher import SparkLauncher
+from netdsl.spark.net_rows import Data, inputs_from_rows, new_folder, session_of, store_inputs
 from netdsl.spark.pipeline.model import NetModel
-from netdsl.spark.tables.store import StoredTable, store_rows
 
-Data = DataFrame | RDD[Any]
 _DISPLAYS = 50  # of the loss in a run, if the settings don't say when
-FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that name none
 _ONE_RUN = Lock()  # at a time, since a run takes all slots
 _log = logging.getLogger(__name__)
 
@@ -62,7 +54,7 @@ class Fit:
 
     def train(self, data: Data) -> NetModel:
         """The trained model. If the folder has a run that was interrupted, it is resumed."""
-        session = data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
+        session = session_of(data)
         launcher = SparkLauncher(session)
         with self._run_folder(session, launcher.cluster) as folder:
             if (folder / MODEL).exists():
@@ -86,15 +78,8 @@ class Fit:
                 raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
             yield run
             return
-        shared = session.conf.get(FOLDER, "")
-        if not shared and not cluster.setting("spark.master", "").startswith("local"):
-            raise DistributedError(
-                "data and rounds are kept in a folder that all machines share; name one in runFolder, or for all runs "
-                f"in Spark's setting {FOLDER}"
-            )
-        run = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
+        run = new_folder(session, cluster)
         try:
-            run.mkdir(parents=True, mode=0o777 if shared else 0o700)
             yield run
         finally:
             shutil.rmtree(run, ignore_errors=True)
@@ -145,7 +130,8 @@ class Fit:
         return data.where(~is_chosen), data.where(is_chosen)
 
     def _training_table(self, solver: SolverSettings, data: Data, folder: Path) -> Table:
-        stored = self._store(self._inputs_of(solver.trained), data, folder / "data" / "train")
+        inputs = inputs_from_rows(solver.trained, self.bindings)
+        stored = store_inputs(inputs, data, folder / "data" / "train", self.preprocess, self.invalid)
         return Table(stored.source, shuffle=self.shuffle)
 
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
@@ -154,39 +140,11 @@ class Fit:
         solver = solver.with_fields(
             test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
         )
-        inputs = self._inputs_of(solver.tested[0])
-        stored = self._store(inputs, data, folder / "data" / "test")
+        inputs = inputs_from_rows(solver.tested[0], self.bindings)
+        stored = store_inputs(inputs, data, folder / "data" / "test", self.preprocess, self.invalid)
         if not param.test_iter:
             solver = solver.with_fields(test_iter=[math.ceil(stored.rows / inputs[0].batch)])
         return solver, Table(stored.source)
-
-    def _inputs_of(self, model: Model) -> list[NetInput]:
-        """The inputs of a net; an error if there are none, or if a binding names another blob."""
-        outside = {top: None for layer in model.net.layer if not layer.bottom for top in layer.top}
-        for name in self.bindings:
-            if name not in outside:
-                raise DataError(
-                    f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
-                )
-        phase = Phase(model.net.state.phase)
-        warn_of_doubts(model.settled(phase).built)  # and errors of layers come before the rows are stored
-        inputs = inputs_of(model.graph(phase), self.bindings)
-        if not inputs:
-            raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
-        return inputs
-
-    def _store(self, inputs: Sequence[NetInput], data: Data, folder: Path) -> StoredTable:
-        """Write the inputs' columns into a folder."""
-        blobs = [net_input.blob for net_input in inputs]
-        stored = store_rows(data, folder, blobs, self.preprocess, self.invalid)
-        if stored.skipped:
-            _log.warning(
-                "%d of %d rows have a value that is null or not finite, and are left out of fit (handleInvalid='%s')",
-                stored.skipped,
-                stored.rows + stored.skipped,
-                self.invalid.value,
-            )
-        return stored
 
 
 def _net_with_shapes(run: Run) -> pb.NetParameter:
