@@ -23,7 +23,8 @@ from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
-from zoo.backends import HERE, LocalBackend, SparkBackend
+from netdsl.spark.backend import SparkBackend
+from netdsl.training.backends import HERE, LocalBackend
 from zoo.names import classes_of_model
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from caffe_proto.errors import import_extra
 if TYPE_CHECKING:
     from netdsl.distributed.run_log import Moment
     from netdsl.distributed.transports.transport import Transport
+    from netdsl.spark.backend import SparkBackend
     from netdsl.spark.net_rdd import NetRDD
     from netdsl.spark.pipeline.estimator import NetEstimator
     from netdsl.spark.pipeline.model import NetModel
@@ -19,10 +20,11 @@ _MODULES = {
     "NetEstimator": "spark.pipeline.estimator",
     "NetModel": "spark.pipeline.model",
     "NetRDD": "spark.net_rdd",
+    "SparkBackend": "spark.backend",
     "Transport": "distributed.transports.transport",
 }
 
-__all__ = ["Moment", "NetEstimator", "NetModel", "NetRDD", "Transport"]
+__all__ = ["Moment", "NetEstimator", "NetModel", "NetRDD", "SparkBackend", "Transport"]
 
 if not TYPE_CHECKING:
 

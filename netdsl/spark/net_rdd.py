@@ -19,7 +19,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.storage import atomic_path
-from netdsl.data.batches.user_data import AnyData, are_of_spark, user_data_of
+from netdsl.data.batches.user_data import AnyData, is_of_spark, user_data_of
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.run import Run
@@ -35,9 +35,11 @@ from netdsl.net.graph import Phase
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.settings import SolverSettings, seed
 from netdsl.solver.trainable_net import Compute, ModuleNet
+from netdsl.spark.backend import new_folder
 from netdsl.spark.cluster import Cluster, reason_of
-from netdsl.spark.net_rows import check_rows, inputs_from_rows, new_folder, session_of, store_inputs
+from netdsl.spark.net_rows import check_rows, inputs_from_rows, session_of, store_inputs
 from netdsl.spark.turns import WEIGHTS, Turn, TurnResult
+from netdsl.training.callbacks import History
 from netdsl.training.net import Net
 
 T = TypeVar("T")
@@ -74,7 +76,7 @@ class NetRDD:
         self.workers = cluster.slots() if workers is None else workers
         self.iteration, self._turns, self._given = 0, 0, ""
         self._moments = list[Moment]()
-        self._folder = new_folder(session, cluster)
+        self._folder = new_folder(session)
         self._removal = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
             run = self._begin_run(data, param, bindings)
@@ -114,7 +116,7 @@ class NetRDD:
 
     def _table_of(self, data: AnyData, model: Model, bindings: Mapping[str, str]) -> Table:
         """The rows as a table that all workers can read."""
-        if are_of_spark(data):
+        if is_of_spark(data):
             check_rows(data)
             stored = store_inputs(inputs_from_rows(model, bindings), data, self._folder / "data" / "train")  # type: ignore[arg-type]  # checked
             return Table(stored.source, shuffle=True)
@@ -131,9 +133,9 @@ class NetRDD:
         return f"NetRDD('{self._form.net.name}', {count}, iteration {self.iteration})"
 
     @property
-    def history(self) -> tuple[Moment, ...]:
-        """The mean loss of the workers after each call of `train`."""
-        return tuple(self._moments)
+    def history(self) -> History:
+        """The mean loss of the workers after each call of `train`, as a table."""
+        return History(self._moments)
 
     def train(self, steps: int | None = None, *, epochs: float | None = None) -> float:
         """Train every net for some iterations, each on its own; returns the mean of the losses of their last ones.

@@ -4,51 +4,32 @@ from __future__ import annotations
 
 import logging
 import shutil
-import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 from netdsl.data.tables.table import Table
-from netdsl.errors import DataError, DistributedError
+from netdsl.errors import DataError
 from netdsl.model.model import Model
 from netdsl.net.build import warn_of_doubts
 from netdsl.net.graph import Phase
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
-from netdsl.spark.cluster import Cluster
-from netdsl.spark.tables.store import BINDINGS, StoredTable, store_rows
+from netdsl.spark.backend import new_folder
+from netdsl.spark.cluster import run_in_this_python
+from netdsl.spark.tables.store import BINDINGS, RENAMING, StoredTable, store_rows
 
 Data = DataFrame | RDD[Any]
-FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that name none
-_RENAMING = "frame.withColumnRenamed(..., '{}')"
 _log = logging.getLogger(__name__)
 
 
 def session_of(data: object) -> SparkSession:
     """The session that data are of, or the one that there is."""
     return data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
-
-
-def new_folder(session: SparkSession, cluster: Cluster) -> Path:
-    """A new folder that all machines share, for data and rounds; whoever asks for it removes it."""
-    shared = session.conf.get(FOLDER, "")
-    if not shared and not cluster.setting("spark.master", "").startswith("local"):
-        raise DistributedError(
-            "data and rounds are kept in a folder that all machines share; name one in runFolder, or for all runs "
-            f"in Spark's setting {FOLDER}"
-        )
-    folder = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
-    try:
-        folder.mkdir(parents=True, mode=0o777 if shared else 0o700)
-    except OSError as problem:
-        raise DistributedError(f"{folder}: can't be made: {problem.strerror}") from None
-    return folder
 
 
 def inputs_from_rows(model: Model, bindings: Mapping[str, str]) -> list[NetInput]:
@@ -98,9 +79,10 @@ def store_for_net(data: Data, model: Model) -> RowsInFolder:
     check_rows(data)
     session = session_of(data)
     inputs = inputs_from_rows(model, {})
-    folder = new_folder(session, Cluster(session))
+    run_in_this_python(session.sparkContext)
+    folder = new_folder(session)
     try:
-        return RowsInFolder(store_inputs(inputs, data, folder / "rows", hint=_RENAMING).source, folder)
+        return RowsInFolder(store_inputs(inputs, data, folder / "rows", hint=RENAMING).source, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -20,7 +20,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.reading import Loading
-from netdsl.data.batches.user_data import AnyData, UserData, are_of_spark, begin_again, user_data_of
+from netdsl.data.batches.user_data import AnyData, UserData, begin_again, is_of_spark, user_data_of
+from netdsl.data.tables.table import Table
+from netdsl.distributed.run_log import RoundRecord
+from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.dsl.constructors import assign
 from netdsl.errors import DataError, GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
@@ -33,21 +36,25 @@ from netdsl.net.build import Built, running
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, phase_of, state_of
 from netdsl.net.module import NetModule
-from netdsl.ranks import check_alone
 from netdsl.solver import state
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
-from netdsl.solver.events import as_numbers
+from netdsl.solver.events import Event, as_numbers
 from netdsl.solver.flat import share_blobs
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet, Positions
+from netdsl.training.backends import HERE, Backend, chosen_backend
+from netdsl.training.callbacks import Callback, Hearing, History
+from netdsl.training.with_workers import Lesson, Team, train_with_team
 
 if TYPE_CHECKING:
     from netdsl.spark.net_rdd import NetRDD
 
 _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
-_ARGUMENTS = "steps", "epochs", "batch"  # of `Net.train`, beside a solver's settings
+# Of `Net.train`, beside a solver's settings.
+_ARGUMENTS = "steps", "epochs", "batch", "test_data", "workers", "backend", "strategy", "run", "callbacks", "on_round"
+_DISPLAYS = 50  # of the loss in a call of `train`, if the settings don't say when
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -70,7 +77,8 @@ class _GivenData:
 
     def for_others(self) -> Self:
         """What another process can have of them: of Spark's rows, the table that has them."""
-        return self if self.stored is None else replace(self, data=None, stored=None)
+        table = self.user_data
+        return replace(self, data=table, stored=None) if self.stored and isinstance(table, Table) else self
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,7 @@ class _NetState:
     weights: WeightCollection
     device: str
     settings: Mapping[str, Any]
+    history: History
     given: Mapping[Phase, _GivenData]
     training: state.SolverPlace | None
     tested: Positions | None  # the place in the data to test on
@@ -111,7 +120,8 @@ class _NetState:
         """The net, which goes on where the other one was."""
         net = self.form.open(self.weights)
         net.to(self.device)
-        net._settings, net._given, net._closed = self.settings, dict(self.given), self.closed
+        net._settings, net.history = self.settings, self.history
+        net._given, net._closed = dict(self.given), self.closed
         net._left, net._tested = self.training, self.tested
         return net
 
@@ -161,6 +171,7 @@ class Net:
         self._caffe_gradients = caffe_gradients
         self._given: dict[Phase, _GivenData] = {}
         self._settings: Mapping[str, Any] = _DEFAULT_SETTINGS
+        self.history = History()  # of the training that the newest call of `train` began or continued
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
         self._left: state.SolverPlace | None = None  # where the net was that this one is a copy of
@@ -189,6 +200,7 @@ class Net:
             self.get_weights(),
             str(self.device),
             self._settings,
+            deepcopy(self.history),
             dict(self._given),
             self._left if self._solver is None else state.place_of(self._solver),
             self._running[Phase.TEST].positions() if Phase.TEST in self._running else self._tested,
@@ -344,7 +356,7 @@ class Net:
     def _set_data(self, phase: Phase, data: AnyData, batch: int | None) -> None:
         self._check_open()
         stored = None
-        if are_of_spark(data):
+        if is_of_spark(data):
             stored = import_module("netdsl.spark.net_rows").store_for_net(data, self._model_of(phase))  # which is above
             user_data: UserData = replace(stored.table, shuffle=phase is Phase.TRAIN)
         else:
@@ -371,7 +383,7 @@ class Net:
             model = self._model_of(phase)
             of_data = max(0, self._settings.get("random_seed") or 0)
             compute = Compute(self.device, loading=Loading(seed=of_data), caffe_gradients=self._caffe_gradients)
-            given = self._given.get(phase, _GivenData())
+            given = self._given_data(phase)
             self._running[phase] = ModuleNet.open(model, compute, given.user_data, batch=given.batch)
             if phase is Phase.TEST and self._tested is not None:
                 self._running[phase].seek(self._tested)
@@ -384,10 +396,17 @@ class Net:
         *,
         epochs: float | None = None,
         batch: int | None = None,
+        test_data: AnyData | None = None,
+        workers: int | str | None = None,
+        backend: str | Backend | None = None,
+        strategy: str | Strategy | None = None,
+        run: str | Path | None = None,
+        callbacks: Sequence[Callback] = (),
+        on_round: Callable[[RoundRecord], object] = lambda record: None,
         alone: bool = False,
         **settings: Any,
     ) -> float:
-        """Train for some iterations of a solver, or for some epochs, and return the loss of the last iteration.
+        """Train for some iterations of a solver, or for some epochs, and return the loss that was computed last.
 
         `train((images, labels), epochs=5, type="Adam", base_lr=1e-3)`: data come in any form that `set_training_data`
         takes. `train(50)` goes on with the data that are set, and so does a call with the same data as before.
@@ -401,16 +420,29 @@ class Net:
         base_lr of 0.01 and a momentum of 0.9. None unsets a setting, also these two. A `random_seed` is that of torch's
         random numbers, too.
 
-        Where mpiexec, torchrun or SLURM started several processes, each of them would train a net of its own, which is
-        an error unless they shall, by `alone=True`.
+        With `test_data` the net is tested every `test_interval` iterations, by default after each epoch or at the end.
+        `history` has the losses and the tests as a table. `callbacks` are functions that get every event, such as
+        `EarlyStopping(patience=3)`; one that returns `Action.STOP` ends the training. `on_round` gets the record of
+        each round of each worker.
+
+        With `workers=4` as many processes train together, each on a part of the data: `strategy` is what they exchange
+        and when, such as "averaging:tau=50" or "allreduce", `backend` is where they run: "local", "spark", "mpi", or
+        "external" for those that torchrun or SLURM has started. `run` is a folder that keeps their run, so that the
+        same call resumes it if it was interrupted; otherwise it is kept in a folder that is removed. They begin with
+        the net's weights, and it has the new ones afterwards.
+
+        A process that mpiexec, torchrun or SLURM started as one of several takes part in one training, and all have the
+        same weights at its end; with `alone=True` it trains a net of its own.
         """
-        if not alone:
-            check_alone(os.environ, "train a net")
         data, steps = _data_and_count(data, steps, batch)
         if (steps is None) == (epochs is None):
             raise NetError("say how long to train: by steps=1000 or by epochs=5, and not by both")
-        if data is not None and not self._given.get(Phase.TRAIN, _GivenData()).are(data, batch):
-            self._set_data(Phase.TRAIN, data, batch)
+        team = _team_of(workers, backend, strategy, run, alone=alone)
+        if team is not None:
+            self._set_new_data(data, test_data, batch, stores=False)
+            lesson = self._lesson(Lesson(data, test_data, batch, steps, epochs))
+            return self._train_with_team(lesson, team, settings, Hearing(callbacks), on_round)
+        self._set_new_data(data, test_data, batch)
         self._go_to_left()
         if settings:
             self._set_solver({**_DEFAULT_SETTINGS, **settings})
@@ -420,16 +452,85 @@ class Net:
         if epochs is not None:
             steps = self._batches_in(Phase.TRAIN, epochs, self._solver.param.iter_size)
         assert steps is not None
-        self._solver.step(steps)
+        interval = None
+        if test_data is not None:
+            epoch = steps if epochs is None else self._batches_in(Phase.TRAIN, 1, self._solver.param.iter_size)
+            interval = self._settings.get("test_interval") or min(steps, epoch)
+        self._step_and_test(self._solver, steps, interval, Hearing([self._note_history, *callbacks]))
         return self._solver.loss
+
+    def _set_new_data(
+        self, data: AnyData | None, test_data: AnyData | None, batch: int | None, *, stores: bool = True
+    ) -> None:
+        """Set the data of a call that aren't set already; those of Spark's only where their rows are to be stored."""
+        for phase, given in ((Phase.TRAIN, data), (Phase.TEST, test_data)):
+            if given is None or (is_of_spark(given) and not stores):
+                continue
+            if not self._given_data(phase).are(given, batch):
+                self._set_data(phase, given, batch)
+
+    def _given_data(self, phase: Phase) -> _GivenData:
+        return self._given.get(phase, _GivenData())
+
+    def _note_history(self, event: Event) -> None:
+        self.history(event)
+
+    def _step_and_test(self, solver: Solver, steps: int, interval: int | None, hear: Hearing) -> None:
+        """Train for some iterations, or until a callback stops it, and test in those that the interval divides."""
+        solver.listen, solver.poll_action, solver.stopped = hear, hear.requested, False
+        if not self._settings.get("display"):
+            solver.param.display = max(1, steps // _DISPLAYS)
+        if interval is not None:
+            solver.tests = [self._net_with_weights(Phase.TEST)]
+            solver.param.test_iter[:] = [self._batches_in(Phase.TEST, 1)]
+        end = solver.iteration + steps
+        solver.listen(replace(solver.started_event(), last=end))
+        while solver.iteration < end and not solver.stopped:
+            until = end if interval is None else min(end, (solver.iteration // interval + 1) * interval)
+            solver.step(until - solver.iteration)
+            if interval is not None and solver.iteration % interval == 0 and not solver.stopped:
+                solver.test()
+
+    def _lesson(self, lesson: Lesson) -> Lesson:
+        """The lesson with the data that were set, where it has no others."""
+        training, testing = self._given_data(Phase.TRAIN), self._given_data(Phase.TEST)
+        return replace(
+            lesson,
+            data=training.data if lesson.data is None else lesson.data,
+            batch=training.batch if lesson.data is None else lesson.batch,
+            tests=testing.data if lesson.tests is None else lesson.tests,
+        )
+
+    def _train_with_team(
+        self,
+        lesson: Lesson,
+        team: Team,
+        settings: Mapping[str, Any],
+        hear: Hearing,
+        on_round: Callable[[RoundRecord], object],
+    ) -> float:
+        """Train with several workers, and take the weights that come of it; returns the loss that was computed last."""
+        self._check_open()
+        if settings:
+            self._settings = {**_DEFAULT_SETTINGS, **settings}
+        net_state = state_of(self._net, Phase.TRAIN, self._level, self._stages)
+        net_state.ClearField("phase")  # since the net is tested, too
+        model = in_state(Model(self._net, self.get_weights()), net_state)
+        compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
+        self.history = train_with_team(
+            model, solver_param(self._settings), lesson, team, compute, hear, on_round, hear.requested, self.load
+        )
+        self._close(Phase.TRAIN)  # whose solver has the history of other weights
+        return next((moment.loss for moment in reversed(self.history) if moment.loss is not None), math.nan)
 
     def _go_to_left(self) -> None:
         """Make the solver of a net that is a copy, and let it go on from where the other net was."""
         if self._left is not None:
+            history = self.history
             self._set_solver(self._settings)
             assert self._solver is not None
             state.go_to(self._solver, self._left, "the net that this one is a copy of")
-            self._left = None
+            self._left, self.history = None, history
 
     def _net_with_weights(self, phase: Phase) -> ModuleNet:
         """The net for a phase, which shares the blobs of `module`; a DataError for data that need other blobs."""
@@ -462,10 +563,11 @@ class Net:
     def _set_solver(self, settings: Mapping[str, Any]) -> None:
         """Begin with a new solver; with another seed also at the beginning of the data."""
         param = solver_param(settings)
+        param.ClearField("test_interval")  # tests are `train`'s own
         seed(param)
         if settings.get("random_seed") not in (None, self._settings.get("random_seed")):
             self._close(Phase.TRAIN)
-        self._settings = settings
+        self._settings, self.history = settings, History()
         net = self._net_with_weights(Phase.TRAIN)
         for note in memory_notes(net.built, caffe_gradients=self._caffe_gradients):
             warnings.warn(note, GradientWarning, stacklevel=3)
@@ -571,6 +673,23 @@ def solver_param(settings: Mapping[str, Any]) -> pb.SolverParameter:
     param = pb.SolverParameter()
     assign(param, settings, "a solver", _ARGUMENTS)
     return param
+
+
+def _team_of(
+    workers: int | str | None,
+    backend: str | Backend | None,
+    strategy: str | Strategy | None,
+    run: str | Path | None,
+    *,
+    alone: bool,
+) -> Team | None:
+    """How several workers train, if they do: as the call says, or since something has started several processes."""
+    if alone:
+        return None
+    chosen = chosen_backend(backend, workers)
+    if chosen is None and workers is None and strategy is None and run is None:
+        return None
+    return Team.of(chosen or HERE, workers, strategy, run)
 
 
 def _data_and_count(

@@ -206,8 +206,7 @@ def _caffe_train(flags: Flags) -> None:
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
     from netdsl.solver.settings import open_settings, read_settings
-    from zoo.distributed_run import train_on_devices
-    from zoo.training import train
+    from netdsl.training.job import train_alone, train_on_devices
 
     param = read_settings(solver_file)
     param.train_state.MergeFrom(pb.NetState(level=flags.level, stage=flags.stages))
@@ -231,7 +230,7 @@ def _caffe_train(flags: Flags) -> None:
             end = train_on_devices(run, listeners=[log], requested=requested)
             log.end(stopped=end is End.STOPPED)
         else:
-            log.end(stopped=train(run, listeners=[log], requested=requested, test_last=False).stopped)
+            log.end(stopped=train_alone(run, listeners=[log], requested=requested, test_last=False).stopped)
 
 
 def _caffe_test(flags: Flags) -> None:

@@ -13,14 +13,14 @@ import click
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
 from netdsl.distributed.launchers import LAUNCHERS
+from netdsl.distributed.worker_count import WorkerCount
 from netdsl.solver.events import Action, Listener, SnapshotSaved
-from zoo.backends import TRAINING
+from netdsl.training.backends import NAMES
 from zoo.cli import options
 from zoo.cli.devices import training_devices
 from zoo.cli.output import complain, print_json, progress_bar
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay, signal_actions
-from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
     from zoo.finetuning.fine_tune import FineTuning
@@ -57,9 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {', '.join(options.STRATEGIES)}."
 )
-@click.option(
-    "--backend", type=options.RegisteredName(TRAINING, LAUNCHERS), help="What starts them, as for `zoo train`."
-)
+@click.option("--backend", type=options.RegisteredName(NAMES, LAUNCHERS), help="What starts them, as for `zoo train`.")
 @click.option("--master", metavar="URL", help="Spark's master.")
 @click.option("-o", "--output", metavar="FOLDER", help="The new model's folder; by default MODEL_tuned.")
 @click.option("--resume", metavar="FOLDER", help="Go on with the fine-tuning in this folder, whatever ended it.")
@@ -72,6 +70,7 @@ def command(
     backend: str | None,
     master: str | None,
     device: str | None,
+    output: str | None,
     resume: str | None,
     as_json: bool,
     **what: Any,
@@ -87,13 +86,17 @@ def command(
         raise click.UsageError("Give a MODEL and --data, or --resume FOLDER.")
     if resume is not None and (model or data):
         raise click.UsageError("--resume goes on as it was begun; give nothing else that says how.")
-    from zoo.finetuning.fine_tune import begin, load, train
+    from zoo.finetuning.fine_tune import begin, default_output, load, train
 
     workers_backend = backend_of(backend, master)
+    folder = Path(resume or output or default_output(str(model)))
+    if not workers_backend.supervises:
+        train(folder, None, workers_backend)
+        return
     if resume is not None:
-        tuning, run = load(Path(resume))
+        tuning, run = load(folder)
     else:
-        request = _tuning_request(str(model), str(data), **what)
+        request = _tuning_request(str(model), str(data), folder, **what)
         count = request.workers.most if request.workers else None
         local_count, settings = workers_backend.workers_here(count), pb.SolverParameter()
         devices = training_devices(device, None, settings, local_count, remote=workers_backend.remote)
@@ -104,18 +107,16 @@ def command(
     with ExitStack() as stack:
         requested = stack.enter_context(signal_actions(Action.STOP, Action.SNAPSHOT))
         tuned = train(
-            tuning,
-            run,
+            folder,
+            (tuning, run),
             workers_backend,
-            listeners=[] if as_json else [_but_snapshots(stack.enter_context(closing(TrainingDisplay())))],
-            on_restart=lambda number, reason: complain(f"{reason}\nall workers begin again (start {number + 1})"),
-            note=complain,
+            listeners=[_but_snapshots(stack.enter_context(closing(TrainingDisplay(quiet=as_json))))],
             requested=requested,
             command=("zoo", *sys.argv[1:]),
         )
     if tuned is not None:
         _print_tuned(tuned, as_json)
-    elif workers_backend.supervises:
+    else:
         complain(f"stopped; `zoo finetune --resume {shlex.quote(str(tuning.request.output))}` goes on")
 
 
@@ -141,6 +142,7 @@ def _but_snapshots(listener: Listener) -> Listener:
 def _tuning_request(
     model: str,
     data: str,
+    output: Path,
     test_data: str | None,
     held_out: float,
     weights: tuple[str, ...],
@@ -153,7 +155,6 @@ def _tuning_request(
     patience: int,
     workers: WorkerCount | None,
     strategy: str | None,
-    output: str | None,
     dialect: str | None,
 ) -> FineTuneRequest:
     from netdsl.distributed.strategies.settings import parse
@@ -162,7 +163,7 @@ def _tuning_request(
     return FineTuneRequest(
         model,
         data,
-        Path(output or f"{Path(model).resolve().name.partition('.')[0]}_tuned"),
+        output,
         tests=test_data,
         weights=weights,
         replaced=dict(map(_replaced_layer, replaced)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS, in_folder
-from zoo.worker_count import WorkerCount
+from netdsl.distributed.worker_count import WorkerCount
 
 if TYPE_CHECKING:
     from netdsl.solver.settings import SolverSettings

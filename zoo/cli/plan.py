@@ -172,7 +172,7 @@ def _profile_sentences(
     from netdsl.distributed.run import Run
     from netdsl.planner.advice import advise_by_profile
     from netdsl.planner.step_profile import profile_step
-    from zoo.training import with_sources
+    from netdsl.training.data_sources import with_sources
 
     run = Run(settings, folder=folder)
     return advise_by_profile(profile_step(with_sources(run, data, None) if data else run), request.cluster.workers)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from caffe_proto.storage import atomic_path
-from zoo.backends import LocalBackend, SparkBackend
+from netdsl.spark.backend import SparkBackend
+from netdsl.training.backends import LocalBackend
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import complain, progress_bar

@@ -233,8 +233,8 @@ def run_command(
     options.check_model_or_solver(model, solver)
     from netdsl.distributed.run import Run
     from netdsl.distributed.strategies.settings import parse
+    from netdsl.training.data_sources import holds_out, with_data
     from zoo.simulating.estimate import SimulatedCluster, estimate_speedup
-    from zoo.training import holds_out, with_data
 
     settings, folder = options.solver_settings(model, solver)
     param = settings.param

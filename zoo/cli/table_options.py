@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, PluginBackend, SparkBackend
+from netdsl.spark.backend import SparkBackend
+from netdsl.training.backends import LOCAL, SPARK, Backend, LocalBackend, backend_named
 from zoo.cli import options
 from zoo.cli.devices import devices_of, remote_devices_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
-_BACKENDS = click.Choice(TABLES)
+_BACKENDS = click.Choice([LOCAL, SPARK])
 INVALID = click.Choice(["error", "skip", "keep"])  # what becomes of rows and images that have no answer
 
 columns: Decorator = click.option(
@@ -76,13 +76,11 @@ def table_options(command: Command) -> Command:
 
 def backend_of(name: str | None, master: str | None) -> Backend:
     """The backend of a name; that of Spark has a master."""
-    name = name or LocalBackend.name
-    kind = TRAINING.get(name, partial(PluginBackend, name))
-    if kind is SparkBackend:
-        return SparkBackend(master)
+    if name == SPARK:
+        return backend_named(SPARK, master=master)
     if master is not None:
         raise click.UsageError("--master is about Spark; give --backend spark too.")
-    return kind()
+    return backend_named(name or LOCAL)
 
 
 def table_device_of(name: str | None, backend: LocalBackend | SparkBackend) -> torch.device | None:
@@ -97,7 +95,7 @@ def table_device_of(name: str | None, backend: LocalBackend | SparkBackend) -> t
 
 def table_backend_of(name: str | None, master: str | None, workers: int | None) -> LocalBackend | SparkBackend:
     """The backend for the rows of a table, by a command's options."""
-    if name == SparkBackend.name:
+    if name == SPARK:
         if master is not None and workers is not None:
             raise click.UsageError("--workers is for Spark on this machine; the one at --master knows its tasks.")
         return SparkBackend(master, workers)

@@ -14,21 +14,21 @@ import click
 from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.worker_count import WorkerCount
 from netdsl.solver.events import Action, Listener
-from zoo.backends import TRAINING, Backend
+from netdsl.training.backends import NAMES, Backend
 from zoo.cli import options
 from zoo.cli.devices import training_devices
 from zoo.cli.output import complain, print_json
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay, TrainingResult, signal_actions
-from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
     from netdsl.distributed.run import Run
 
 _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(options.STRATEGIES)
-_BACKENDS = options.RegisteredName(TRAINING, LAUNCHERS)
+_BACKENDS = options.RegisteredName(NAMES, LAUNCHERS)
 _TRANSPORTS = options.RegisteredName((transport.value for transport in Transport), CONNECTIONS)
 
 
@@ -118,7 +118,7 @@ def command(
     asked = _RunOptions(backend, **{each.name: what.pop(each.name) for each in fields(_RunOptions)[1:]})
     _check_options(asked, what)
     run, folder = _begin_or_find(asked, workers_backend, what)
-    from zoo.training import holds_out
+    from netdsl.training.data_sources import holds_out
 
     with ExitStack() as stack:
         result, listeners = TrainingResult(), list[Listener]()
@@ -175,10 +175,10 @@ def _begin_or_find(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -
     if asked.resume is not None:
         return None, Path(asked.resume)
     if asked.replay is not None:
-        from zoo import distributed_run
+        from netdsl.training import job
 
         folder = Path(asked.folder or f"{asked.replay.rstrip('/')}_replay")
-        return distributed_run.begin_replay(Path(asked.replay), folder, backend), folder
+        return job.begin_replay(Path(asked.replay), folder, backend), folder
     if asked.plan is not None:
         return _begin_planned(asked, backend, what)
     if not asked.keeps(backend, what["gpus"]):
@@ -200,11 +200,10 @@ def _train_run(
     requested: Callable[[], Action],
 ) -> None:
     """Train the run in a folder, or one that isn't kept."""
-    from zoo import distributed_run
-    from zoo.training import train
+    from netdsl.training import job
 
     if folder is not None:
-        distributed_run.train(
+        job.train(
             folder,
             backend,
             run=run,
@@ -213,43 +212,37 @@ def _train_run(
             deadline=asked.deadline,
             command=("zoo", *sys.argv[1:]),
             listeners=listeners,
-            on_restart=_complain_of_restart,
-            note=complain,
             requested=requested,
         )
     elif run is not None and len(run.devices) > 1:
-        distributed_run.train_on_devices(run, listeners=listeners, on_restart=_complain_of_restart, requested=requested)
+        job.train_on_devices(run, listeners=listeners, requested=requested)
     elif run is not None:
-        train(run, listeners=listeners, requested=requested)
+        job.train_alone(run, listeners=listeners, requested=requested)
 
 
 def _begin_in_folder(run: Run, backend: Backend, asked: _RunOptions) -> tuple[Run, Path]:
     """Begin a run that is kept in a folder. If nothing says how many workers it has, each of its devices has one."""
     from netdsl.distributed.strategies.averaging import ModelAveraging
     from netdsl.distributed.strategies.settings import parse
-    from zoo import distributed_run
+    from netdsl.training import job
 
     count = asked.workers or WorkerCount(backend.started or max(1, len(run.devices)))
     run_folder = Path(asked.folder or f"{run.solver.param.snapshot_prefix}_run")
     strategy = ModelAveraging() if asked.strategy is None else parse(asked.strategy)
     run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
-    return distributed_run.begin(run, run_folder, backend), run_folder
+    return job.begin(run, run_folder, backend), run_folder
 
 
 def _begin_planned(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run, Path]:
     """Begin a run as a plan says, which is kept beside it."""
     from netdsl.planner.plan import read_plan
-    from zoo.planned_training import begin_planned
+    from netdsl.planner.planned_run import begin_planned
 
     assert asked.plan is not None
     plan = read_plan(asked.plan)
     run = _run_of_options(**{**what, "precision": plan.precision}, backend=backend, workers=plan.workers)
     folder = Path(asked.folder or f"{run.solver.param.snapshot_prefix}_run")
     return begin_planned(run, plan, folder, backend), folder
-
-
-def _complain_of_restart(attempt: int, reason: str) -> None:
-    complain(f"{reason}\nall workers begin again from the last round that was saved (start {attempt + 1})")
 
 
 def _run_of_options(
@@ -283,7 +276,7 @@ def _run_of_options(
     from netdsl.distributed.run import Run
     from netdsl.net.compute_precision import ComputePrecision
     from netdsl.solver.trainable_net import Compute
-    from zoo.training import with_sources
+    from netdsl.training.data_sources import with_sources
 
     if max_iter is not None:
         settings = settings.with_fields(max_iter=max_iter)

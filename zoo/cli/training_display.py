@@ -28,6 +28,7 @@ from netdsl.solver.events import (
     TrainingProgress,
     TrainingStarted,
     WeightsLoaded,
+    WorkersRestarted,
     as_numbers,
 )
 from zoo.cli.output import can_show_bars, complain, counted, stdout_is_terminal
@@ -101,6 +102,9 @@ class TrainingDisplay:
                 self._print_line(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
             case Notice():
                 complain(event.text)
+            case WorkersRestarted():
+                again = "all workers begin again from the last round that was saved"
+                complain(f"{event.reason}\n{again} (start {event.start})")
 
     def _move_bar(self, iteration: int) -> None:
         if self._bar is not None and self._task is not None:

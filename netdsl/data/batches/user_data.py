@@ -54,9 +54,9 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
     )
 
 
-def are_of_spark(data: object) -> bool:
-    """Whether data are a DataFrame or an RDD of Spark's, whose rows lie elsewhere."""
-    return type(data).__module__.startswith("pyspark.")
+def is_of_spark(data: object) -> bool:
+    """Whether data are an RDD or a DataFrame of Spark's, which this room doesn't import."""
+    return type(data).__module__.partition(".")[0] == "pyspark"
 
 
 def begin_again(data: UserData) -> bool:

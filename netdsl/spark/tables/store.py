@@ -32,6 +32,7 @@ from netdsl.spark.tables.elements import RowBatch, element_batches, holds_images
 FIELDS = "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string"  # for Spark
 
 BINDINGS = "bindings={{'{}': ...}}"  # how a user names another column
+RENAMING = "frame.withColumnRenamed(..., '{}')"  # the same where there are no bindings
 _DONE = "_DONE"  # the file that exists when all rows do
 _WRITING = ".writing"  # the folder that tasks write to; abandoned ones may go on doing so
 

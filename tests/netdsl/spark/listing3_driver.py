@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
-from netdsl.spark import NetEstimator
 from netdsl.spark.session import SETTINGS, open_session
 
 WORKERS, ROWS, CLASSES, BATCH, TAU, ROUNDS = 4, 4000, 10, 32, 50, 3
@@ -59,22 +59,17 @@ def main(session: Any) -> dict[str, Any]:
     """What came of it."""
     train_data = session.sparkContext.parallelize(rows(), WORKERS).cache()
     net = Net(NET)
+    other = copy.copy(net)
     with net, net.on(train_data, workers=WORKERS, **SOLVER) as nets:
-        net.save(f"{sys.argv[1]}/begin.caffemodel")
         for _ in range(ROUNDS):
             nets.train(TAU)
             nets.average()
         listed, score = net.get_weights(), net.test(train_data)["loss"]
-    estimator = NetEstimator(
-        net=NET,
-        solver={**SOLVER, "max_iter": ROUNDS * TAU},
-        strategy=f"averaging:tau={TAU}",
-        workers=WORKERS,
-        weights=[f"{sys.argv[1]}/begin.caffemodel"],
-    )
-    other = estimator.fit(train_data).net()
     with other:
-        same_score = other.test(train_data)["loss"] == score
+        other.train(
+            train_data, ROUNDS * TAU, backend="spark", workers=WORKERS, strategy=f"averaging:tau={TAU}", **SOLVER
+        )
+        trained, other_score = other.get_weights(), other.test(train_data)["loss"]
     numbered = train_data.zipWithIndex().map(lambda pair: (pair[1], *pair[0]))
     epoch = WORKERS * ROWS // (BATCH * WORKERS)
     with Net(NUMBERED, phase="TRAIN").on(numbered, workers=WORKERS, **SOLVER) as nets:
@@ -83,7 +78,7 @@ def main(session: Any) -> dict[str, Any]:
             read = [number for numbers in nets.map(partial(work, steps=epoch)) for number in numbers]
             nets.average()
             epochs.append(sorted(read) == list(range(WORKERS * ROWS)))
-    return {"same": listed == other.get_weights(), "same score": same_score, "score": score, "epochs": epochs}
+    return {"same": listed == trained, "same score": score == other_score, "score": score, "epochs": epochs}
 
 
 if __name__ == "__main__":

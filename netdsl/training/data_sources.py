@@ -1,76 +1,27 @@
-"""A training run in this process: from scratch, resumed or fine-tuned, on the data of the net or on others."""
+"""Other data for a training than its net names: sources of its data layers, tables, and the part that is for tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.copies import copy_of
-from netdsl.data.sources.open_source import parse_source
+from netdsl.data.sources.open_source import parse_joined, parse_source
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.sources.source_name import Content
 from netdsl.data.tables.table import Table
-from netdsl.distributed.run import NEWEST, Run
+from netdsl.distributed.run import Run
 from netdsl.errors import SolverError
+from netdsl.layer import Layer
+from netdsl.layer.data import NamesSource
+from netdsl.layers import type_of
 from netdsl.model.edits import separate_phases
 from netdsl.net.graph import Phase, is_included
-from netdsl.solver import state
-from netdsl.solver.events import Action, Event, Listener, Notice, no_action
-from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import SolverSettings
-from netdsl.solver.snapshot_files import newest
-from netdsl.solver.solver import Solver
-from zoo.data_layers import are_marked_images, data_layers, set_source, source_for
 
 NO_TESTS = "none"  # as test data: the run doesn't test
 
 Sources = dict[Phase, str]
-
-
-def train(
-    run: Run,
-    *,
-    listeners: Sequence[Listener] = (),
-    requested: Callable[[], Action] = no_action,
-    test_last: bool = True,
-) -> Solver:
-    """Train to the end, or until a stop is requested; listeners get all events.
-
-    With `test_last` what was learned is tested at the end, also where `test_interval` doesn't divide `max_iter`.
-    """
-
-    def listen(event: Event) -> None:
-        for listener in listeners:
-            listener(event)
-
-    start = find_start(run, listen)
-    with open_solver(
-        run.solver,
-        folder=run.folder,
-        compute=replace(run.compute, device=run.device(0)),
-        weights=() if start else run.weights,
-        tables=run.tables,
-        listen=listen,
-        poll_action=requested,
-        require_finite=run.require_finite,
-        test_last=test_last,
-    ) as solver:
-        if start is not None:
-            state.restore(solver, start)
-        solver.solve()
-    return solver
-
-
-def find_start(run: Run, listen: Listener) -> Path | None:
-    """The solver state that a run resumes from, if there is one; `listen` gets notices of damaged ones."""
-    if run.snapshot is None:
-        return None
-    if run.snapshot == NEWEST:
-        return newest(run.solver.param.snapshot_prefix, lambda text: listen(Notice(text)))
-    if run.weights:
-        raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
-    return Path(run.snapshot)
 
 
 def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
@@ -133,3 +84,33 @@ def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
         if phase in sources:
             set_source(layer, sources[phase])
     return solver.with_net(replace(model, net=net))
+
+
+def data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
+    """The layers that read a source."""
+    return [
+        layer for layer in net.layer if layer.HasField("data_param") or issubclass(_layer_class(layer), NamesSource)
+    ]
+
+
+def set_source(layer: pb.LayerParameter, source: str) -> None:
+    """Let a data layer read another source."""
+    kind = _layer_class(layer)
+    if issubclass(kind, NamesSource):
+        kind.name_source(layer, source)
+    else:
+        layer.data_param.source = source
+
+
+def source_for(data: str, split: DataSplit) -> str:
+    """The full name of data, with a split if their kind has splits; images with marked objects have lists instead."""
+    return data if are_marked_images(data) else str(parse_source(data).with_split(split))
+
+
+def are_marked_images(data: str) -> bool:
+    """Whether data are images with marked objects, of one set or of several."""
+    return parse_joined(data)[0].content is Content.MARKED_IMAGES
+
+
+def _layer_class(layer: pb.LayerParameter) -> type[Layer]:
+    return type_of(layer) or Layer
