@@ -159,7 +159,8 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
     if not blobs:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
     if is_of_spark(data):
-        stored = import_module("netdsl.spark.tables.store").store_rows(data, folder, blobs)
+        store = import_module("netdsl.spark.tables.store")
+        stored = store.store_rows(data, folder, blobs, hint=store.RENAMING)
         return Table(stored.source, shuffle=training)
     values: UserData = user_data_of(data, training=training)
     if isinstance(values, Table):

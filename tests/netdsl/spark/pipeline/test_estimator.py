@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.netdsl.training.test_job import ITERATIONS, STRATEGIES, digits
-from tests.netdsl.training.test_job import accuracy as last_accuracy
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
@@ -24,6 +22,8 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
 from netdsl.solver.events import Event
 from netdsl.training.job import train_alone
+from tests.netdsl.training.test_job import ITERATIONS, STRATEGIES, digits
+from tests.netdsl.training.test_job import accuracy as last_accuracy
 
 pytestmark = pytest.mark.spark
 
