@@ -182,7 +182,7 @@ def test_every_strategy_learns_digits(session: Any, alone: float, tmp_path: Path
     from netdsl.spark import NetEstimator
 
     frame = session.createDataFrame(pictures(), f"data {IMAGE}, label int, held boolean")
-    solver = digits(tmp_path, ITERATIONS).solver
+    solver = digits(tmp_path, ITERATIONS).solver.message
     model = NetEstimator(solver=solver, strategy=strategy, validationIndicatorCol="held").fit(frame)
     found = model.history[-1].tested["accuracy"]
     print(f"{strategy}: {found:.4f}, alone {alone:.4f}")
