@@ -194,7 +194,7 @@ Event = (
     | SnapshotSaved
     | Notice
 )
-Listener = Callable[[Event], None]
+Listener = Callable[[Event], object]
 
 
 def as_numbers(outputs: tuple[Output, ...]) -> Mapping[str, float]:

@@ -16,10 +16,10 @@ from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.solver.events import Action, Listener, SnapshotSaved
 from zoo.backends import TRAINING
 from zoo.cli import options
-from zoo.cli.devices import training_devices
 from zoo.cli.output import complain, print_json, progress_bar
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay, signal_actions
+from zoo.devices import training_devices
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def command(
         request = _tuning_request(str(model), str(data), **what)
         count = request.workers.most if request.workers else None
         local_count, settings = workers_backend.workers_here(count), pb.SolverParameter()
-        devices = training_devices(device, None, settings, local_count, remote=workers_backend.remote)
+        devices = training_devices(device, None, settings, local_count, remote=workers_backend.remote, note=complain)
         with progress_bar(0) as advance:
             tuning, run = begin(request, workers_backend, devices, progress=advance)
         if not as_json:

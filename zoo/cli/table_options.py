@@ -10,7 +10,7 @@ import click
 
 from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, PluginBackend, SparkBackend
 from zoo.cli import options
-from zoo.cli.devices import devices_of, remote_devices_of
+from zoo.devices import devices_of, remote_devices_of
 
 if TYPE_CHECKING:
     import torch

@@ -17,10 +17,10 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.solver.events import Action, Listener
 from zoo.backends import TRAINING, Backend
 from zoo.cli import options
-from zoo.cli.devices import training_devices
 from zoo.cli.output import complain, print_json
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay, TrainingResult, signal_actions
+from zoo.devices import training_devices
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
@@ -287,7 +287,9 @@ def _run_of_options(
 
     if max_iter is not None:
         settings = settings.with_fields(max_iter=max_iter)
-    devices = training_devices(device, gpus, settings.param, backend.workers_here(workers), remote=backend.remote)
+    devices = training_devices(
+        device, gpus, settings.param, backend.workers_here(workers), remote=backend.remote, note=complain
+    )
     loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)

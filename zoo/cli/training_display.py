@@ -36,7 +36,7 @@ _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
 
 
-def tell(event: Event, *, err: bool = False) -> None:
+def tell(event: object, *, err: bool = False) -> None:
     """Print what data and weights a net has been given, and warn of what a user should know; with `err` all of it on
     standard error.
     """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import click
-
 from caffe_proto import caffe_pb2 as pb
-from zoo.cli.output import complain
+from zoo.requests.events import Listen, ignore
+from zoo.requests.request import RequestError
 
 if TYPE_CHECKING:
     import torch
@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU) -> list[torch.device]:
+def one_device(name: str | None, listen: Listen) -> torch.device:
+    """The device of a name, or the first GPU that is here."""
+    from netdsl.solver.events import Notice
+
+    return devices_of(name, note=lambda text: listen(Notice(text)))[0]
+
+
+def devices_of(
+    name: str | None,
+    mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU,
+    note: Callable[[str], object] = ignore,
+) -> list[torch.device]:
     """The devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's mode."""
     import torch
 
@@ -24,7 +35,7 @@ def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.Solver
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
     if name == ALL:
         if not count:
-            complain("warning: torch sees no GPU here, so 'all' is the CPU")
+            note("warning: torch sees no GPU here, so 'all' is the CPU")
         return _every_gpu(count) or [torch.device("cpu")]
     return [_device(part.strip(), count) for part in name.split(",")]
 
@@ -38,7 +49,13 @@ def remote_devices_of(name: str) -> list[torch.device]:
 
 
 def training_devices(
-    name: str | None, gpus: str | None, param: pb.SolverParameter, workers: int | None = None, *, remote: bool = False
+    name: str | None,
+    gpus: str | None,
+    param: pb.SolverParameter,
+    workers: int | None = None,
+    *,
+    remote: bool = False,
+    note: Callable[[str], object] = ignore,
 ) -> list[torch.device]:
     """The devices to train on: those that are named, or one as the settings ask, or every GPU for several workers.
 
@@ -50,15 +67,17 @@ def training_devices(
     if remote:
         return _named_elsewhere(name, gpus)
     count = torch.cuda.device_count()
-    devices = devices_of(name, param.solver_mode) if gpus is None else gpus_of(gpus, count)
+    devices = devices_of(name, param.solver_mode, note) if gpus is None else gpus_of(gpus, count)
     unnamed = name is None and gpus is None
     if unnamed:
         wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
         if wants_gpu and devices[0].type == "cpu":
-            complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
+            note("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
     if (unnamed or name == "cuda") and (workers or 1) > 1 and devices[0].type == "cuda":
-        return _noted(_every_gpu(count)[:workers], workers)
-    return _noted(devices, workers)
+        devices = _every_gpu(count)[:workers]
+    if workers is not None and (problem := note_on_devices(devices, workers)):
+        note(problem)
+    return devices
 
 
 def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
@@ -66,12 +85,6 @@ def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
         name = ",".join(f"cuda:{number.strip()}" for number in gpus.split(","))
     name = name or gpus
     return [] if name is None else remote_devices_of(name)
-
-
-def _noted(devices: list[torch.device], workers: int | None) -> list[torch.device]:
-    if workers is not None and (note := note_on_devices(devices, workers)):
-        complain(note)
-    return devices
 
 
 def gpus_of(numbers: str, count: int) -> list[torch.device]:
@@ -129,9 +142,9 @@ def _device(name: str, count: int) -> torch.device:
     return device
 
 
-def _wrong_numbers(problem: str) -> click.BadParameter:
-    return click.BadParameter(problem, param_hint="'--gpus'")
+def _wrong_numbers(problem: str) -> RequestError:
+    return RequestError(problem, "gpus")
 
 
-def _wrong_device(problem: str) -> click.BadParameter:
-    return click.BadParameter(problem, param_hint="'--device'")
+def _wrong_device(problem: str) -> RequestError:
+    return RequestError(problem, "device")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import click
 import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.transports.transport import Transport, choose_transport
-from zoo.cli.devices import gpus_of, note_on_devices, training_devices
+from zoo.devices import gpus_of, note_on_devices, training_devices
+from zoo.requests.request import RequestError
 
 CPU, GPUS = torch.device("cpu"), [torch.device("cuda", index) for index in range(4)]
 
@@ -33,9 +33,9 @@ def test_gpus_are_named_by_their_numbers_or_all_together() -> None:
     ],
 )
 def test_gpus_that_are_not_there_are_an_error(numbers: str, count: int, message: str) -> None:
-    with pytest.raises(click.BadParameter) as caught:
+    with pytest.raises(RequestError) as caught:
         gpus_of(numbers, count)
-    assert message in caught.value.message
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
