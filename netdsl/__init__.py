@@ -9,6 +9,7 @@ from caffe_proto import extensions
 
 if TYPE_CHECKING:
     from netdsl.data.reader import open_reader
+    from netdsl.data.tables.table import Table
     from netdsl.dsl import (
         ActivationLayer,
         Average,
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from netdsl.model.collection import WeightCollection
     from netdsl.model.weights.match import LoadReport
     from netdsl.net.graph import Phase
+    from netdsl.solver.events import Action
+    from netdsl.training.callbacks import EarlyStopping, Progress
     from netdsl.training.net import Net
+    from zoo.finetuning.fine_tune import finetune
 
 
 def _find_plugins() -> None:
@@ -37,20 +41,27 @@ def _find_plugins() -> None:
 
 extensions.finders.append(_find_plugins)
 
-# Imported when they are used: whoever only wants the command line's help needn't wait for torch.
+# Imported when they are used: to print the command line's help shouldn't take the seconds that torch takes.
 _MODULES = {
-    "LoadReport": "model.weights.match",
-    "Net": "training.net",
-    "Phase": "net.graph",
-    "WeightCollection": "model.collection",
-    "open_reader": "data.reader",
+    "Action": "netdsl.solver.events",
+    "EarlyStopping": "netdsl.training.callbacks",
+    "LoadReport": "netdsl.model.weights.match",
+    "Net": "netdsl.training.net",
+    "Phase": "netdsl.net.graph",
+    "Progress": "netdsl.training.callbacks",
+    "Table": "netdsl.data.tables.table",
+    "WeightCollection": "netdsl.model.collection",
+    "finetune": "zoo.finetuning.fine_tune",  # which knows the models that have names
+    "open_reader": "netdsl.data.reader",
 }
 
 __all__ = [
+    "Action",
     "ActivationLayer",
     "Average",
     "Constructor",
     "ConvLayer",
+    "EarlyStopping",
     "LinearLayer",
     "LoadReport",
     "Max",
@@ -58,9 +69,12 @@ __all__ = [
     "NetParams",
     "Phase",
     "PoolLayer",
+    "Progress",
     "RDDLayer",
     "Stochastic",
+    "Table",
     "WeightCollection",
+    "finetune",
     "open_reader",
 ]
 
@@ -80,7 +94,7 @@ else:
             return [*_NAMES, *import_module("netdsl.layers").LAYERS]
         if name.startswith("_"):
             raise AttributeError(f"module 'netdsl' has no attribute '{name}'")
-        return getattr(import_module(f"netdsl.{_MODULES.get(name, 'dsl')}"), name)
+        return getattr(import_module(_MODULES.get(name, "netdsl.dsl")), name)
 
     def __dir__() -> list[str]:
         return __getattr__("__all__")

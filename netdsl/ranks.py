@@ -67,16 +67,10 @@ def working_together() -> Iterator[None]:
         _TOGETHER.reset(token)
 
 
-def check_alone(environment: Mapping[str, str], what: str) -> None:
-    """Raise a DistributedError if this process is one of several that know nothing of each other."""
+def ranks_apart(environment: Mapping[str, str]) -> Ranks | None:
+    """The place of a process that is one of several which don't work together yet; None of any other process."""
     ranks = ranks_in(environment)
-    if ranks is None or ranks.size == 1 or _TOGETHER.get():
-        return
-    backend = "mpi" if started_by_mpiexec(environment) else "external"
-    raise DistributedError(
-        f"this process is rank {ranks.rank} of {ranks.size}, and each of them would {what} of its own; let them work "
-        f"together with `zoo train --backend {backend}`, start one process, or say alone=True if that is what you want"
-    )
+    return None if ranks is None or ranks.size == 1 or _TOGETHER.get() else ranks
 
 
 def share_of_cores(processes: int) -> int:

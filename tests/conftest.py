@@ -30,6 +30,8 @@ BROAD = (  # what is tested there are whole programs in processes of their own, 
     "netdsl/spark",
     "netdsl/pycaffe/test_nccl.py",
     "netdsl/pycaffe/test_scripts.py",
+    "netdsl/training/test_job.py",
+    "netdsl/training/test_with_workers.py",
     "netdsl/test_every_layer_on_a_gpu.py",
     "netdsl/test_module_in_torch.py",
     "test_docs.py",
@@ -39,7 +41,6 @@ BROAD = (  # what is tested there are whole programs in processes of their own, 
     "zoo/cli",
     "zoo/report/test_page_in_browser.py",
     "zoo/store",
-    "zoo/test_distributed_run.py",
 )
 
 

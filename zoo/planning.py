@@ -21,13 +21,13 @@ from netdsl.planner.planning import Candidate, Planner, Planning, PlanRequest, s
 from netdsl.planner.step_profile import profile_step
 from netdsl.planner.units import format_seconds
 from netdsl.solver.events import Notice
+from netdsl.training.data_sources import with_sources
 from zoo.logs.plots import pyplot, save_figure
 from zoo.names import settings_to_train
 from zoo.requests.events import Listen, work
 from zoo.requests.planning import PlanningRequest
 from zoo.requests.request import answers
 from zoo.requests.results import KnowsData
-from zoo.training import with_sources
 
 _IMAGENET = 1_281_167  # images to train on
 

@@ -21,7 +21,8 @@ from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Notice, WeightsLoaded
-from zoo.backends import LocalBackend, SparkBackend
+from netdsl.spark.backend import SparkBackend
+from netdsl.training.backends import LocalBackend
 from zoo.devices import one_device, remote_devices_of
 from zoo.names import classes_of_model
 from zoo.requests.events import Listen, work

@@ -33,10 +33,11 @@ from netdsl.solver.events import BatchTested, DataOpened, Event, Listener, Notic
 from netdsl.solver.opened_nets import data_events, net_created, opened_data
 from netdsl.solver.settings import split_names
 from netdsl.solver.trainable_net import Compute, ModuleNet
+from netdsl.spark.backend import SparkBackend
+from netdsl.training.backends import LocalBackend
+from netdsl.training.data_sources import data_layers, set_source, source_for
 from zoo.answers.answerer import Answerer, AnswererRequest
-from zoo.backends import LocalBackend, SparkBackend
 from zoo.captioned_testing import captioned_images, score_captions
-from zoo.data_layers import data_layers, set_source, source_for
 from zoo.marked_testing import MarkedTest
 from zoo.names import classes_of_model
 from zoo.requests.events import Listen, work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -205,9 +205,14 @@ class Moment:
 
 
 def read_moments(log: Path) -> tuple[Moment, ...]:
-    """The moments in a log of events. Iterations that were done again take the place of those before."""
+    """The moments in a log of events."""
+    return moments_of(read_event_log(log))
+
+
+def moments_of(lines: Iterable[Mapping[str, Any]]) -> tuple[Moment, ...]:
+    """The moments of events in JSON's form. Iterations that were done again take the place of those before."""
     moments: dict[int, Moment] = {}
-    for line in read_event_log(log):
+    for line in lines:
         match line:
             case {"event": "train", "iteration": int(iteration), "loss": None | int() | float() as loss}:
                 moments[iteration] = replace(moments.get(iteration, Moment(iteration)), loss=_number_or_nan(loss))

@@ -36,6 +36,7 @@ from netdsl.solver.solver import ignore_event
 from netdsl.solver.used_weights import weights_for_use
 
 MODEL = "model.caffemodel"
+MODEL_AT_STOP = "stopped.caffemodel"  # of a run that can be resumed
 _SHOWN = 3  # layers that a notice names
 _BROKEN_SEQUENCES = (
     "what it keeps is for the next batch of the same sequences, and workers take turns with the data, so that each "
@@ -112,11 +113,12 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
                 worker, strategy, journal=journal, membership=join.membership, report=report, requested=requested
             )
             loop.run()
-            if worker.rank == 0 and not loop.stopped:
+            if worker.rank == 0 and (not loop.stopped or control.is_to_stop()):
                 worker.weights.copy_(loop.strategy_run.model())
                 worker.solver.check_finite()
+                (folder / MODEL_AT_STOP).unlink(missing_ok=True)
                 with weights_for_use(worker.solver.normalized_outputs):
-                    save_net(worker.solver.net.built, folder / MODEL)
+                    save_net(worker.solver.net.built, folder / (MODEL_AT_STOP if loop.stopped else MODEL))
                 if worker.solver.classes:
                     write_class_names(worker.solver.classes, folder / LABELS)
             communicator.barrier()  # nobody leaves while others may still ask the first one for something

@@ -36,7 +36,7 @@ from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.plugins import plugin_places
-from netdsl.solver.events import Action, Notice, no_action
+from netdsl.solver.events import Action, Notice, WorkersRestarted, no_action
 
 RETRIES = 3  # new starts without progress, after which a run has failed
 _LOOK = 0.2  # seconds between two looks
@@ -52,21 +52,17 @@ def train(
     *,
     run: Run | None = None,
     told: Callable[[Told], object] = lambda told: None,
-    on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
-    note: Callable[[str], object] = lambda note: None,
     requested: Callable[[], Action] = no_action,
     retries: int = RETRIES,
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left.
 
-    `run` is that one, where it needn't be read again.
-    `told` gets the workers' events and records. When a worker is lost, `on_restart` is told the number of the next
-    attempt and why, and all workers begin again from the journal; the run fails after so many attempts without a round
-    done in between. Where the launcher can't start workers again the run fails at once, and says how to go on. `note`
-    is told what a user should know before training begins.
+    `run` is that one, where it needn't be read again. `told` gets the workers' events and records. When a worker is
+    lost, all workers begin again from the journal; the run fails after so many attempts without a round done in
+    between. Where the launcher can't start workers again the run fails at once, and says how to go on.
     """
     folder = folder.resolve()
-    run = launcher.prepare(folder, run or Run.load(folder), note)
+    run = launcher.prepare(folder, run or Run.load(folder), lambda text: told(Notice(text)))
     run.save(folder, again=True)
     attempts = Retries(lambda: requested() is Action.STOP, retries)
 
@@ -76,7 +72,7 @@ def train(
             raise DistributedError(f"{reason}; to go on, start the workers again with --resume {folder}")
         return reason
 
-    return attempts.run(attempt, on_restart)
+    return attempts.run(attempt, lambda attempt, reason: told(WorkersRestarted(attempt + 1, reason)))
 
 
 def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
@@ -110,14 +106,14 @@ class Retries:
         """Count failures anew."""
         self._failures = 0
 
-    def run(self, attempt: Callable[[int], str | None], on_restart: Callable[[int, str], object]) -> End:
-        """Make attempts, each of which returns why it failed, if it did; `on_restart` is told so before the next."""
+    def run(self, attempt: Callable[[int], str | None], restarting: Callable[[int, str], object]) -> End:
+        """Make attempts, each of which returns why it failed, if it did; `restarting` hears it before the next one."""
         for number in count():
             reason = attempt(number)
             if reason is None or self.stopping():
                 break
             self.note_failure(reason)
-            on_restart(number + 1, reason)
+            restarting(number + 1, reason)
         return End.STOPPED if self.stopping() else End.FINISHED
 
     def note_failure(self, reason: str) -> None:

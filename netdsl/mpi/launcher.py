@@ -145,14 +145,19 @@ def this_rank() -> ExternalWorker:
 def share(spec: WorkerSpec | None) -> WorkerSpec:
     """The first rank's spec, with this rank in it; all ranks must call this, the others with None."""
     forget_shared_memory()
-    text = np.frombuffer(b"" if spec is None else spec.text().encode(), np.uint8)
-    length = np.array([text.size])
-    world().Bcast(length)
-    received = text if world().rank == 0 else np.empty(length[0], np.uint8)
-    world().Bcast(received)
     worker = this_rank()
-    spec = WorkerSpec.of(received.tobytes().decode())
+    spec = WorkerSpec.of(share_text(None if spec is None else spec.text()))
     return msgspec.structs.replace(spec, rank=worker.rank, local_rank=worker.local_rank)
+
+
+def share_text(text: str | None) -> str:
+    """The first rank's text; all ranks must call this, the others with None."""
+    data = np.frombuffer(b"" if text is None else text.encode(), np.uint8)
+    length = np.array([data.size])
+    world().Bcast(length)
+    received = data if world().rank == 0 else np.empty(length[0], np.uint8)
+    world().Bcast(received)
+    return received.tobytes().decode()
 
 
 class RankLauncher(ExternalLauncher):

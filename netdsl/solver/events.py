@@ -180,6 +180,14 @@ class Notice:
     text: str
 
 
+@dataclass(frozen=True)
+class WorkersRestarted:
+    """A worker was lost, and all workers begin again from the last round that was saved."""
+
+    start: int  # the number of this start
+    reason: str
+
+
 Event = (
     NetCreated
     | DataOpened
@@ -193,6 +201,7 @@ Event = (
     | BatchTested
     | SnapshotSaved
     | Notice
+    | WorkersRestarted
 )
 Listener = Callable[[Event], object]
 
@@ -262,6 +271,8 @@ def event_as_json(event: Event) -> dict[str, Any] | None:
             return {"event": "weights", "files": list(map(str, event.paths)), "text": str(event.report)}
         case Notice():
             return {"event": "notice", "text": event.text}
+        case WorkersRestarted():
+            return {"event": "restart", "start": event.start, "reason": event.reason}
     return None
 
 

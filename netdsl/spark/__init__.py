@@ -10,6 +10,7 @@ from caffe_proto.errors import import_extra
 if TYPE_CHECKING:
     from netdsl.distributed.run_log import Moment
     from netdsl.distributed.transports.transport import Transport
+    from netdsl.spark.backend import SparkBackend
     from netdsl.spark.pipeline.estimator import NetEstimator
     from netdsl.spark.pipeline.model import NetModel
 
@@ -17,10 +18,11 @@ _MODULES = {
     "Moment": "distributed.run_log",
     "NetEstimator": "spark.pipeline.estimator",
     "NetModel": "spark.pipeline.model",
+    "SparkBackend": "spark.backend",
     "Transport": "distributed.transports.transport",
 }
 
-__all__ = ["Moment", "NetEstimator", "NetModel", "Transport"]
+__all__ = ["Moment", "NetEstimator", "NetModel", "SparkBackend", "Transport"]
 
 if not TYPE_CHECKING:
 

@@ -42,17 +42,18 @@ class SparkLauncher:
     def __init__(self, session: SparkSession) -> None:
         self.cluster = Cluster(session)
         self.host, self.bound, self.port = self.cluster.host, self.cluster.bind_host, self.cluster.port
-        self._checked: tuple[int, Transport] | None = None  # workers and transport that the preflight allowed
+        # The transport that the preflight found, by the workers and the transport that were asked for.
+        self._checked: dict[tuple[int, Transport | None], Transport] = {}
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """The run with its devices and a transport that works between the executors; an error if it can't be done."""
         room, run = self.room(run), self._with_devices(run, note)
-        if run.transport is None or (room, run.transport) != self._checked:
-            checked = check_cluster(self.cluster, folder, replace(run, workers=room), note)
-            assert checked.transport is not None
-            self._checked = room, checked.transport
-            run = replace(run, transport=checked.transport)
-        return run
+        asked = room, run.transport
+        if asked not in self._checked:
+            found = check_cluster(self.cluster, folder, replace(run, workers=room), note).transport
+            assert found is not None
+            self._checked |= {asked: found, (room, found): found}
+        return replace(run, transport=self._checked[asked])
 
     def _with_devices(self, run: Run, note: Callable[[str], object]) -> Run:
         """The run on the GPUs that Spark gives its tasks, unless it names devices or its settings ask for the CPU."""

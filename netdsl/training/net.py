@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +18,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.reading import Loading
-from netdsl.data.batches.user_data import AnyData, UserData, user_data_of
+from netdsl.data.batches.user_data import AnyData, UserData, is_of_spark, user_data_of
+from netdsl.distributed.run_log import RoundRecord
+from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.dsl.constructors import assign
 from netdsl.errors import DataError, GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
@@ -32,17 +33,21 @@ from netdsl.net.build import running
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, phase_of, state_of
 from netdsl.net.module import NetModule
-from netdsl.ranks import check_alone
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
-from netdsl.solver.events import as_numbers
+from netdsl.solver.events import Event, as_numbers
 from netdsl.solver.flat import share_blobs
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet
+from netdsl.training.backends import HERE, Backend, chosen_backend
+from netdsl.training.callbacks import Callback, Hearing, History
+from netdsl.training.with_workers import Lesson, Team, train_with_team
 
 _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
-_ARGUMENTS = "steps", "epochs", "batch"  # of `Net.train`, beside a solver's settings
+# Of `Net.train`, beside a solver's settings.
+_ARGUMENTS = "steps", "epochs", "batch", "test_data", "workers", "backend", "strategy", "run", "callbacks", "on_round"
+_DISPLAYS = 50  # of the loss in a call of `train`, if the settings don't say when
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -98,6 +103,7 @@ class Net:
         self._caffe_gradients = caffe_gradients
         self._given: dict[Phase, _GivenData] = {}
         self._settings: Mapping[str, Any] = _DEFAULT_SETTINGS
+        self.history = History()  # of the training that the newest call of `train` began or continued
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
         self._closed = False
@@ -258,7 +264,7 @@ class Net:
             model = in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
             of_data = max(0, self._settings.get("random_seed") or 0)
             compute = Compute(self.device, loading=Loading(seed=of_data), caffe_gradients=self._caffe_gradients)
-            given = self._given.get(phase, _GivenData())
+            given = self._given_data(phase)
             self._running[phase] = ModuleNet.open(model, compute, given.user_data, batch=given.batch)
         return self._running[phase]
 
@@ -269,10 +275,17 @@ class Net:
         *,
         epochs: float | None = None,
         batch: int | None = None,
+        test_data: AnyData | None = None,
+        workers: int | str | None = None,
+        backend: str | Backend | None = None,
+        strategy: str | Strategy | None = None,
+        run: str | Path | None = None,
+        callbacks: Sequence[Callback] = (),
+        on_round: Callable[[RoundRecord], object] = lambda record: None,
         alone: bool = False,
         **settings: Any,
     ) -> float:
-        """Train for some iterations of a solver, or for some epochs, and return the loss of the last iteration.
+        """Train for some iterations of a solver, or for some epochs, and return the loss that was computed last.
 
         `train((images, labels), epochs=5, type="Adam", base_lr=1e-3)`: data come in any form that `set_training_data`
         takes. `train(50)` goes on with the data that are set, and so does a call with the same data as before.
@@ -286,16 +299,29 @@ class Net:
         base_lr of 0.01 and a momentum of 0.9. None unsets a setting, also these two. A `random_seed` is that of torch's
         random numbers, too.
 
-        Where mpiexec, torchrun or SLURM started several processes, each of them would train a net of its own, which is
-        an error unless they shall, by `alone=True`.
+        With `test_data` the net is tested every `test_interval` iterations, by default after each epoch or at the end.
+        `history` has the losses and the tests as a table. `callbacks` are functions that get every event, such as
+        `EarlyStopping(patience=3)`; one that returns `Action.STOP` ends the training. `on_round` gets the record of
+        each round of each worker.
+
+        With `workers=4` as many processes train together, each on a part of the data: `strategy` is what they exchange
+        and when, such as "averaging:tau=50" or "allreduce", `backend` is where they run: "local", "spark", "mpi", or
+        "external" for those that torchrun or SLURM has started. `run` is a folder that keeps their run, so that the
+        same call resumes it if it was interrupted; otherwise it is kept in a folder that is removed. They begin with
+        the net's weights, and it has the new ones afterwards.
+
+        A process that mpiexec, torchrun or SLURM started as one of several takes part in one training, and all have the
+        same weights at its end; with `alone=True` it trains a net of its own.
         """
-        if not alone:
-            check_alone(os.environ, "train a net")
         data, steps = _data_and_count(data, steps, batch)
         if (steps is None) == (epochs is None):
             raise NetError("say how long to train: by steps=1000 or by epochs=5, and not by both")
-        if data is not None and not self._given.get(Phase.TRAIN, _GivenData()).are(data, batch):
-            self._set_data(Phase.TRAIN, data, batch)
+        team = _team_of(workers, backend, strategy, run, alone=alone)
+        if team is not None:
+            self._set_new_data(data, test_data, batch)
+            lesson = self._lesson(Lesson(data, test_data, batch, steps, epochs))
+            return self._train_with_team(lesson, team, settings, Hearing(callbacks), on_round)
+        self._set_new_data(data, test_data, batch)
         if settings:
             self._set_solver({**_DEFAULT_SETTINGS, **settings})
         elif self._solver is None:
@@ -304,8 +330,72 @@ class Net:
         if epochs is not None:
             steps = self._batches_in(Phase.TRAIN, epochs, self._solver.param.iter_size)
         assert steps is not None
-        self._solver.step(steps)
+        interval = None
+        if test_data is not None:
+            epoch = steps if epochs is None else self._batches_in(Phase.TRAIN, 1, self._solver.param.iter_size)
+            interval = self._settings.get("test_interval") or min(steps, epoch)
+        self._step_and_test(self._solver, steps, interval, Hearing([self._note_history, *callbacks]))
         return self._solver.loss
+
+    def _set_new_data(self, data: AnyData | None, test_data: AnyData | None, batch: int | None) -> None:
+        """Set the data of a call that aren't set already."""
+        for phase, given in ((Phase.TRAIN, data), (Phase.TEST, test_data)):
+            if given is not None and not is_of_spark(given) and not self._given_data(phase).are(given, batch):
+                self._set_data(phase, given, batch)
+
+    def _given_data(self, phase: Phase) -> _GivenData:
+        return self._given.get(phase, _GivenData())
+
+    def _note_history(self, event: Event) -> None:
+        self.history(event)
+
+    def _step_and_test(self, solver: Solver, steps: int, interval: int | None, hear: Hearing) -> None:
+        """Train for some iterations, or until a callback stops it, and test in those that the interval divides."""
+        solver.listen, solver.poll_action, solver.stopped = hear, hear.requested, False
+        if not self._settings.get("display"):
+            solver.param.display = max(1, steps // _DISPLAYS)
+        if interval is not None:
+            solver.tests = [self._net_with_weights(Phase.TEST)]
+            solver.param.test_iter[:] = [self._batches_in(Phase.TEST, 1)]
+        end = solver.iteration + steps
+        solver.listen(replace(solver.started_event(), last=end))
+        while solver.iteration < end and not solver.stopped:
+            until = end if interval is None else min(end, (solver.iteration // interval + 1) * interval)
+            solver.step(until - solver.iteration)
+            if interval is not None and solver.iteration % interval == 0 and not solver.stopped:
+                solver.test()
+
+    def _lesson(self, lesson: Lesson) -> Lesson:
+        """The lesson with the data that were set, where it has no others."""
+        training, testing = self._given_data(Phase.TRAIN), self._given_data(Phase.TEST)
+        return replace(
+            lesson,
+            data=training.data if lesson.data is None else lesson.data,
+            batch=training.batch if lesson.data is None else lesson.batch,
+            tests=testing.data if lesson.tests is None else lesson.tests,
+        )
+
+    def _train_with_team(
+        self,
+        lesson: Lesson,
+        team: Team,
+        settings: Mapping[str, Any],
+        hear: Hearing,
+        on_round: Callable[[RoundRecord], object],
+    ) -> float:
+        """Train with several workers, and take the weights that come of it; returns the loss that was computed last."""
+        self._check_open()
+        if settings:
+            self._settings = {**_DEFAULT_SETTINGS, **settings}
+        param = pb.SolverParameter()
+        assign(param, self._settings, "a solver", _ARGUMENTS)
+        state = state_of(self._net, Phase.TRAIN, self._level, self._stages)
+        state.ClearField("phase")  # since the net is tested, too
+        model = in_state(Model(self._net, self.get_weights()), state)
+        compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
+        self.history = train_with_team(model, param, lesson, team, compute, hear, on_round, hear.requested, self.load)
+        self._close(Phase.TRAIN)  # whose solver has the history of other weights
+        return next((moment.loss for moment in reversed(self.history) if moment.loss is not None), math.nan)
 
     def _net_with_weights(self, phase: Phase) -> ModuleNet:
         """The net for a phase, which shares the blobs of `module`; a DataError for data that need other blobs."""
@@ -339,10 +429,11 @@ class Net:
         """Begin with a new solver; with another seed also at the beginning of the data."""
         param = pb.SolverParameter()
         assign(param, settings, "a solver", _ARGUMENTS)
+        param.ClearField("test_interval")  # tests are `train`'s own
         seed(param)
         if settings.get("random_seed") not in (None, self._settings.get("random_seed")):
             self._close(Phase.TRAIN)
-        self._settings = settings
+        self._settings, self.history = settings, History()
         net = self._net_with_weights(Phase.TRAIN)
         for note in memory_notes(net.built, caffe_gradients=self._caffe_gradients):
             warnings.warn(note, GradientWarning, stacklevel=3)
@@ -409,6 +500,23 @@ class Net:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _team_of(
+    workers: int | str | None,
+    backend: str | Backend | None,
+    strategy: str | Strategy | None,
+    run: str | Path | None,
+    *,
+    alone: bool,
+) -> Team | None:
+    """How several workers train, if they do: as the call says, or since something has started several processes."""
+    if alone:
+        return None
+    chosen = chosen_backend(backend, workers)
+    if chosen is None and workers is None and strategy is None and run is None:
+        return None
+    return Team.of(chosen or HERE, workers, strategy, run)
 
 
 def _data_and_count(

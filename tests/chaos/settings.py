@@ -11,11 +11,13 @@ from caffe_proto.files import read_solver
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.worker_count import WorkerCount
+from netdsl.mpi.backend import MpiBackend
 from netdsl.mpi.installation import mpiexec
 from netdsl.solver.settings import open_settings
-from zoo import distributed_run
-from zoo.backends import Backend, LocalBackend, MpiBackend, SparkBackend
-from zoo.worker_count import WorkerCount
+from netdsl.spark.backend import SparkBackend
+from netdsl.training import job
+from netdsl.training.backends import Backend, LocalBackend
 
 ZOO = Path(sys.executable).with_name("zoo")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--redirects", "3"]
@@ -147,7 +149,7 @@ class TrainingSetting:
             LauncherName.MPIEXEC: MpiBackend(),
         }
         backend = backends.get(self.launcher, LocalBackend())
-        distributed_run.begin(replace(self.run(folder), deadline=deadline), folder / RUN, backend)
+        job.begin(replace(self.run(folder), deadline=deadline), folder / RUN, backend)
 
     def command(self, folder: Path) -> list[str]:
         """What a user types in a case's folder to begin, or to go on where a run was begun."""

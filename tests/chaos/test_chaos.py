@@ -21,6 +21,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.model.weights.files import save_net
 from netdsl.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.simulator.world import World
+from netdsl.training.job import train_alone
 from tests.chaos.attack import attack
 from tests.chaos.cases import ChaosCase, DisturbedCommand, draw_case
 from tests.chaos.damage import Damage, DamageKind
@@ -30,7 +31,6 @@ from tests.chaos.references import Reference, read_blobs
 from tests.chaos.settings import ELASTIC, ONE, RUN, STRATEGY_TEXTS, THREE, TWO, ZOO, LauncherName, TrainingSetting
 from tests.chaos.user_command import CommandResult
 from tests.chaos.verdict import FAILURES, OTHER_BITS, CaseVerdict, judge_command, judge_model, tracebacks
-from zoo.training import train
 
 LOCAL = TrainingSetting(LauncherName.LOCAL, "averaging:tau=4", Transport.SHARED_MEMORY, iterations=36)
 KILLS = 10
@@ -65,7 +65,7 @@ def undisturbed(setting: TrainingSetting, folder: Path) -> Reference:
         if setting.has_journal:
             world.run(work)
         else:
-            train(run)
+            train_alone(run)
     return Reference(read_blobs(setting.model(folder)), 0.0, setting.progress(folder), 10.0)
 
 

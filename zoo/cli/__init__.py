@@ -15,10 +15,15 @@ from types import FrameType
 import click
 
 from caffe_proto.errors import CaffeError
-from zoo.cli import options
+from netdsl.allowed_modules import PLUGINS
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
 from zoo.cli.output import ExitCode, complain
 from zoo.cli.request_command import Entry, loaded, with_usage_errors
+from zoo.requests.groups import modules_of
+from zoo.requests.request import RequestError
+
+_PLUGIN_HELP = """Import a plug-in, a module that is installed or in the current folder, for what it registers; may be
+given more than once, before or after the name of a command."""
 
 _COMPLETE = "_ZOO_COMPLETE"  # with which a shell asks what completes a line
 
@@ -49,6 +54,29 @@ def _command(name: str) -> click.Command:
     if command.callback is not None:
         command.callback = with_usage_errors(command.callback)
     return command
+
+
+def _allow_plugins(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """Allow plug-ins while a command runs."""
+    try:
+        modules = modules_of(values, "plugin")
+    except RequestError as problem:
+        raise click.BadParameter(str(problem)) from None
+    ctx.with_resource(PLUGINS.allowing(modules))
+
+
+def _plugin(*, hidden: bool = False) -> click.Option:
+    """The option of the command group, and of every command."""
+    return click.Option(
+        ["--plugin"],
+        multiple=True,
+        metavar="MODULE",
+        is_eager=True,  # since it may bring values of others
+        expose_value=False,
+        callback=_allow_plugins,
+        hidden=hidden,
+        help=_PLUGIN_HELP,
+    )
 
 
 class _Commands(click.Group):
@@ -98,16 +126,14 @@ def _take_plugins(command: click.Command) -> None:
         for inner in command.commands.values():
             _take_plugins(inner)
     if not command.ignore_unknown_options and all("--plugin" not in option.opts for option in command.params):
-        command.params.append(options.plugin(hidden=True))
+        command.params.append(_plugin(hidden=True))
 
 
 _CODES = """The exit code is 0 if all went well, 1 if the answer is no (files differ, a check fails), and 2 if the call
 or a file is wrong."""
 
 
-@click.group(
-    cls=_Commands, epilog=_CODES, params=[options.plugin()], context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=_Commands, epilog=_CODES, params=[_plugin()], context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="netdsl", prog_name="zoo")
 @click.pass_context
 def zoo(ctx: click.Context) -> None:

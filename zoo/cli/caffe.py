@@ -15,10 +15,10 @@ from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.net.graph import phase_of
 from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_lines, output_lines
 from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
-from zoo.cli import options
 from zoo.cli.gflags import FlagError, parse
-from zoo.cli.training_display import signal_actions
+from zoo.cli.signals import signal_actions
 from zoo.devices import ALL, gpus_of
+from zoo.requests.groups import modules_of
 from zoo.requests.request import RequestError
 
 if TYPE_CHECKING:
@@ -191,7 +191,10 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
 @contextmanager
 def _allowing_modules(flags: Flags) -> Iterator[None]:
     """Let the Python layers of modules run, and plug-ins be imported."""
-    python, plugins = (options.modules_of(filter(None, [modules])) for modules in (flags.allow_python, flags.plugin))
+    try:
+        python, plugins = (modules_of(filter(None, [modules]), "") for modules in (flags.allow_python, flags.plugin))
+    except RequestError as problem:
+        raise FlagError(str(problem)) from None
     with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):
         yield
 
@@ -207,8 +210,7 @@ def _caffe_train(flags: Flags) -> None:
     from netdsl.distributed.run import Run
     from netdsl.distributed.supervisor import End
     from netdsl.solver.settings import open_settings, read_settings
-    from zoo.distributed_run import train_on_devices
-    from zoo.training import train
+    from netdsl.training.job import train_alone, train_on_devices
 
     param = read_settings(solver_file)
     param.train_state.MergeFrom(pb.NetState(level=flags.level, stage=flags.stages))
@@ -232,7 +234,7 @@ def _caffe_train(flags: Flags) -> None:
             end = train_on_devices(run, listeners=[log], requested=requested)
             log.end(stopped=end is End.STOPPED)
         else:
-            log.end(stopped=train(run, listeners=[log], requested=requested, test_last=False).stopped)
+            log.end(stopped=train_alone(run, listeners=[log], requested=requested, test_last=False).stopped)
 
 
 def _caffe_test(flags: Flags) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
@@ -13,9 +14,8 @@ from typing import Any, TypeVar
 
 import click
 
-from zoo.cli.output import BYTES, ExitCode, can_show_bars, complain, print_json, progress_bar
-from zoo.requests.events import WorkDone, WorkEnded, WorkStarted
-from zoo.requests.request import Request, RequestError, RequestField, fields_of, typed_request
+from zoo.cli.output import ExitCode, print_json
+from zoo.requests.request import NotesCommand, Request, RequestError, RequestField, fields_of, typed_request
 from zoo.requests.results import MayBeNo, MayFail
 
 T = TypeVar("T")
@@ -40,6 +40,7 @@ class Entry:
     show: str = ""
     doing: str = ""
     show_all: str = ""
+    display: str = "display:Display"
     json: bool = True
     takes_all: bool = False
 
@@ -76,17 +77,22 @@ class Entry:
     def _answer(self, kind: type[Request], plain: dict[str, Any]) -> None:
         as_json, print_config = self.json and plain.pop("as_json"), plain.pop("print_config", False)
         request = typed_request(kind, plain)
+        if isinstance(request, NotesCommand):
+            request = replace(request, command=("zoo", *sys.argv[1:]))
         if print_config:
             _print_config(kind, plain)
             return
         if not self.function:
             loaded(f"zoo.cli.{self.show}")(request)
             return
-        with closing(_Display(self.doing, quiet=as_json, err=request.prints_answers)) as display:
-            answer = loaded(f"zoo.{self.function}").ask(request, display)
+        display = loaded(f"zoo.cli.{self.display}")
+        with closing(display(request, self.doing, quiet=as_json, err=request.prints_answers)) as listen:
+            answer = loaded(f"zoo.{self.function}").ask(request, listen)
             if isinstance(answer, Iterator):
                 self._show_one_by_one(answer, request, as_json=as_json)
                 return
+        if answer is None and as_json:
+            return
         if as_json:
             print_json(answer)
         elif self.show:
@@ -283,61 +289,7 @@ def _print_config(kind: type[Request], plain: Mapping[str, Any]) -> None:
 
     ctx = click.get_current_context()
     names = {each.name: _setting_name(each) for each in ctx.command.params}
-    values = {each.name: plain[each.name] for each in fields_of(kind) if plain[each.name] not in (None, (), "")}
+    described = sorted(fields_of(kind), key=lambda each: not each.said.is_argument)
+    values = {each.name: plain[each.name] for each in described if plain[each.name] not in (None, (), "")}
     settings = {names[name]: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     click.echo(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True), nl=False)
-
-
-class _Display:
-    """A listener that shows how far the work is, and prints what a user should know."""
-
-    def __init__(self, doing: str, *, quiet: bool, err: bool) -> None:
-        self._quiet, self._err = quiet, err
-        self._bar = ExitStack()
-        self._show_bar(WorkStarted(doing))
-
-    def __call__(self, event: object) -> None:
-        """Show an event."""
-        match event:
-            case WorkStarted():
-                self._show_bar(event)
-            case WorkDone(items):
-                self._advance(items)
-            case WorkEnded():
-                self._bar.close()
-            case _:
-                self._tell(event)
-
-    def _tell(self, event: object) -> None:
-        """Tell of what happened."""
-        from netdsl.solver.events import Notice
-        from zoo.cli.training_display import tell
-        from zoo.store.transfers import TransferProgress
-
-        match event:
-            case TransferProgress(name, received, total):
-                if name != self._work.doing:
-                    self._show_bar(WorkStarted(name, total, BYTES))
-                self._advance(received - self._done)
-            case Notice():
-                complain(event.text)
-            case _ if not self._quiet:
-                tell(event, err=self._err)
-
-    def _show_bar(self, work: WorkStarted) -> None:
-        self._bar.close()
-        self._work, self._done = work, 0.0
-        self._move_bar = self._bar.enter_context(progress_bar(work.total, work.doing, work.unit))
-
-    def _advance(self, items: float) -> None:
-        before, self._done = self._done, self._done + items
-        self._move_bar(items)
-        work = self._work
-        if work.unit in ("", BYTES) or not work.total or can_show_bars():
-            return
-        if before == 0 or 10 * before // work.total < 10 * self._done // work.total:
-            click.echo(f"{work.doing}: {self._done:g} of {work.total:g} {work.unit} done", err=True)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._bar.close()

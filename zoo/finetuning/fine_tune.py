@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +14,15 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.storage import write_pieces
+from converters.caffe import DEPLOY, WEIGHTS
 from netdsl.data.sources.open_source import parse_source
 from netdsl.data.sources.source_name import Content
 from netdsl.data.transforms.image_settings import describe
 from netdsl.distributed.run import Run, exists
-from netdsl.distributed.run_log import EVENTS, read_moments
+from netdsl.distributed.run_log import EVENTS, RoundRecord, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError, NetError, WeightsError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model
@@ -36,18 +39,93 @@ from netdsl.solver.events import (
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
+from netdsl.training import job
+from netdsl.training.backends import HERE, Backend, await_all, chosen_backend
+from netdsl.training.callbacks import Callback, Hearing
+from netdsl.training.net import Net
+from netdsl.training.with_workers import Team, devices_for
 from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
-from zoo import distributed_run
-from zoo.backends import Backend
 from zoo.cards import Channels
 from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
-from zoo.finetuning.request import FineTuneRequest, solver_settings, test_batch, train_batch
+from zoo.finetuning.request import EPOCHS, PATIENCE, FineTuneRequest, Recipe, solver_settings, test_batch, train_batch
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_model, settings_of
-from zoo.worker_count import WorkerCount
 
 _REQUEST = "finetune.json"
+_ENDED = "ended"  # a file by which the first of several processes tells the others
+_PROOF = 1800.0  # seconds for the first worker to write and prove the model
+
+
+def finetune(
+    model: str | Path,
+    data: str | Path,
+    output: str | Path | None = None,
+    *,
+    test_data: str | Path | None = None,
+    held_out: float = 0.1,
+    weights: str | Path | Sequence[str | Path] = (),
+    replace_layers: Mapping[str, int | None] | None = None,
+    freeze: str | Sequence[str] = (),
+    epochs: float = EPOCHS,
+    batch: int | None = None,
+    base_lr: float | None = None,
+    seed: int = 1,
+    patience: int | None = PATIENCE,
+    device: str | torch.device | None = None,
+    workers: int | str | None = None,
+    strategy: str | Strategy | None = None,
+    backend: str | Backend | None = None,
+    dialect: str | None = None,
+    resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    on_round: Callable[[RoundRecord], object] = lambda record: None,
+) -> Net:
+    """Fine-tune a model, by its name, folder or file, to the classes of data, and return the new net, ready to use.
+
+    `finetune("shapes", "photos/", workers=2)` does what `zoo finetune` does: the layer that predicts is found and made
+    anew for the classes, the others begin with the model's weights, a share of each class is held out and tested on
+    after each epoch, and the best model of all tests is kept. `data` is a folder with a folder of images for each
+    class, or an address such as "lmdb:PATH".
+
+    The result is written into the folder `output`, by default MODEL_tuned: nets, weights and classes for Caffe, the
+    ONNX form, a card with the measured accuracy, and the run, with which `resume` goes on. `replace_layers` names the
+    layers to make anew, with the outputs of each, or None for as many as there are classes; `freeze` has patterns of
+    the names of layers that stay as they are. `workers`, `strategy`, `backend`, `callbacks` and `on_round` are those of
+    `Net.train`; a process that mpiexec or torchrun has started as one of several takes part in one fine-tuning.
+    """
+    team = Team.of(chosen_backend(backend, workers) or HERE, workers, strategy, None)
+    folder = Path(output or default_output(model))
+    asked = FineTuneRequest(
+        str(model),
+        str(data),
+        folder,
+        tests=None if test_data is None else str(test_data),
+        weights=tuple(map(str, [weights] if isinstance(weights, (str, Path)) else weights)),
+        replaced=replace_layers or {},
+        frozen=(freeze,) if isinstance(freeze, str) else tuple(freeze),
+        share=held_out,
+        recipe=Recipe(epochs, batch, base_lr, seed),
+        workers=team.workers,
+        strategy=None if strategy is None else team.strategy,
+        patience=patience,
+        command=f'finetune("{model}", "{data}", "{folder}")',
+        dialect=dialect,
+    )
+    hear, begun = Hearing(callbacks), None
+    if team.backend.supervises:
+        kind = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        devices = devices_for(kind, team.workers.most, team.backend)
+        begun = load(folder) if resume else begin(asked, team.backend, devices)
+    tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
+    if team.backend.supervises and tuned is None:
+        raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; resume=True goes on with it")
+    return Net(folder / DEPLOY, weights=folder / WEIGHTS)
+
+
+def default_output(model: str | Path) -> Path:
+    """The folder of the new model, if the user names none: the model's name with `_tuned`, in the current folder."""
+    return Path(f"{Path(model).resolve().name.partition('.')[0]}_tuned")
 
 
 class _BestSnapshot:
@@ -134,7 +212,7 @@ def begin(
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
-        return tuning, distributed_run.begin(run, run_folder, backend, [model])
+        return tuning, job.begin(run, run_folder, backend, [model])
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the same command can be given again
         raise
@@ -223,21 +301,27 @@ def load(output: Path) -> tuple[FineTuning, Run]:
 
 
 def train(
-    tuning: FineTuning,
-    run: Run,
+    output: Path,
+    begun: tuple[FineTuning, Run] | None,
     backend: Backend,
     *,
     listeners: Sequence[Listener] = (),
-    on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
-    note: Callable[[str], object] = lambda note: None,
+    on_round: Callable[[RoundRecord], object] = lambda record: None,
     requested: Callable[[], Action] = no_action,
     command: Sequence[str] = (),
 ) -> FineTuned | None:
-    """Train what was begun, from its beginning or its last saved round, and write the best model.
+    """Train what was begun in a folder, from its beginning or its last saved round, and write the best model.
 
-    The result is None if a stop was requested, after which it can be resumed, and in workers that others supervise.
+    The result is None if a stop was requested, after which it can be resumed. Workers that others supervise have begun
+    nothing, get no result, and wait until the model is written.
     """
-    folder = tuning.request.output / RUN
+    folder, written = output / RUN, output / RUN / _ENDED
+    if begun is None:
+        job.train(folder, backend)
+        await_all(written.exists, f"{output}: the first worker doesn't say that the model is written", _PROOF)
+        return None
+    tuning, run = begun
+    written.unlink(missing_ok=True)
     best = _best_so_far(folder, tuning.request.patience)
     asked: list[Action] = []
 
@@ -245,13 +329,12 @@ def train(
         asked.append(requested())
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
-    ended = distributed_run.train(
+    ended = job.train(
         folder,
         backend,
         run=run,
         listeners=[*listeners, best],
-        on_restart=on_restart,
-        note=note,
+        on_round=on_round,
         requested=next_action,
         command=command,
     )
@@ -261,7 +344,10 @@ def train(
         raise DistributedError(
             f"{folder}: has no snapshot, so nothing was learned; did its training end before a test?"
         )
-    return write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)
+    tuned = write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)
+    if backend.started is not None:
+        written.touch()
+    return tuned
 
 
 def _best_so_far(folder: Path, patience: int | None) -> _BestSnapshot:

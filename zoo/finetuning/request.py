@@ -9,7 +9,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.strategy import Strategy
-from zoo.worker_count import WorkerCount
+from netdsl.distributed.worker_count import WorkerCount
 
 EPOCHS = 20
 _TRAIN_BATCH, _TEST_BATCH = 32, 50

@@ -118,4 +118,5 @@ def _card_of_result(
 def _card_text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:
     names = ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
     about = " ".join([f"It tells apart: {names}.", *notes])
-    return f"{about}\n\nMade by:\n\n```console\n$ {request.command}\n```"
+    made_by = "python\n" if request.command.startswith("finetune(") else "console\n$ "
+    return f"{about}\n\nMade by:\n\n```{made_by}{request.command}\n```"

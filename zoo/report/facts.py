@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import RoundRecord
+from netdsl.distributed.run_starts import RunStart
 from netdsl.distributed.strategies.settings import text_of
 from netdsl.net.graph import Phase, is_included
 from netdsl.planner.plan import Forecast
@@ -20,7 +21,6 @@ from netdsl.planner.units import format_bytes, format_seconds
 from zoo.logs.summary import LoggedScore, less_is_better
 from zoo.report.charts import number
 from zoo.report.recorded_run import RecordedRun
-from zoo.run_starts import RunStart
 
 _NOT_SHOWN = ("snapshot_prefix",)  # where files go changes nothing of a training
 _HASH = 12  # characters of a commit

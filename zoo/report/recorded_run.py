@@ -12,15 +12,15 @@ from typing import Any
 from caffe_proto.errors import FileError
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import EVENTS, RoundRecord, read_records
+from netdsl.distributed.run_starts import RunStart, read_starts
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError, PlanError
 from netdsl.planner.plan import Plan, read_plan
+from netdsl.planner.planned_run import PLAN
 from netdsl.solver.events import read_event_log
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.logs.summary import RunSummary, summarise
-from zoo.planned_training import PLAN
-from zoo.run_starts import RunStart, read_starts
 
 Points = dict[float, float]  # by iteration; what was done again takes the place of what was before
 

@@ -33,6 +33,18 @@ class WorkEnded:
     """The work is done, all of it or as far as it goes."""
 
 
+@dataclass(frozen=True)
+class RunBegins:
+    """A training begins; `held_out` says that it is tested on items which it leaves out without being asked to."""
+
+    held_out: bool = False
+
+
+@dataclass(frozen=True)
+class WhatNext:
+    """The question what a run that is under way should do; the answer is an action of a solver, or None."""
+
+
 def ignore(event: object) -> None:
     """Do nothing about an event."""
 

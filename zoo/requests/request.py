@@ -114,6 +114,13 @@ class Request:
 _FIELDS: dict[type, tuple[RequestField, ...]] = {}  # of the requests that were asked for theirs
 
 
+@request
+class NotesCommand(Request):
+    """A request whose run notes the command that it is the work of."""
+
+    command: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class RequestField:
     """A field of a request."""

@@ -54,6 +54,11 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
     )
 
 
+def is_of_spark(data: object) -> bool:
+    """Whether data are an RDD or a DataFrame of Spark's, which this room doesn't import."""
+    return type(data).__module__.partition(".")[0] == "pyspark"
+
+
 def _arrays_of(data: object) -> Mapping[str, Any] | tuple[Any, ...] | None:
     """Arrays with a row for each item, by blob names or in the order of blobs; None if the data are something else."""
     pandas = sys.modules.get("pandas")  # whoever has a DataFrame has imported it

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from secrets import token_hex
 from threading import Lock
 from typing import Any
 
@@ -20,29 +17,26 @@ from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.tables.table import Table
-from netdsl.distributed.run import Run, exists
-from netdsl.distributed.run_log import EVENTS, Told, open_run_log, read_moments
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.run_worker import MODEL
-from netdsl.distributed.supervisor import train
 from netdsl.errors import DataError, DistributedError
 from netdsl.model.data_shapes import with_items
 from netdsl.model.model import Model
-from netdsl.model.opening import open_files, store_for_workers
 from netdsl.net.build import warn_of_doubts
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
-from netdsl.solver.events import Notice
+from netdsl.solver.events import Event, Notice, WorkersRestarted
 from netdsl.solver.settings import SolverSettings
-from netdsl.spark.cluster import Cluster
-from netdsl.spark.launcher import SparkLauncher
+from netdsl.spark.backend import SessionBackend, folder_of_one_run
 from netdsl.spark.pipeline.model import NetModel
 from netdsl.spark.tables.store import StoredTable, store_rows
+from netdsl.training import job
 
 Data = DataFrame | RDD[Any]
 _DISPLAYS = 50  # of the loss in a run, if the settings don't say when
-FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that name none
 _ONE_RUN = Lock()  # at a time, since a run takes all slots
 _log = logging.getLogger(__name__)
 
@@ -63,20 +57,14 @@ class Fit:
     def train(self, data: Data) -> NetModel:
         """The trained model. If the folder has a run that was interrupted, it is resumed."""
         session = data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
-        launcher = SparkLauncher(session)
-        with self._run_folder(session, launcher.cluster) as folder:
-            if (folder / MODEL).exists():
-                raise DistributedError(f"{folder}: has a run that is finished; name another folder for a new one")
-            with _ONE_RUN:
-                earlier = Run.load(folder) if exists(folder) else None
-                run = self._prepared_run(earlier, data, folder, launcher)
-                net = _net_with_shapes(run)
-                self._save_or_compare(run, earlier, folder)
-                _train_and_log(folder, launcher)
-            return NetModel(net, folder / MODEL, history=read_moments(folder / EVENTS))
+        backend = SessionBackend(session)
+        with self._run_folder(session) as folder, _ONE_RUN:
+            run = job.begin_or_resume(self._prepared_run(data, folder, backend), folder, backend)
+            job.train(folder, backend, run=run, listeners=[_log_warnings])
+            return NetModel(_net_with_shapes(run), folder / MODEL, history=read_moments(folder / EVENTS))
 
     @contextmanager
-    def _run_folder(self, session: SparkSession, cluster: Cluster) -> Iterator[Path]:
+    def _run_folder(self, session: SparkSession) -> Iterator[Path]:
         """The requested folder; or a new one, which is removed afterwards."""
         if self.folder is not None:
             run = self.folder.resolve()
@@ -86,53 +74,27 @@ class Fit:
                 raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
             yield run
             return
-        shared = session.conf.get(FOLDER, "")
-        if not shared and not cluster.setting("spark.master", "").startswith("local"):
-            raise DistributedError(
-                "data and rounds are kept in a folder that all machines share; name one in runFolder, or for all runs "
-                f"in Spark's setting {FOLDER}"
-            )
-        run = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
-        try:
-            run.mkdir(parents=True, mode=0o777 if shared else 0o700)
+        with folder_of_one_run(session) as run:
             yield run
-        finally:
-            shutil.rmtree(run, ignore_errors=True)
 
-    def _prepared_run(self, earlier: Run | None, data: Data, folder: Path, launcher: SparkLauncher) -> Run:
-        """The run with its workers, transport and data; data that an earlier run wrote there are used again."""
-        launcher.cluster.await_slots(self.workers or 1)
-        workers, threads = self.workers or launcher.cluster.slots(), launcher.cluster.task_cores
-        run = replace(self.run, workers=workers, threads=threads)
-        if earlier is not None and run.transport is None:
-            run = replace(run, transport=earlier.transport)
-        run = launcher.prepare(folder, run, _log.warning)  # before the query, which may take long
-        solver = self._solver_with_defaults(folder)
-        weights = store_for_workers(open_files(self.run.weights, solver.trained), folder)
+    def _prepared_run(self, data: Data, folder: Path, backend: SessionBackend) -> Run:
+        """The run with its workers and data; data that an earlier run wrote there are used again."""
+        backend.cluster.await_slots(self.workers or 1)
+        run = replace(self.run, workers=self.workers or backend.cluster.slots())
+        backend.launcher().prepare(folder, run, _log.warning)  # an error comes before the query, which may take long
+        solver = self._solver_with_defaults()
         training, testing = self._split_rows(data)
         tables = {Phase.TRAIN: self._training_table(solver, training, folder)}
         if testing is not None:
             solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
-        return replace(run, solver=solver, weights=weights, tables=tables).settled()
+        return replace(run, solver=solver, tables=tables)
 
-    def _save_or_compare(self, run: Run, earlier: Run | None, folder: Path) -> None:
-        """Save the run, or check that it is the same as the earlier one in the folder."""
-        if earlier is None:
-            run.save(folder)
-            return
-        if self.run.solver.param.random_seed < 0:
-            run = replace(run, solver=run.solver.with_fields(random_seed=earlier.solver.param.random_seed))
-        if replace(run, folder=earlier.folder) != earlier:
-            raise DistributedError(f"{folder}: has a run with other settings; name another folder")
-
-    def _solver_with_defaults(self, folder: Path) -> SolverSettings:
+    def _solver_with_defaults(self) -> SolverSettings:
         """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
         param = self.run.solver.param
         defaults: dict[str, object] = {"display": max(1, param.max_iter // _DISPLAYS), "test_initialization": False}
         unset = {name: value for name, value in defaults.items() if not param.HasField(name)}
-        solver = self.run.solver.with_fields(
-            **unset, snapshot_prefix=str(folder / "snapshot"), snapshot_after_train=False
-        )
+        solver = self.run.solver.with_fields(**unset, snapshot_prefix="snapshot", snapshot_after_train=False)
         return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
@@ -198,15 +160,9 @@ def _net_with_shapes(run: Run) -> pb.NetParameter:
         )
 
 
-def _train_and_log(folder: Path, launcher: SparkLauncher) -> None:
-    def on_restart(attempt: int, reason: str) -> None:
-        _log.warning("%s; all workers begin again from the last round that was saved", reason)
-
-    with open_run_log(folder) as write:
-
-        def on_report(report: Told) -> None:
-            write(report)
-            if isinstance(report, Notice):
-                _log.warning("%s", report.text)
-
-        train(folder, launcher, told=on_report, on_restart=on_restart)
+def _log_warnings(event: Event) -> None:
+    match event:
+        case Notice():
+            _log.warning("%s", event.text)
+        case WorkersRestarted():
+            _log.warning("%s; all workers begin again from the last round that was saved", event.reason)

@@ -17,7 +17,7 @@ from netdsl.distributed.launchers.local import LocalLauncher
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervisor import End, Retries, train
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Action
+from netdsl.solver.events import Action, WorkersRestarted
 from netdsl.solver.settings import open_settings
 from tests.patience import PATIENCE
 
@@ -50,12 +50,14 @@ def supervise(param, tmp_path):
                 self.folder,
                 TaskLauncher(task),
                 told=self.hear,
-                on_restart=lambda attempt, reason: self.restarts.append((attempt, reason)),
                 retries=retries,
                 **options,
             )
 
         def hear(self, record):
+            if isinstance(record, WorkersRestarted):
+                self.restarts.append((record.start, record.reason))
+                return
             self.records.append(record)
             self.told(record)
 
@@ -102,7 +104,7 @@ def test_all_start_again_when_one_is_killed(supervise, number):
     done = supervise("endless_then_three", told=once(1, 2, lambda pid: os.kill(pid, number)))
     assert done.end is End.FINISHED
     ((attempt, reason),) = done.restarts
-    assert attempt == 1
+    assert attempt == 2
     assert f"worker 1 was lost: ended by {number.name}" in reason
 
 
@@ -133,7 +135,7 @@ def test_crashes_without_progress_end_it_with_the_last_words(supervise):
 def test_progress_forgives_failures(supervise):
     done = supervise("crash_twice")
     assert done.end is End.FINISHED
-    assert [attempt for attempt, _ in done.restarts] == [1, 2]
+    assert [start for start, _ in done.restarts] == [2, 3]
 
 
 def test_a_worker_that_goes_without_a_word_is_missed(supervise):

@@ -19,6 +19,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.model.weights.match import arrays_of
+from netdsl.solver.events import WorkersRestarted
 from netdsl.solver.settings import open_settings
 from netdsl.spark.session import SETTINGS, open_session
 from tests.netdsl.distributed import conftest as distributed
@@ -91,11 +92,15 @@ def executor_of(worker: int) -> int:
     return _parent_of(_parent_of(worker))
 
 
-def after_round(number: int, harm: Callable[[], object]) -> Callable[[Told], object]:
-    """Do harm once, when a round is done."""
+def after_round(
+    number: int, harm: Callable[[], object], restarts: list[WorkersRestarted] | None = None
+) -> Callable[[Told], object]:
+    """Do harm once, when a round is done; restarts are added to a list."""
     harmed: list[bool] = []
 
     def told(what: Told) -> None:
+        if isinstance(what, WorkersRestarted) and restarts is not None:
+            restarts.append(what)
         if isinstance(what, RoundRecord) and what.number >= number and not harmed:
             harmed.append(True)
             harm()

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 from caffe_proto.errors import CaffeError
+from netdsl.distributed.run_log import Told
 from netdsl.distributed.supervisor import train
+from netdsl.solver.events import WorkersRestarted
 from netdsl.spark.launcher import SparkLauncher
 from netdsl.spark.session import SETTINGS, open_session
 
@@ -16,7 +18,12 @@ if __name__ == "__main__":
     reasons: list[str] = []
     try:
         with open_session(master, {**SETTINGS, **json.loads(settings)}) as session:
-            train(Path(run), SparkLauncher(session), on_restart=lambda attempt, reason: reasons.append(reason))
+
+            def told(what: Told) -> None:
+                if isinstance(what, WorkersRestarted):
+                    reasons.append(what.reason)
+
+            train(Path(run), SparkLauncher(session), told=told)
     except CaffeError as problem:
         sys.exit(f"refused: {problem}")
     print(json.dumps(reasons))

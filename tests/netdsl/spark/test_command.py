@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from zoo.backends import SparkBackend
+from netdsl.spark.backend import SparkBackend
 from zoo.cli import zoo
 
 

@@ -16,7 +16,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Action
+from netdsl.solver.events import Action, Notice, WorkersRestarted
 from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark.conftest import TRANSPORTS, after_round, begin, same
@@ -68,24 +68,24 @@ def test_strategies_that_depend_on_the_pace_end(
 
 
 def test_where_executors_reach_each_other_they_exchange(session: Any, param: pb.SolverParameter, folder: Path) -> None:
-    notes: list[str] = []
-    train(begin(param, folder, "averaging:tau=6"), SparkLauncher(session), note=notes.append)
+    events: list[Told] = []
+    train(begin(param, folder, "averaging:tau=6"), SparkLauncher(session), told=events.append)
     assert Run.load(folder).transport is Transport.GLOO
-    assert not notes
+    assert not any(isinstance(each, Notice) for each in events)
 
 
 def test_where_executors_are_apart_the_driver_averages(
     session: Any, param: pb.SolverParameter, run: Simulate, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    notes: list[str] = []
+    events: list[Told] = []
     monkeypatch.setitem(session.sparkContext.environment, "GLOO_SOCKET_IFNAME", "nowhere0")
     named = begin(param, folder.with_name("named"), "averaging:tau=3", transport=Transport.GLOO)
     with pytest.raises(
         DistributedError, match=r"transport gloo: executors can't reach each other \(.*take the transport"
     ):
         train(named, SparkLauncher(session))
-    train(begin(param, folder, "averaging:tau=3"), SparkLauncher(session), note=notes.append)
-    (note,) = notes
+    train(begin(param, folder, "averaging:tau=3"), SparkLauncher(session), told=events.append)
+    (note,) = (each.text for each in events if isinstance(each, Notice))
     assert note.startswith("transport relay: executors can't reach each other (")
     assert note.endswith("; the driver averages for them")
     assert Run.load(folder).transport is Transport.RELAY
@@ -117,11 +117,11 @@ def test_the_driver_listens_at_one_port_that_can_be_chosen(
 
 def test_an_error_of_a_worker_ends_the_run(session: Any, param: pb.SolverParameter, folder: Path) -> None:
     param.net_param.layer[0].data_param.source = "nothing_lmdb"
-    starts: list[int] = []
+    events: list[Told] = []
     begin(param, folder, "averaging")
     with pytest.raises(DistributedError, match=r"worker \d.*: layer 'data'.*nothing_lmdb"):
-        train(folder, SparkLauncher(session), on_restart=lambda attempt, reason: starts.append(attempt))
-    assert not starts
+        train(folder, SparkLauncher(session), told=events.append)
+    assert not any(isinstance(each, WorkersRestarted) for each in events)
 
 
 def test_a_stopped_run_goes_on(session: Any, param: pb.SolverParameter, folder: Path) -> None:

@@ -19,6 +19,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.solver.events import WorkersRestarted
 from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark import driver
@@ -44,7 +45,7 @@ def test_whoever_is_killed_the_bits_are_those_of_the_undisturbed_run(
     session: Any, param: pb.SolverParameter, run: Simulate, folder: Path, whom: str, transport: Transport
 ) -> None:
     param.max_iter = 60
-    starts: list[tuple[int, str]] = []
+    starts: list[WorkersRestarted] = []
 
     def kill() -> None:
         worker = workers_of(folder)[0]
@@ -54,11 +55,10 @@ def test_whoever_is_killed_the_bits_are_those_of_the_undisturbed_run(
     train(
         folder,
         SparkLauncher(session),
-        told=after_round(5, kill),
-        on_restart=lambda *start: starts.append(start),
+        told=after_round(5, kill, starts),
     )
-    assert [number for number, _ in starts] == [1]
-    assert re.match(LOST, starts[0][1])
+    assert [each.start for each in starts] == [2]
+    assert re.match(LOST, starts[0].reason)
     assert same(folder, run("averaging:tau=3").weights[0])
 
 
@@ -67,7 +67,7 @@ def test_a_worker_that_hangs(
     session: Any, param: pb.SolverParameter, run: Simulate, folder: Path, transport: Transport
 ) -> None:
     param.max_iter = 60
-    starts: list[tuple[int, str]] = []
+    starts: list[WorkersRestarted] = []
 
     def halt() -> None:
         os.kill(workers_of(folder)[0], signal.SIGSTOP)
@@ -76,11 +76,10 @@ def test_a_worker_that_hangs(
     train(
         folder,
         SparkLauncher(session),
-        told=after_round(5, halt),
-        on_restart=lambda *start: starts.append(start),
+        told=after_round(5, halt, starts),
     )
-    assert [number for number, _ in starts] == [1]
-    assert "gave no sign of life for 4 s" in starts[0][1]
+    assert [each.start for each in starts] == [2]
+    assert "gave no sign of life for 4 s" in starts[0].reason
     assert same(folder, run("outer:tau=3").weights[0])
 
 

@@ -18,7 +18,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl import LinearLayer, Net, NetParams, RDDLayer
 from netdsl.dsl import Accuracy, Dropout, SoftmaxWithLoss
-from netdsl.errors import DataError, DistributedError, NetError, ShapeError
+from netdsl.errors import DataError, NetError, ShapeError
 
 COUNT = 40
 ROWS = np.random.default_rng(0).normal(size=(COUNT, 3)).astype(np.float32)
@@ -273,23 +273,6 @@ class TestWhatIsRefused:
     def test_names_of_other_frameworks(self, name: str, meant: str) -> None:
         with pytest.raises(NetError, match=f"there is no setting '{name}'; did you mean {meant}"):
             net_of().train(PAIR, steps=1, **{name: 1})
-
-    @pytest.mark.parametrize(
-        ("environment", "backend"),
-        [
-            ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "mpi"),
-            ({"RANK": "1", "WORLD_SIZE": "2"}, "external"),
-            ({"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, "external"),
-        ],
-    )
-    def test_one_of_several_ranks(
-        self, environment: dict[str, str], backend: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        with pytest.raises(DistributedError, match=f"rank 1 of 2, .* `zoo train --backend {backend}"):
-            net_of().train(PAIR, epochs=1)
-        assert net_of().train(PAIR, epochs=1, alone=True) > 0
 
 
 def test_a_setting_that_is_none_is_unset() -> None:

@@ -20,8 +20,8 @@ from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.model.weights.tensor_files import Precision
 from tests.patience import PATIENCE
 from zoo import cli as command_line
-from zoo.cli import options
 from zoo.requests.groups import StoredType
+from zoo.requests.training import STRATEGIES as NAMES_OF_STRATEGIES
 
 ZOO = Path(sys.executable).with_name("zoo")
 COMMANDS = ["show", "upgrade", "fmt", "diff"]
@@ -141,7 +141,7 @@ def test_the_shell_completes_commands_and_choices_without_waiting_for_torch() ->
 
 def test_what_options_are_told_without_torch_is_what_torch_has() -> None:
     assert [name.upper() for name in get_args(StoredType)] == list(Precision.__members__)
-    assert list(options.STRATEGIES) == list(STRATEGIES)
+    assert list(NAMES_OF_STRATEGIES) == list(STRATEGIES)
 
 
 ERRORS = {

@@ -16,8 +16,8 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.planner.plan import Forecast, Plan, write_plan
+from netdsl.planner.planned_run import with_plan
 from netdsl.solver.settings import open_settings
-from zoo.planned_training import with_plan
 
 FORECAST = Forecast(0.02, 0.001, 20_000_000, 3.0, 40, estimated=True)
 PLAN = Plan(

@@ -28,7 +28,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
 from netdsl.model.weights.match import arrays_of
 from netdsl.mpi.launcher import MpiexecLauncher
-from netdsl.solver.events import Action
+from netdsl.solver.events import Action, WorkersRestarted
 from netdsl.solver.settings import open_settings
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE
@@ -71,16 +71,16 @@ def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_p
     killed, rounds = victims[::-1], sorted(draw.sample(range(2, 18), 2))
 
     def told(what: Told) -> None:
-        if isinstance(what, RoundRecord) and rounds and what.number >= rounds[0]:
+        if isinstance(what, WorkersRestarted):
+            starts.append(what)
+        elif isinstance(what, RoundRecord) and rounds and what.number >= rounds[0]:
             rounds.pop(0)
             time.sleep(draw.random() * 0.05)
             os.kill(workers_of(folder)[victims.pop()], signal.SIGKILL)
 
-    assert (
-        train(folder, launcher, told=told, on_restart=lambda number, why: starts.append((number, why))) is End.FINISHED
-    )
-    assert [number for number, _ in starts] == [1, 2]
-    assert [why.partition(";")[0] for _, why in starts] == [
+    assert train(folder, launcher, told=told) is End.FINISHED
+    assert [each.start for each in starts] == [2, 3]
+    assert [each.reason.partition(";")[0] for each in starts] == [
         f"worker {rank} was lost: ended by SIGKILL" for rank in killed
     ]
     assert same(folder, run("averaging:tau=3").weights[0])
@@ -131,10 +131,10 @@ def test_a_stopped_run_goes_on(param: pb.SolverParameter, run: Simulate, tmp_pat
 def test_an_error_of_a_worker_ends_the_run(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.net_param.layer[0].transform_param.scale = 1e38
     folder = planned(param, tmp_path / "run", "averaging:tau=3")
-    starts: list[int] = []
+    events: list[Told] = []
     with pytest.raises(DistributedError, match=r"worker \d: iteration \d+: the loss is (nan|inf)"):
-        train(folder, LocalLauncher(), on_restart=lambda number, why: starts.append(number))
-    assert not starts
+        train(folder, LocalLauncher(), told=events.append)
+    assert not any(isinstance(each, WorkersRestarted) for each in events)
 
 
 def test_data_that_arent_there(param: pb.SolverParameter, tmp_path: Path) -> None:
@@ -207,15 +207,7 @@ def test_the_others_go_on_without_a_lost_worker_and_it_joins_again_which_can_be_
         memberships = read_memberships(folder)
         return Action.STOP if len(memberships) > 1 and memberships[-1].members == (0, 1, 2) else Action.NONE
 
-    starts: list[int] = []
-    end = train(
-        folder,
-        ThreePlaces(),
-        told=told,
-        on_restart=lambda number, why: starts.append(number),
-        requested=requested,
-    )
-    assert (end, starts) == (End.STOPPED, [])
+    assert train(folder, ThreePlaces(), told=told, requested=requested) is End.STOPPED
     first, second, third = read_memberships(folder)
     assert [each.members for each in (first, second, third)] == [(0, 1, 2), (0, 2), (0, 1, 2)]
     assert 2 <= second.after < third.after  # of a round that was done no more than one is lost

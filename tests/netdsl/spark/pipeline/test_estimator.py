@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
+from tests.zoo.test_distributed_run import accuracy as last_accuracy
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
@@ -21,9 +23,7 @@ from netdsl.distributed.run_log import read_records
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
 from netdsl.solver.events import Event
-from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
-from tests.zoo.test_distributed_run import accuracy as last_accuracy
-from zoo.training import train
+from netdsl.training.job import train_alone
 
 pytestmark = pytest.mark.spark
 
@@ -154,7 +154,7 @@ def test_a_net_whose_data_layer_says_no_shape(session: Any, estimator: Any, tmp_
 def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
     """The accuracy on digits of one worker without Spark."""
     events: list[Event] = []
-    train(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
+    train_alone(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
     return last_accuracy(events)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from netdsl.distributed.run_starts import STARTS, commit_of, note_start, read_starts
 from netdsl.errors import DistributedError
-from zoo.run_starts import STARTS, commit_of, note_start, read_starts
 
 
 def git(folder: Path, *words: str) -> str:

@@ -1,4 +1,4 @@
-"""Training as a plan says."""
+"""Runs that train as a plan says."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from netdsl.errors import PlanError
 from netdsl.model.edits import separate_phases, with_batch
 from netdsl.net.graph import Phase
 from netdsl.planner.plan import Plan, write_plan
-from zoo import distributed_run
-from zoo.backends import Backend
+from netdsl.training import job
+from netdsl.training.backends import Backend
 
 PLAN = "plan.json"  # of a run's folder
 
 
 def begin_planned(run: Run, plan: Plan, folder: Path, backend: Backend) -> Run:
     """Begin a run as a plan says, in a folder, where the plan is kept too."""
-    begun = distributed_run.begin(with_plan(run, plan), folder, backend)
+    begun = job.begin(with_plan(run, plan), folder, backend)
     write_plan(plan, folder / PLAN)
     return begun
 

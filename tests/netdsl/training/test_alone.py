@@ -17,13 +17,15 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.data.tables.table import Table
+from netdsl.distributed.run import Run
 from netdsl.errors import DataError, SolverError
 from netdsl.net.graph import Phase, resolve
 from netdsl.solver.events import Action, DataOpened
 from netdsl.solver.settings import open_settings
 from netdsl.solver.trainable_net import Compute
+from netdsl.training.data_sources import NO_TESTS, holds_out, with_sources
+from netdsl.training.job import train_alone
 from tests.voc_folder import VocImage, VocObject, write_voc
-from zoo.training import NO_TESTS, Run, holds_out, train, with_sources
 
 # Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
 NET = """
@@ -80,13 +82,13 @@ def last(prefix: str) -> list[bytes]:
 
 
 def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
-    train(run_of("whole"))
+    train_alone(run_of("whole"))
     for stop in (1, 7, 12):
         wishes = iter([*[Action.NONE] * (stop - 1), Action.STOP])
         prefix = f"part{stop}"
-        stopped = train(run_of(prefix), requested=lambda wishes=wishes: next(wishes, Action.NONE))
+        stopped = train_alone(run_of(prefix), requested=lambda wishes=wishes: next(wishes, Action.NONE))
         assert stopped.iteration < 20
-        train(run_of(prefix, snapshot="auto"))
+        train_alone(run_of(prefix, snapshot="auto"))
         assert last(prefix) == last("whole")
 
 
@@ -112,14 +114,14 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
 
 def test_a_snapshot_and_weights_are_not_both_taken(folder: Path) -> None:
     with pytest.raises(SolverError, match="--snapshot or --weights, not both"):
-        train(run_of("run", snapshot="x.solverstate", weights=["y.caffemodel"]))
+        train_alone(run_of("run", snapshot="x.solverstate", weights=["y.caffemodel"]))
 
 
 def test_fine_tuning_begins_with_the_weights(folder: Path) -> None:
     first_run, second_run = run_of("first"), run_of("again", weights=["first_iter_20.caffemodel"])
     silent = {"display": 0}  # a display after training would add to the statistics
-    first = train(replace(first_run, solver=first_run.solver.with_fields(**silent)))
-    again = train(replace(second_run, solver=second_run.solver.with_fields(max_iter=0, **silent)))
+    first = train_alone(replace(first_run, solver=first_run.solver.with_fields(**silent)))
+    again = train_alone(replace(second_run, solver=second_run.solver.with_fields(max_iter=0, **silent)))
     for mine, theirs in zip(again.net.built.layers, first.net.built.layers, strict=True):
         for blob, other in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
             np.testing.assert_array_equal(blob.detach(), other.detach())
@@ -131,8 +133,8 @@ def test_bad_data_stop_it_or_are_skipped_by_choice(tmp_path: Path, folder: Path)
     write_database(other, bad=5)
     (folder / "net.prototxt").write_text(NET.replace("train_lmdb", "bad/train_lmdb"))
     with pytest.raises(DataError, match="00000005"):
-        train(run_of("stopped"))
-    solver = train(run_of("skipped", compute=Compute(loading=Loading(bad=BadItems.SKIP))))
+        train_alone(run_of("stopped"))
+    solver = train_alone(run_of("skipped", compute=Compute(loading=Loading(bad=BadItems.SKIP))))
     assert solver.iteration == 20
 
 
@@ -153,7 +155,7 @@ def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
     for number, data in enumerate(("lmdb:train_lmdb", "rows.parquet")):
         run = with_sources(run_of(f"run{number}"), data, data)
         assert run.tables == {phase: Table(data if ":" in data else f"parquet:{data}") for phase in Phase}
-        train(run)
+        train_alone(run)
         assert last(f"run{number}") == last("run0")
     run = with_sources(run_of("other"), "digits", "mnist:m:test")
     assert {phase: table.source for phase, table in run.tables.items()} == {
@@ -193,7 +195,7 @@ def test_nothing_is_held_out_where_nothing_is_tested(folder: Path) -> None:
         0,
         0,
     )
-    train(run)
+    train_alone(run)
     settings = Path("solver.prototxt").read_text().replace("test_iter: 3 test_interval: 4", "")
     Path("solver.prototxt").write_text(settings)
     assert read_by(with_sources(run_of("run"), "train_lmdb", None))[0] == "lmdb:train_lmdb"
@@ -209,10 +211,10 @@ def test_a_data_layer_of_both_phases_reads_other_data_in_each(folder: Path, rule
 
 
 def test_what_is_held_out_is_the_same_when_training_goes_on(folder: Path) -> None:
-    train(with_sources(run_of("whole"), "train_lmdb", None))
+    train_alone(with_sources(run_of("whole"), "train_lmdb", None))
     wishes = iter([*[Action.NONE] * 6, Action.STOP])
-    train(with_sources(run_of("part"), "train_lmdb", None), requested=lambda: next(wishes, Action.NONE))
-    train(with_sources(run_of("part", snapshot="auto"), "train_lmdb", None))
+    train_alone(with_sources(run_of("part"), "train_lmdb", None), requested=lambda: next(wishes, Action.NONE))
+    train_alone(with_sources(run_of("part", snapshot="auto"), "train_lmdb", None))
     assert last("part") == last("whole")
 
 
@@ -232,6 +234,6 @@ def test_data_of_a_layer_that_is_written_in_python(tmp_path: Path, monkeypatch: 
     run = with_sources(Run(open_settings(param, tmp_path), folder=tmp_path), source, None)
     assert not holds_out(param, source, None)
     events: list[object] = []
-    train(run, listeners=[events.append])
+    train_alone(run, listeners=[events.append])
     opened = [event for event in events if isinstance(event, DataOpened)]
     assert [(each.source, each.items, len(each.classes)) for each in opened] == [(source, 1, 21)]

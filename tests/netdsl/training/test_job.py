@@ -19,16 +19,17 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import End
+from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError, NetError
 from netdsl.model.model import Model
 from netdsl.model.weights.match import arrays_of
 from netdsl.solver import events as tell
 from netdsl.solver.events import Action
-from zoo import distributed_run
-from zoo.backends import HERE
+from netdsl.training import job
+from netdsl.training.backends import HERE
+from netdsl.training.data_sources import with_data
+from netdsl.training.job import train_alone
 from zoo.names import solver_of
-from zoo.training import train, with_data
-from zoo.worker_count import WorkerCount
 
 ITERATIONS = 300
 STRATEGIES = [
@@ -63,7 +64,7 @@ def with_changed_net(run: Run, change: Callable[[pb.NetParameter], None]) -> Run
 
 
 def begin(run: Run, folder: Path, strategy: str = "averaging", workers: int = 2) -> None:
-    distributed_run.begin(replace(run, strategy=parse(strategy), workers=workers), folder, HERE)
+    job.begin(replace(run, strategy=parse(strategy), workers=workers), folder, HERE)
 
 
 def accuracy(events: list[tell.Event]) -> float:
@@ -75,7 +76,7 @@ def accuracy(events: list[tell.Event]) -> float:
 def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
     """The accuracy of one worker."""
     events: list[tell.Event] = []
-    train(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
+    train_alone(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
     return accuracy(events)
 
 
@@ -85,7 +86,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
 def test_every_strategy_learns_digits(alone: float, tmp_path: Path, strategy: str, size: int) -> None:
     events: list[tell.Event] = []
     begin(digits(tmp_path, ITERATIONS), tmp_path / "run", strategy, size)
-    distributed_run.train(tmp_path / "run", HERE, listeners=[events.append])
+    job.train(tmp_path / "run", HERE, listeners=[events.append])
     print(f"{strategy}, {size} workers: {accuracy(events):.4f}, alone {alone:.4f}")
     assert accuracy(events) >= alone - 0.005
 
@@ -93,7 +94,7 @@ def test_every_strategy_learns_digits(alone: float, tmp_path: Path, strategy: st
 def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
     run = tmp_path / "run"
     begin(digits(tmp_path, 4), run, "averaging:tau=2")
-    distributed_run.train(run, HERE)
+    job.train(run, HERE)
     assert [(each.number, each.rank, each.iteration) for each in read_records(run)] == [
         (1, 0, 2),
         (1, 1, 2),
@@ -126,7 +127,7 @@ def test_a_mistake_in_the_net_the_data_or_the_weights_leaves_no_folder_to_the_ne
 
 def test_where_no_run_begins_nothing_is_made(tmp_path: Path) -> None:
     with pytest.raises(DistributedError, match="can't be read: No such file or directory"):
-        distributed_run.train(tmp_path / "missing", HERE)
+        job.train(tmp_path / "missing", HERE)
     assert not list(tmp_path.iterdir())
 
 
@@ -160,9 +161,9 @@ def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, 
         text_format.Merge(settings, solver.param)
         run = replace(run, solver=solver, devices=tuple(map(torch.device, devices)))
         if len(devices) > 1:
-            assert distributed_run.train_on_devices(run) is End.FINISHED
+            assert job.train_on_devices(run) is End.FINISHED
         else:
-            train(run)
+            train_alone(run)
         file = read_net(tmp_path / f"{batch}_iter_6.caffemodel")
         return [blob for blobs in arrays_of(file).values() for blob in blobs]
 
@@ -174,19 +175,17 @@ def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, 
     ("test", "snapshot", "steps"), [(0, 0, 20), (500, 5000, 20), (15, 0, 15), (14, 21, 7), (23, 0, 1)]
 )
 def test_rounds_on_devices_end_where_tests_and_snapshots_are_due(test: int, snapshot: int, steps: int) -> None:
-    assert distributed_run.steps_of_round(pb.SolverParameter(test_interval=test, snapshot=snapshot)) == steps
+    assert job.steps_of_round(pb.SolverParameter(test_interval=test, snapshot=snapshot)) == steps
 
 
 def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path) -> None:
     """Also after a start from a snapshot that lies between them."""
     run = replace(digits(tmp_path, 3), devices=(torch.device("cpu"),) * 2)
     run = replace(run, solver=run.solver.with_fields(snapshot_prefix=str(tmp_path / "net")))
-    distributed_run.train_on_devices(run)
+    job.train_on_devices(run)
     run = replace(run, solver=run.solver.with_fields(max_iter=11, snapshot=5, test_interval=10))
     events: list[tell.Event] = []
-    distributed_run.train_on_devices(
-        replace(run, snapshot=str(tmp_path / "net_iter_3.solverstate")), listeners=[events.append]
-    )
+    job.train_on_devices(replace(run, snapshot=str(tmp_path / "net_iter_3.solverstate")), listeners=[events.append])
     assert [event.iteration for event in events if isinstance(event, tell.TestFinished)] == [10, 11]
     assert {path.stem for path in tmp_path.glob("net_iter_*.solverstate")} == {
         "net_iter_3",
@@ -207,30 +206,30 @@ def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_
         rounds.append(len(read_records(run)) if (run / "records.jsonl").exists() else 0)
         return Action.STOP if rounds[-1] else Action.NONE
 
-    assert distributed_run.train(run, HERE, requested=requested) is End.STOPPED
+    assert job.train(run, HERE, requested=requested) is End.STOPPED
     done = max(record.number for record in read_records(run))
     kept = Run.load(run)
     replace(kept, solver=kept.solver.with_fields(max_iter=2 * done + 4)).save(run, again=True)
-    assert distributed_run.train(run, HERE, listeners=[events.append], workers=WorkerCount(3)) is End.FINISHED
+    assert job.train(run, HERE, listeners=[events.append], workers=WorkerCount(3)) is End.FINISHED
     told = [event.text for event in events if isinstance(event, tell.Notice)]
     line = f"from round {done + 1} on workers 0, 1, 2 take part, in place of workers 0, 1; the data are divided anew"
     assert any(text.startswith(line) for text in told)
     assert [record.rank for record in read_records(run) if record.number == done + 1] == [0, 1, 2]
 
-    distributed_run.begin_replay(run, again, HERE)
+    job.begin_replay(run, again, HERE)
     with pytest.raises(DistributedError, match="is a replay, which goes on with the workers that the run had"):
-        distributed_run.train(again, HERE, workers=WorkerCount(2))
-    assert distributed_run.train(again, HERE) is End.FINISHED
+        job.train(again, HERE, workers=WorkerCount(2))
+    assert job.train(again, HERE) is End.FINISHED
     assert (again / "model.caffemodel").read_bytes() == (run / "model.caffemodel").read_bytes()
 
 
 def test_what_cannot_be_replayed_and_what_cannot_be_elastic(tmp_path: Path) -> None:
     begin(digits(tmp_path, 4), tmp_path / "run", "elastic:tau=2")
     with pytest.raises(DistributedError, match="doesn't say which workers took part"):
-        distributed_run.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
+        job.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
     note_membership(tmp_path / "run", Membership(0, (0, 1)))
     with pytest.raises(DistributedError, match="workers that train with elastic meet when they happen to"):
-        distributed_run.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
+        job.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
     with pytest.raises(DistributedError, match="with allreduce the workers divide each batch, so their number can't"):
         replace(digits(tmp_path, 4), strategy=parse("allreduce"), workers=4, fewest=2)
     with pytest.raises(DistributedError, match="from 4 to 2 workers; give the smaller number first"):

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError
-from zoo.worker_count import WorkerCount
 
 
 def test_a_number_and_a_range() -> None:

@@ -1,0 +1,98 @@
+"""The backend whose workers are ranks of MPI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from netdsl.errors import DistributedError
+from netdsl.ranks import share_of_cores, started_by_mpiexec
+from netdsl.training.backends import MPI, Backend, refuse_several_machines
+
+if TYPE_CHECKING:  # naming a backend doesn't need torch
+    from netdsl.distributed.launcher import Launcher
+    from netdsl.distributed.launchers.external import ExternalWorker
+    from netdsl.distributed.run import Run
+    from netdsl.distributed.run_log import Told
+    from netdsl.distributed.supervisor import End
+    from netdsl.solver.events import Action
+
+
+class MpiBackend(Backend):
+    """The backend whose workers are ranks of MPI.
+
+    A process that mpiexec started is one of them; any other starts mpiexec itself, for ranks on this machine.
+    """
+
+    name = MPI
+
+    @property
+    def started(self) -> int | None:
+        """The number of ranks, if mpiexec started this process."""
+        return None if self.rank is None else self.rank.size
+
+    @property
+    def supervises(self) -> bool:
+        """Whether this process supervises the workers and gets their events."""
+        return self.rank is None or self.rank.rank == 0
+
+    @cached_property
+    def rank(self) -> ExternalWorker | None:
+        """The worker that this process is, if mpiexec started it."""
+        if not started_by_mpiexec(os.environ):
+            return None
+        from netdsl.mpi.launcher import this_rank
+
+        return this_rank()
+
+    def workers_here(self, workers: int | None) -> int | None:
+        """The number of workers on this machine: all, if this process starts them."""
+        return workers if self.rank is None else self.rank.local_size
+
+    def cores(self, workers: int) -> int:
+        """A worker's share of the cores of its machine."""
+        return share_of_cores(workers if self.rank is None else self.rank.local_size)
+
+    def check(self, run: Run) -> None:
+        """Raise a DistributedError if the run has another number of workers than mpiexec has started ranks."""
+        if self.rank is not None and run.workers != self.rank.size:
+            raise DistributedError(
+                f"mpiexec started {self.rank.size} ranks, not {run.workers}; their number needn't be said"
+            )
+
+    @contextmanager
+    def temporary_folder(self) -> Iterator[Path]:
+        """A folder that the first rank makes, and removes when all have left it."""
+        if self.rank is None:
+            with super().temporary_folder() as folder:
+                yield folder
+            return
+        refuse_several_machines(self.rank)
+        from netdsl.mpi.launcher import share_text
+        from netdsl.mpi.library import world
+
+        with TemporaryDirectory(prefix="netdsl-") if self.supervises else nullcontext() as own:
+            yield Path(share_text(own))
+            world().Barrier()
+
+    def train(
+        self, folder: Path, run: Run | None, told: Callable[[Told], object], requested: Callable[[], Action]
+    ) -> End | None:
+        """Train the run in a folder, or do this rank's part of it."""
+        if self.rank is None:
+            return super().train(folder, run, told, requested)
+        from netdsl.distributed.supervisor import train
+        from netdsl.mpi.launcher import train_as_rank
+
+        return train_as_rank(lambda launcher: train(folder, launcher, run=run, told=told, requested=requested))
+
+    def launcher(self) -> Launcher:
+        """The launcher that starts mpiexec."""
+        from netdsl.mpi.launcher import MpiexecLauncher
+
+        return MpiexecLauncher()

@@ -1,0 +1,177 @@
+"""Listeners of a training: a program's callbacks, the history, an early stop, and progress on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from netdsl.distributed.loop import model_score
+from netdsl.distributed.run_log import Moment, moments_of
+from netdsl.errors import SolverError
+from netdsl.html_table import html_table
+from netdsl.solver.events import (
+    Action,
+    Event,
+    IterationFinished,
+    TestFinished,
+    TrainingProgress,
+    TrainingStarted,
+    as_numbers,
+    event_as_json,
+)
+
+# A function of a program that gets every event of a training, and may return an action, such as `Action.STOP`.
+Callback = Callable[[Event], Action | None]
+
+_REDRAWN = 0.2  # seconds between two lines of progress
+
+
+class Hearing:
+    """The callbacks of one training, of which one may ask it to stop."""
+
+    def __init__(self, callbacks: Sequence[Callback]) -> None:
+        self._callbacks = callbacks
+        self._action = Action.NONE
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on."""
+        for callback in self._callbacks:
+            action = callback(event)
+            if isinstance(action, Action) and action is not Action.NONE and self._action is not Action.STOP:
+                self._action = action
+
+    def requested(self) -> Action:
+        """The action that a callback has asked for since the last call."""
+        action, self._action = self._action, Action.NONE
+        return action
+
+
+class History(Sequence[Moment]):
+    """The displays and tests of a training, one moment for each iteration that has some, as a table.
+
+    `pandas.DataFrame(history.columns())` is the same as a DataFrame.
+    """
+
+    def __init__(self, moments: Sequence[Moment] = ()) -> None:
+        self._moments: tuple[Moment, ...] | None = tuple(moments)
+        self._lines: list[dict[str, Any]] = []
+
+    def __call__(self, event: Event) -> None:
+        """Add what an event tells."""
+        line = event_as_json(event)
+        if line is not None and line["event"] in ("train", "test"):
+            self._lines.append(line)
+            self._moments = None  # until somebody asks for them
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """The moments in the order of their iterations."""
+        if self._moments is None:
+            self._moments = moments_of(self._lines)
+        return self._moments
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+    def __iter__(self) -> Iterator[Moment]:
+        return iter(self.moments)
+
+    @overload
+    def __getitem__(self, index: int) -> Moment: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Moment, ...]: ...
+    def __getitem__(self, index: int | slice) -> Moment | tuple[Moment, ...]:
+        return self.moments[index]
+
+    def columns(self) -> Mapping[str, list[float | None]]:
+        """The columns of the table: iteration, loss, and every output of tests; None where there is no value."""
+        tested = list(dict.fromkeys(name for moment in self for name in moment.tested))
+        columns: dict[str, list[float | None]] = {
+            "iteration": [moment.iteration for moment in self],
+            "loss": [moment.loss for moment in self],
+        }
+        return columns | {f"test {name}": [moment.tested.get(name) for moment in self] for name in tested}
+
+    def __repr__(self) -> str:
+        columns = self.columns()
+        rows = [list(columns), *([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.rjust, row, widths)) for row in rows)
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        rows = ([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+        return html_table(f"{len(self)} moments of a training", list(columns), rows)
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class EarlyStopping:
+    """A callback that ends a training when its tests don't get better any more.
+
+    It stops after `patience` tests in a row that weren't better than the best one before them. `metric` is the name of
+    an output of the test net, of which more is better unless it is a loss; by default a score of the whole set or an
+    accuracy, else the first output. `least_change` is how much better a test must be to count.
+    """
+
+    def __init__(self, patience: int = 3, metric: str | None = None, *, least_change: float = 0.0) -> None:
+        self.patience, self.metric, self.least_change = patience, metric, least_change
+        self.best: float | None = None
+        self.best_iteration: int | None = None
+        self.waited = 0  # tests since the best one
+
+    def __call__(self, event: Event) -> Action | None:
+        """Compare a test with the best one; returns a request to stop where patience is at its end."""
+        if not isinstance(event, TestFinished) or event.net:
+            return None
+        score = self._score_of(event)
+        if self.best is None or score > self.best + self.least_change:
+            self.best, self.best_iteration, self.waited = score, event.iteration, 0
+        else:
+            self.waited += 1
+        return Action.STOP if self.waited >= self.patience else None
+
+    def _score_of(self, test: TestFinished) -> float:
+        """The value of the metric, of which more is better."""
+        values = as_numbers(test.outputs)
+        if self.metric is None:
+            score = model_score(test)
+            if score is None:
+                raise SolverError("the test net has no output, so nothing says whether it gets better")
+            return score
+        if self.metric not in values:
+            raise SolverError(f"the test net has no output '{self.metric}'; it has {', '.join(values) or 'none'}")
+        is_loss = any(each.loss_weight for each in test.outputs if each.name == self.metric)
+        return -values[self.metric] if is_loss else values[self.metric]
+
+
+class Progress:
+    """A callback that writes one line of progress over and over, for a terminal or a notebook."""
+
+    def __init__(self) -> None:
+        self._last, self._drawn, self._width, self._loss = 0, 0.0, 0, ""
+
+    def __call__(self, event: Event) -> None:
+        """Write the line again, but not too often."""
+        match event:
+            case TrainingStarted():
+                self._last = event.last
+            case TrainingProgress():
+                self._loss = f"  loss {event.loss:.4g}"
+                self._write(event.iteration)
+            case TestFinished():
+                values = "  ".join(f"{name} {value:.4g}" for name, value in as_numbers(event.outputs).items())
+                self._write(event.iteration, f"  test {values}\n")
+            case IterationFinished() if time.monotonic() - self._drawn > _REDRAWN:
+                self._write(event.iteration)
+
+    def _write(self, iteration: int, more: str = "") -> None:
+        self._drawn = time.monotonic()
+        text = f"iteration {iteration} of {self._last}{self._loss}{more}"
+        sys.stderr.write(f"\r{text.ljust(self._width)}")
+        sys.stderr.flush()
+        self._width = 0 if more else len(text)

@@ -1,0 +1,170 @@
+"""A net of a program that several workers train in one sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from netdsl import Action, EarlyStopping, Net
+from netdsl.distributed.run_log import RoundRecord
+from netdsl.errors import DataError, DistributedError
+from netdsl.solver import events as tell
+from netdsl.solver.events import Event, TrainingStarted
+from tests.netdsl.training.program import LABELS, ROWS, net_of
+from tests.patience import PATIENCE
+
+PROGRAM = Path(__file__).with_name("program.py")
+PAIR = (ROWS, LABELS)
+SETTINGS: dict[str, Any] = {"type": "Adam", "base_lr": 1e-3, "random_seed": 3}
+
+
+def weights_of(net: Net) -> np.ndarray:
+    return np.concatenate([np.asarray(array).ravel() for array in net.get_weights()["ip"]])
+
+
+@pytest.fixture(scope="module")
+def expected() -> np.ndarray:
+    """The weights that two local workers end with."""
+    net = net_of()
+    net.train(PAIR, epochs=5, workers=2, strategy="averaging:tau=5", **SETTINGS)
+    return weights_of(net)
+
+
+def test_one_worker_ends_with_the_bits_of_a_training_in_this_process() -> None:
+    alone, one = net_of(), net_of()
+    assert alone.train(PAIR, epochs=2, **SETTINGS) > 0
+    one.train(PAIR, epochs=2, workers=1, **SETTINGS)
+    assert (weights_of(alone) == weights_of(one)).all()
+
+
+def test_two_workers_share_the_epochs(expected: np.ndarray) -> None:
+    """Five epochs of 80 items are 25 iterations of two workers with 8 items each."""
+    net, events = net_of(), list[Event]()
+    net.train(PAIR, epochs=5, workers=2, strategy="averaging:tau=5", callbacks=[events.append], **SETTINGS)
+    (start,) = (event for event in events if isinstance(event, TrainingStarted))
+    assert (start.last, start.items) == (25, 16)
+    assert (weights_of(net) == expected).all()
+    assert net.history[-1].iteration <= 25 and not np.isnan([each.loss for each in net.history]).any()
+
+
+@pytest.mark.parametrize("backend", ["mpi", pytest.param("spark", marks=pytest.mark.spark)])
+def test_every_backend_ends_with_the_same_bits(backend: str, expected: np.ndarray) -> None:
+    net = net_of()
+    net.train(PAIR, epochs=5, workers=2, backend=backend, strategy="averaging:tau=5", **SETTINGS)
+    assert (weights_of(net) == expected).all()
+
+
+@pytest.mark.parametrize("launcher", ["mpiexec", "torchrun"])
+def test_ranks_of_a_program_train_together(launcher: str, tmp_path: Path) -> None:
+    local = net_of()
+    loss = local.train(PAIR, epochs=5, workers=2, **SETTINGS)
+    again = local.train(10, workers=2)
+    outcomes = run_as_ranks(launcher, tmp_path / "out")
+    assert len(outcomes) == 2
+    for outcome in outcomes:
+        assert (np.concatenate([outcome["arr_0"].ravel(), outcome["arr_1"]]) == weights_of(local)).all()
+        assert (outcome["loss"], outcome["again"]) == (loss, again)
+
+
+def test_a_rank_may_train_alone(tmp_path: Path) -> None:
+    net = net_of()
+    net.train(PAIR, epochs=5, **SETTINGS)
+    net.train(10)
+    for outcome in run_as_ranks("torchrun", tmp_path / "out", "alone"):
+        assert np.allclose(outcome["arr_0"].ravel(), weights_of(net)[:6], atol=1e-6)
+
+
+def run_as_ranks(launcher: str, out: Path, *arguments: str) -> list[Any]:
+    scripts = Path(sys.executable).parent
+    starter = (
+        [str(scripts / "mpiexec"), "-n", "2", sys.executable]
+        if launcher == "mpiexec"
+        else [str(scripts / "torchrun"), "--standalone", "--nproc-per-node", "2"]
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+    subprocess.run(
+        [*starter, str(PROGRAM), str(out), *arguments], check=True, timeout=PATIENCE, env=environment, cwd=out.parent
+    )
+    return [np.load(path) for path in sorted(out.iterdir())]
+
+
+@pytest.mark.parametrize("together", [{}, {"workers": 2, "strategy": "averaging:tau=5"}], ids=["alone", "two"])
+def test_tests_come_after_each_epoch_and_end_the_training_when_nothing_gets_better(together: dict[str, Any]) -> None:
+    net, events = net_of(), list[Event]()
+    stopping = EarlyStopping(patience=2, metric="accuracy", least_change=2.0)  # nothing is that much better
+    net.train(PAIR, epochs=50, test_data=PAIR, callbacks=[events.append, stopping], **together, **SETTINGS)
+    tests = [event.iteration for event in events if isinstance(event, tell.TestFinished)]
+    epoch = 5 if together else 10
+    assert tests[:3] == [epoch, 2 * epoch, 3 * epoch] and len(tests) < 50
+    assert stopping.best_iteration == epoch
+    assert [each.iteration for each in net.history if each.tested] == tests
+
+
+def test_a_callback_stops_several_workers_and_the_net_has_what_they_learned() -> None:
+    net, rounds, before = net_of(), list[RoundRecord](), weights_of(net_of())
+
+    def stop(event: Event) -> Action | None:
+        return Action.STOP if rounds else None
+
+    net.train(PAIR, 100_000, workers=2, strategy="averaging:tau=5", callbacks=[stop], on_round=rounds.append)
+    assert {record.rank for record in rounds} == {0, 1}
+    assert (weights_of(net) != before).any()
+
+
+def test_a_run_that_was_interrupted_goes_on_by_the_same_call(tmp_path: Path) -> None:
+    def stop_at_once(event: Event) -> Action:
+        return Action.STOP
+
+    call: dict[str, Any] = {"workers": 2, "strategy": "averaging:tau=5", "run": tmp_path / "run", **SETTINGS}
+    net_of().train(PAIR, 200, callbacks=[stop_at_once], **call)
+    with pytest.raises(DistributedError, match="has a run with other settings; name another folder"):
+        net_of().train(PAIR, 300, **call)
+    net = net_of()
+    net.train(PAIR, 200, **call)
+    assert net.history[-1].iteration >= 190
+    whole = net_of()
+    whole.train(PAIR, 200, **{**call, "run": None})
+    assert (weights_of(net) == weights_of(whole)).all()
+    with pytest.raises(DistributedError, match="has a run that is finished; name another folder for a new one"):
+        net.train(PAIR, 200, **call)
+
+
+def test_what_only_this_process_has_isnt_divided() -> None:
+    def batches() -> Any:
+        return {"data": ROWS[:8], "label": LABELS[:8]}
+
+    with pytest.raises(DataError, match="can't be divided among workers; give arrays, a Dataset, a table"):
+        net_of().train(batches, 10, workers=2)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"RANK": "1", "WORLD_SIZE": "2"}, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}],
+)
+def test_ranks_of_several_machines_need_a_folder_that_all_see(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(DistributedError, match="on several machines; name a folder that all of them see, as run="):
+        net_of().train(PAIR, epochs=1)
+
+
+def test_a_backend_that_isnt_there_names_those_that_are() -> None:
+    with pytest.raises(DistributedError, match="no backend 'sparc'; there are local, spark, mpi, external"):
+        net_of().train(PAIR, 10, workers=2, backend="sparc")
+
+
+def test_allreduce_computes_what_one_worker_does() -> None:
+    alone, two = net_of(), net_of()
+    alone.train(PAIR, epochs=3, **SETTINGS)
+    two.train(PAIR, epochs=3, workers=2, strategy="allreduce", **SETTINGS)
+    assert np.allclose(weights_of(alone), weights_of(two), rtol=1e-5)  # sums in another order
+    assert torch.tensor(weights_of(two)).isfinite().all()
