@@ -55,14 +55,14 @@ def command_line() -> str:
 
 def schemas() -> str:
     """JSON Schemas of what each command takes from a file, and of what it prints with --json."""
-    found = {}
+    lines = []
     for name, entry in COMMANDS.items():
         if isinstance(entry, Entry):
             schema = {"settings": request_schema(loaded(f"zoo.requests.{entry.request}"))}
             if entry.json and entry.function:
                 schema["result"] = schema_of(types_of(loaded(f"zoo.{entry.function}").function)["return"])
-            found[name] = schema
-    return json.dumps(found, indent=1) + "\n"
+            lines.append(f"{json.dumps(name)}: {json.dumps(schema)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 LAYER_TYPES = """# The layer types
