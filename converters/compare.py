@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ class BlobDifference:
 
     blob: str
     shape: Shape
-    is_output: bool
+    is_output: bool = field(metadata={"json": "output"})
     difference: float  # infinite if the shapes differ
 
 

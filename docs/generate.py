@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from importlib import import_module
@@ -15,8 +16,12 @@ from rich.text import Text
 
 import zoo.cli
 from caffe_proto.files import read
+from caffe_proto.summary import summarise
 from netdsl.layer.capabilities import Capabilities, DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
+from zoo.cli.commands import COMMANDS
+from zoo.cli.request_command import Entry, loaded
+from zoo.requests.schema import request_schema, schema_of, types_of
 
 HERE = Path(__file__).parent
 HELP = zoo.cli.zoo.context_settings  # click remembers a command's help option from its first context
@@ -40,7 +45,24 @@ def command_line() -> str:
     for name, command in pages:
         context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, **HELP)
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
+        entry = COMMANDS.get(name.removeprefix("zoo "))
+        if isinstance(entry, Entry) and entry.function:
+            parts.append(
+                f"In Python: `zoo.{entry.function.replace(':', '.')}`, whose keywords are the fields of the request.\n"
+            )
     return "\n".join(parts)
+
+
+def schemas() -> str:
+    """JSON Schemas of what each command takes from a file, and of what it prints with --json."""
+    lines = []
+    for name, entry in COMMANDS.items():
+        if isinstance(entry, Entry):
+            schema = {"settings": request_schema(loaded(f"zoo.requests.{entry.request}"))}
+            if entry.json and entry.function:
+                schema["result"] = schema_of(types_of(loaded(f"zoo.{entry.function}").function)["return"])
+            lines.append(f"{json.dumps(name)}: {json.dumps(schema)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 LAYER_TYPES = """# The layer types
@@ -83,15 +105,15 @@ def _row(name: str, can: Capabilities) -> str:
 def picture() -> str:
     """A terminal in which an old net is shown and a typo is found."""
     console = Console(record=True, width=112, file=StringIO(), force_terminal=True, highlight=False)
-    show = import_module("zoo.cli.show")
-    summary = show.summarise(read(EXAMPLES / "digits_2013.prototxt"))
+    show = import_module("zoo.cli.files")
+    summary = summarise(read(EXAMPLES / "digits_2013.prototxt"))
     upgraded, changes = import_module("caffe_proto").upgrade_file(read(EXAMPLES / "digits_2013.prototxt"))
     assert summary.layers
     console.print("[bold green]$[/] zoo upgrade digits_2013.prototxt digits.prototxt")
     for change in changes:
         console.print(Text(change))
     console.print("[bold green]$[/] zoo show digits.prototxt")
-    show.show(console, "digits.prototxt", show.summarise(upgraded))
+    show.show(console, "digits.prototxt", summarise(upgraded))
     console.print("[bold green]$[/] zoo show typo.prototxt")
     console.print(
         Text(
@@ -147,6 +169,7 @@ def main() -> None:
     for page in HERE.glob("*.md"):
         page.write_text(with_code(page.read_text()))
     (HERE / "command_line.md").write_text(command_line())
+    (HERE / "schemas.json").write_text(schemas())
     (HERE / "layer_types.md").write_text(layer_types())
     (HERE / "picture.svg").write_text(picture())
 

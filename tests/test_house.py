@@ -48,6 +48,7 @@ def test_what_editors_know_of_the_layer_types_is_fresh() -> None:
 def test_the_documented_help_is_the_help() -> None:
     generate = load(ROOT / "docs/generate.py")
     assert (ROOT / "docs/command_line.md").read_text() == generate.command_line(), "stale: run `make docs`"
+    assert (ROOT / "docs/schemas.json").read_text() == generate.schemas(), "stale: run `make docs`"
     assert (ROOT / "docs/picture.svg").read_text() == generate.picture(), "stale: run `make docs`"
 
 

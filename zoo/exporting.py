@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
@@ -20,47 +19,22 @@ from converters.torch_program import export_torch
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.model.data_shapes import DataShape
 from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.formats import named_model
 from netdsl.model.model import Model, open_net
 from netdsl.model.opening import open_model
+from netdsl.model.weights.tensor_files import Precision
 from netdsl.model.weights.torch_names import TensorMatch
 from netdsl.net.graph import Phase
 from zoo.names import classes_of_model
-
-
-class ExportTarget(Enum):
-    """The format that a net is exported to."""
-
-    CAFFE = "caffe"
-    ONNX = "onnx"
-    TORCH = "torch"
+from zoo.requests.events import Listen
+from zoo.requests.exporting import ExportRequest
+from zoo.requests.request import answers
+from zoo.requests.results import KnowsData
 
 
 @dataclass(frozen=True)
-class Export:
-    """A request to export a net: its files, the target, and all options."""
-
-    net: str
-    weights: tuple[str, ...]
-    target: ExportTarget
-    output: Path | None = None
-    shapes: Mapping[str, Shape] = field(default_factory=dict)  # without the batch
-    batch: int | None = None
-    stages: Sequence[str] = ()
-    rewrites: Rewrites = field(default_factory=Rewrites)
-    verified: bool = True
-    tolerance: float | None = None  # of all proofs, instead of each one's own
-    opset: int | None = None
-    train_val: bool = False
-    solver: str | None = None
-    data_lmdb: bool = False
-    dialect: str | None = None
-
-
-@dataclass(frozen=True)
-class ExportedFiles:
+class ExportedFiles(KnowsData):
     """The written files, the shapes of the net's inputs with how they are known, the proofs, and the matches of torch's
     tensors.
 
@@ -74,7 +48,6 @@ class ExportedFiles:
     names: tuple[TensorMatch, ...]
     unproved: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    data: Mapping[str, DataShape] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,34 +58,42 @@ class _Written:
     notes: tuple[str, ...] = ()
 
 
-def export(request: Export) -> ExportedFiles:
+@answers(ExportRequest)
+def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
     """Export a net. On an error nothing is written."""
     trained = open_model(
         request.net,
         request.weights,
         deployed=True,
         dialect=request.dialect,
-        shapes=request.shapes,
+        shapes=request.assume,
         stages=request.stages,
     )
     try:
         model = deploy_model(trained, batch=request.batch)
         data = model.data(Phase.TEST, stub_unknown=True)
-        model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
-        writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
+        model, proofs = rewrite(model, _rewrites(request), verify=request.verify, tolerance=request.tolerance)
+        writers = {"caffe": _to_caffe, "onnx": _to_onnx, "torch": _to_torch}
         written = writers[request.target](model, trained, request)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
-    proofs += [Proof(f"as {request.target.value}", written.difference, _tolerance(request))]
+    proofs += [Proof(f"as {request.target}", written.difference, _tolerance(request))]
     inputs = {
         top: tuple(shape.dim)
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, written.unproved, written.notes, data)
+    return ExportedFiles(
+        written.files, inputs, tuple(proofs), trained.names, written.unproved, written.notes, data=data
+    )
 
 
-def _to_caffe(model: Model, trained: Model, request: Export) -> _Written:
+def _rewrites(request: ExportRequest) -> Rewrites:
+    precision = None if request.precision is None else Precision[request.precision.upper()]
+    return Rewrites(request.prune_to, request.fold, request.rgb, request.mean, request.fully_convolutional, precision)
+
+
+def _to_caffe(model: Model, trained: Model, request: ExportRequest) -> _Written:
     folder = request.output or Path(f"{Path(request.net).stem}_caffe")
     classes = _classes(request)
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
@@ -124,7 +105,7 @@ def _to_caffe(model: Model, trained: Model, request: Export) -> _Written:
         folder,
         train_val=training.net if training else None,
         solver=training.solver if training else None,
-        verify=request.verified,
+        verify=request.verify,
         tolerance=_tolerance(request),
         classes=classes,
         databases=training.databases if training else (),
@@ -132,14 +113,14 @@ def _to_caffe(model: Model, trained: Model, request: Export) -> _Written:
     return _written(exported.files, exported.agreement, _notes(training) if training else ())
 
 
-def _training(trained: Model, request: Export) -> CaffeTraining | None:
+def _training(trained: Model, request: ExportRequest) -> CaffeTraining | None:
     if not (request.train_val or request.solver):
         return None
     solver = upgrade_solver(read_solver(request.solver).message).message if request.solver else None
     return training_for_caffe(_training_net(trained, request), solver, with_databases=request.data_lmdb)
 
 
-def _training_net(trained: Model, request: Export) -> pb.NetParameter:
+def _training_net(trained: Model, request: ExportRequest) -> pb.NetParameter:
     """The net to train: that of a model's folder or name, which has another one to use, or the exported net itself."""
     named = named_model(request.net)
     return trained.net if named.net == named.deployed else open_net(named.net, dialect=request.dialect).net
@@ -150,7 +131,7 @@ def _notes(training: CaffeTraining) -> tuple[str, ...]:
     return (*(f"{note}; {advice}" for note in training.unread), *training.notes)
 
 
-def _to_onnx(model: Model, trained: Model, request: Export) -> _Written:
+def _to_onnx(model: Model, trained: Model, request: ExportRequest) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.onnx")
     classes = _classes(request)
     report = export_onnx(
@@ -158,16 +139,16 @@ def _to_onnx(model: Model, trained: Model, request: Export) -> _Written:
         path,
         opset=request.opset,
         metadata=Metadata(labels=classes),
-        verify=request.verified,
+        verify=request.verify,
         tolerance=_tolerance(request),
     )
     return _written(_with_labels(path, classes), report)
 
 
-def _to_torch(model: Model, trained: Model, request: Export) -> _Written:
+def _to_torch(model: Model, trained: Model, request: ExportRequest) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.pt2")
     classes = _classes(request)
-    agreement = export_torch(model, path, verify=request.verified, tolerance=_tolerance(request))
+    agreement = export_torch(model, path, verify=request.verify, tolerance=_tolerance(request))
     return _written(_with_labels(path, classes), agreement)
 
 
@@ -177,9 +158,9 @@ def _written(files: tuple[Path, ...], proof: Agreement | Report | None, notes: t
     return _Written(files, proof.difference, proof.uninformative, notes)
 
 
-def _classes(request: Export) -> tuple[str, ...]:
+def _classes(request: ExportRequest) -> tuple[str, ...]:
     """The names of the classes that lie beside the exported model; none for a net that ends before it predicts them."""
-    if request.rewrites.prune_to:
+    if request.prune_to:
         return ()
     return classes_of_model(request.net, request.weights)
 
@@ -192,6 +173,6 @@ def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:
     return path, model_labels(path)
 
 
-def _tolerance(request: Export) -> float:
+def _tolerance(request: ExportRequest) -> float:
     """The tolerance for a net in another format, which computes the same in another order."""
     return TOLERANCE if request.tolerance is None else request.tolerance

@@ -102,3 +102,12 @@ def store() -> Store:
     """The store of models that were pulled, in the folder NETDSL_HOME, or in one of the user's cache."""
     home = Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
     return Store(home / "store")
+
+
+def settings_to_train(model: str | None, solver: str | None, dialect: str | None = None) -> tuple[SolverSettings, Path]:
+    """The settings of a solver by its file, or of a model, and the folder that they are in."""
+    from netdsl.solver.settings import open_settings
+
+    if solver is None:
+        return solver_of(model or "", dialect)
+    return open_settings(solver, dialect=dialect), Path(solver).parent

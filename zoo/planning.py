@@ -1,15 +1,35 @@
-"""What `zoo plan` shows of a planning: its tables, as text and plain values, and its pictures."""
+"""Plans by `zoo plan`: how a net is best trained, as tables, plain values and pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netdsl.planner.advice import Advice, format_iterations
-from netdsl.planner.planning import Candidate, Planning, short_name
+from caffe_proto.storage import write_pieces
+from netdsl.data.sources.open_source import parse_source
+from netdsl.distributed.run import Run
+from netdsl.distributed.strategies.settings import parse
+from netdsl.model.data_shapes import plain_data
+from netdsl.net.compute_precision import ComputePrecision
+from netdsl.planner.advice import Advice, advise, advise_by_profile, format_iterations
+from netdsl.planner.device import DeviceCluster, device_text, read_device
+from netdsl.planner.measuring import measure_device
+from netdsl.planner.plan import write_plan
+from netdsl.planner.planning import Candidate, Planner, Planning, PlanRequest, short_name
+from netdsl.planner.step_profile import profile_step
 from netdsl.planner.units import format_seconds
+from netdsl.solver.events import Notice
+from netdsl.training.data_sources import with_sources
 from zoo.logs.plots import pyplot, save_figure
+from zoo.names import settings_to_train
+from zoo.requests.events import Listen, work
+from zoo.requests.planning import PlanningRequest
+from zoo.requests.request import answers
+from zoo.requests.results import KnowsData
+
+_IMAGENET = 1_281_167  # images to train on
 
 
 def draw_batches(planning: Planning, path: Path) -> None:
@@ -54,42 +74,113 @@ def draw_speedups(planning: Planning, path: Path) -> None:
     save_figure(figure, path)
 
 
-def strategy_rows(planning: Planning) -> list[tuple[str, ...]]:
-    """A row for the best way of every strategy, with as many workers as the recommended one has."""
-    return [_row_of_candidate(each) for each in planning.by_strategy()]
+@dataclass(frozen=True)
+class MadePlan(KnowsData):
+    """How a net is best trained, what follows from that, and what was written: a plan, a device or pictures."""
+
+    planning: Planning
+    advice: Advice
+    profile: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """A row for the best way of every strategy, with as many workers as the recommended one has."""
+        return [_row_of_candidate(each) for each in self.planning.by_strategy()]
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether no training has shown how many iterations one of the strategies needs."""
+        return not all(each.measured for each in self.planning.by_strategy())
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as JSON's values."""
+        planning, advice = self.planning, self.advice
+        return {
+            "net": planning.net,
+            "device": planning.request.cluster.device.name,
+            "use": advice.use,
+            "takes": advice.takes,
+            "limits": advice.limits,
+            "change_first": advice.change_first,
+            "algorithms": planning.best.cost.algorithms,
+            "ways": [_plain_candidate(each) for each in planning.candidates],
+            "passes": [
+                {"batch": cost.batch, "seconds": cost.seconds, "bytes": cost.bytes, "memory": vars(cost.memory)}
+                for cost in planning.passes
+            ],
+            "profile": self.profile,
+            **plain_data(self.data),
+        }
 
 
-def plain_planning(planning: Planning, advice: Advice) -> dict[str, Any]:
-    """All of it as JSON's values."""
-    return {
-        "net": planning.net,
-        "device": planning.request.cluster.device.name,
-        "use": advice.use,
-        "takes": advice.takes,
-        "limits": advice.limits,
-        "change_first": advice.change_first,
-        "algorithms": planning.best.cost.algorithms,
-        "ways": [_plain_candidate(each) for each in planning.candidates],
-        "passes": [
-            {"batch": cost.batch, "seconds": cost.seconds, "bytes": cost.bytes, "memory": vars(cost.memory)}
-            for cost in planning.passes
-        ],
-    }
+@answers(PlanningRequest)
+def plan(request: PlanningRequest, listen: Listen) -> MadePlan | None:
+    """Say how a net is best trained; None if only the machine is measured."""
+    if request.measure is not None:
+        with work(listen, "measuring", 1) as advance:
+            device = measure_device(request.measure.stem, done=advance)
+        write_pieces(request.measure, [device_text(device).encode()])
+    if request.only_measures:
+        return None
+    settings, folder = settings_to_train(request.model, request.solver)
+    asked, planner = _asked_of_planner(request), Planner(settings, request.assume)
+    planning = planner.plan(asked)
+    advice = advise(planner, planning)
+    profile: tuple[str, ...] = ()
+    if request.profile:
+        run = Run(settings, folder=folder)
+        run = with_sources(run, request.data, None) if request.data else run
+        profile = advise_by_profile(profile_step(run), asked.cluster.workers)
+    request.tell_of_unused(planner.data, listen)
+    if request.items is None and request.data is None:
+        text = f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise"
+        listen(Notice(text))
+    if request.output is not None:
+        write_plan(planning.plan(advice.sentences), request.output)
+    if request.pictures is not None:
+        request.pictures.mkdir(parents=True, exist_ok=True)
+        draw_batches(planning, request.pictures / "batches.png")
+        draw_speedups(planning, request.pictures / "speedups.png")
+    return MadePlan(planning, advice, profile, data=planner.data)
 
 
-def _row_of_candidate(candidate: Candidate) -> tuple[str, ...]:
-    forecast = candidate.forecast
-    mark = "" if candidate.measured else " *"
-    return (
-        short_name(candidate.strategy) + mark,
-        str(candidate.workers),
-        str(candidate.cost.batch),
-        format_seconds(forecast.compute),
-        format_seconds(forecast.exchange),
-        format_seconds(forecast.epoch),
-        format_iterations(forecast),
-        format_seconds(forecast.training),
+def _asked_of_planner(request: PlanningRequest) -> PlanRequest:
+    cluster = DeviceCluster(
+        read_device(request.device),
+        request.devices,
+        request.machines,
+        request.bandwidth,
+        request.latency,
+        request.stragglers,
+        request.slowdown,
     )
+    items = request.items
+    if items is None and request.data is not None:
+        with closing(parse_source(request.data).train_and_test()[0].open()) as source:
+            items = len(source)
+    return PlanRequest(
+        cluster,
+        _IMAGENET if items is None else items,
+        ComputePrecision(request.precision),
+        request.batch,
+        () if request.strategy is None else (parse(request.strategy),),
+        request.deadline,
+        request.budget,
+    )
+
+
+def _row_of_candidate(candidate: Candidate) -> dict[str, str]:
+    forecast = candidate.forecast
+    return {
+        "strategy": short_name(candidate.strategy) + ("" if candidate.measured else " *"),
+        "workers": str(candidate.workers),
+        "batch": str(candidate.cost.batch),
+        "computing": format_seconds(forecast.compute),
+        "exchange": format_seconds(forecast.exchange),
+        "epoch": format_seconds(forecast.epoch),
+        "iterations": format_iterations(forecast),
+        "training": format_seconds(forecast.training),
+    }
 
 
 def _plain_candidate(candidate: Candidate) -> dict[str, Any]:
@@ -107,8 +198,3 @@ def _plain_candidate(candidate: Candidate) -> dict[str, Any]:
         "estimated": forecast.estimated,
         "training": forecast.training,
     }
-
-
-def is_marked(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a row is of a strategy whose iterations no training has shown."""
-    return any(row[0].endswith(" *") for row in rows)

@@ -1,158 +1,138 @@
-"""Predictions by `zoo predict` and `zoo features`: a table with new columns, computed here or on Spark."""
+"""Predictions by `zoo predict`: answers about images, a text that goes on, or a table with new columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from caffe_proto.errors import in_file
-from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
-from netdsl.data.tables.arrow import write_parquet
-from netdsl.data.tables.table import check_columns
-from netdsl.errors import DataError, NetError
-from netdsl.model.data_shapes import DataShape, read_data
-from netdsl.model.model import Model
-from netdsl.model.opening import match_names, open_model
-from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
-from netdsl.prediction.infer_shapes import infer_shapes
+from caffe_proto.storage import atomic_path
+from netdsl.data.sources.alphabet import Alphabet
+from netdsl.errors import NetError
+from netdsl.model.opening import open_model
+from netdsl.prediction.add_columns import ColumnNames
+from netdsl.prediction.captions import CaptionSettings
+from netdsl.prediction.generation import TextGenerator
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.prediction.predictor import Predictor
-from netdsl.solver.events import Listener, Notice, WeightsLoaded
-from netdsl.solver.solver import ignore_event
-from netdsl.spark.backend import SparkBackend
-from netdsl.training.backends import HERE, LocalBackend
+from netdsl.solver.events import Notice
+from zoo.answers.answer import AnswerSettings, ImageAnswer
+from zoo.answers.answerer import Answerer, AnswererRequest, answer_images
+from zoo.answers.drawing import Pictures
+from zoo.answers.readers import CaptionReader
+from zoo.answers.writing import AnswerForm, form_of, head, text_of
+from zoo.devices import one_device
 from zoo.names import classes_of_model
+from zoo.requests.events import Listen
+from zoo.requests.request import answers
+from zoo.requests.using import PredictRequest
+from zoo.table_columns import add_columns
 
-if TYPE_CHECKING:
-    import torch
-
-COLUMN = "--column {}=COLUMN"  # how a user names another column
-
-Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
+_NAMES = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
+_TOP, _THRESHOLD, _WORDS, _CHARACTERS = 5, 0.5, 20, 200
 
 
 @dataclass(frozen=True)
-class PredictRequest:
-    """A request to add columns: the net, the rows, the names of new columns, and the file or folder to write."""
+class Predicted:
+    """A piece of what is predicted, as text, unless it goes to a file; and the answer if it is one about an image."""
 
-    net: str
-    data: str
-    output: str
-    names: ColumnNames
-    weights: tuple[str, ...] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
-    batch: int | None = None  # rows; if unset, as many as the net states
-    invalid: InvalidRows = InvalidRows.ERROR  # rows whose values or predictions aren't finite
-    dialect: str | None = None
-    device: torch.device | None = None  # if unset, the processor, or the GPUs that Spark assigns to its tasks
+    text: str
+    answer: ImageAnswer | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether there is no image that couldn't be read."""
+        return self.answer is None or not self.answer.problem
 
 
-def predict(
-    request: PredictRequest,
-    progress: Progress,
-    backend: LocalBackend | SparkBackend = HERE,
-    *,
-    listen: Listener = ignore_event,
-) -> Mapping[str, DataShape]:
-    """Write a table with new columns; on an error nothing is written. Returns what is known of the net's data."""
-    table = table_of(request.data)
-    if table is None:
-        command = f"zoo data convert {request.data} rows.parquet"
-        raise DataError(f"{request.data}: is no table of Parquet or Arrow; `{command}` makes one of it")
+@answers(PredictRequest)
+def predict(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
+    """Answers about images, the characters of a text, or what was written, one after the other."""
+    if request.makes_table:
+        add_columns(request, request.inputs[0], _NAMES, listen)
+    else:
+        pieces = _text(request, listen) if request.text is not None else _image_answers(request, listen)
+        with _written_text(request.output) as write:
+            for piece in pieces:
+                write(piece.text)
+                yield piece if request.output is None else Predicted("", piece.answer)
+    if request.output is not None:
+        yield Predicted(f"wrote {request.output}\n")
+
+
+def _text(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
+    """The beginning, and each character that follows. The alphabet is in labels.txt of the weights or the model."""
+    length, temperature = request.length or _CHARACTERS, 1.0 if request.temperature is None else request.temperature
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
+    alphabet = Alphabet(classes_of_model(request.net, request.weights))
     try:
-        if isinstance(backend, SparkBackend):
-            return read_data(_on_spark(request, model, parquet_of(request.data), backend, listen).built)
-        return read_data(_here(request, model, TableFiles(*table), progress, listen).built)
+        generator = TextGenerator(model, alphabet, one_device(request.device, listen))
+        following = generator.write(str(request.text), length, temperature, request.seed or 0)
+        first = next(following)  # before anything is printed, since it may be an error
+        yield Predicted(f"{request.text}{first}")
+        yield from map(Predicted, following)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
+    yield Predicted("\n")
 
 
-def parquet_of(data: str) -> str:
-    """The path of a table that Spark reads."""
-    kind, path = table_of(data) or (None, data)
-    if kind is not TableFormat.PARQUET:
-        raise DataError(f"{data}: on Spark a table is Parquet, parquet:PATH; `zoo data convert` makes it of other data")
-    return path
+def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
+    """The answers about all images."""
+    asked = AnswererRequest(
+        request.net,
+        request.weights,
+        device=one_device(request.device, listen),
+        batch=request.batch,
+        blob=request.blob,
+        vocabulary=request.vocabulary,
+        features_net=request.features_net,
+        dialect=request.dialect,
+    )
+    answerer = Answerer(asked, listen)
+    request.check_writing(answerer.reads is CaptionReader)
+    form = _form(request)
+    pictures = None if request.draw is None else Pictures(request.draw, answerer.reads)
+    invalid = InvalidRows(request.invalid or InvalidRows.SKIP)
+    if beginning := head(form, answerer.reads):
+        yield Predicted(beginning)
+    for answer in answer_images(
+        answerer,
+        request.inputs,
+        _settings(request),
+        listen,
+        columns=request.columns,
+        stdin=sys.stdin.buffer,
+        invalid=invalid,
+        draws=pictures is not None,
+    ):
+        if answer.problem:
+            listen(Notice(answer.problem))
+        is_written = invalid is InvalidRows.KEEP or not answer.problem
+        yield Predicted(text_of(answer, form, answerer.reads, answerer.data) if is_written else "", answer)
+        if pictures is not None:
+            pictures.add(answer)
 
 
-def _here(
-    request: PredictRequest,
-    model: Model,
-    table: TableFiles,
-    progress: Progress,
-    listen: Listener,
-) -> Predictor:
-    predictor = _predictor(request, model, table.schema.names)
-    predictor.take_items(infer_shapes(table.first(), predictor.inputs))
-    names = _new_columns(request, predictor, table.schema.names, listen)
-    predictor.load(request.device or "cpu")
-    _tell_weights(model, predictor, listen)
-    adder = ColumnAdder(names, request.batch or predictor.batch, invalid=request.invalid)
-    rows = chain(
-        [table.none()], table.batches(adder.batch)
-    )  # the first batch has the columns even if there are no rows
-    with progress(len(table)) as advance:
-        write_parquet(Path(request.output), adder.add(predictor, rows, request.data), advance)
-    return predictor
+def _form(request: PredictRequest) -> AnswerForm:
+    """The form that answers are written in."""
+    if request.as_json or request.as_csv:
+        return AnswerForm.JSON if request.as_json else AnswerForm.CSV
+    return form_of(request.output or "") or AnswerForm.TEXT
 
 
-def _tell_weights(model: Model, predictor: Predictor, listen: Listener) -> None:
-    listen(WeightsLoaded(model.files, match_names(model, predictor.built)))
+def _settings(request: PredictRequest) -> AnswerSettings:
+    captions = CaptionSettings(
+        request.length or _WORDS, request.beam or 1, request.temperature or 0.0, request.seed or 0
+    )
+    return AnswerSettings(request.top or _TOP, _THRESHOLD if request.threshold is None else request.threshold, captions)
 
 
-def _predictor(request: PredictRequest, model: Model, names: Sequence[str]) -> Predictor:
-    """What predicts; an error if the table lacks the columns of its inputs."""
-    predictor = Predictor(model, request.names.blobs, request.columns)
-    check_columns(names, [net_input.blob for net_input in predictor.inputs], COLUMN)
-    return predictor
-
-
-def _new_columns(request: PredictRequest, predictor: Predictor, names: Sequence[str], listen: Listener) -> ColumnNames:
-    """The names of new columns; an error if nothing is predicted for a row, or the table has such a column already."""
-    made = _with_classes(request, predictor.classes(), listen)
-    columns = made.columns(predictor)
-    if not columns:
-        raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
-    check_new_columns(names, columns)
-    return made
-
-
-def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> ColumnNames:
-    """The new columns with the names of the classes that the model was trained on, where these are known."""
-    if not request.names.predicted_class or outputs < 2:
-        return request.names
-    classes = classes_of_model(request.net, request.weights)
-    if len(classes) not in (0, outputs):
-        text = f"{request.net}: predicts {outputs} classes; names of {len(classes)} lie beside it, which aren't used"
-        listen(Notice(text))
-        return request.names
-    return replace(request.names, classes=classes)
-
-
-def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener) -> Predictor:
-    with backend.session() as session:
-        from netdsl.spark import NetModel
-        from netdsl.spark.tables import parquet  # needs pyspark, which the session has checked
-
-        frame = parquet.read(session, path)
-        predictor = _predictor(request, model, frame.columns)
-        rows = parquet.sample(frame, [net_input.blob.column for net_input in predictor.inputs])
-        items = infer_shapes(rows, predictor.inputs)
-        predictor.take_items(items)
-        names, net = _new_columns(request, predictor, frame.columns, listen), model.with_items(items).net
-        net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
-        _tell_weights(model, predictor, listen)
-        net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
-        net_model.setClassCol(names.predicted_class).setClasses(names.classes)
-        net_model.setHandleInvalid(request.invalid.value)
-        if request.device is not None:
-            net_model.setDevice(str(request.device))
-        if request.batch:
-            net_model.setBatchSize(request.batch)
-        parquet.write(session, net_model.transform(frame), request.output)
-    return predictor
+@contextmanager
+def _written_text(output: str | None) -> Iterator[Callable[[str], object]]:
+    """A function that writes text to a file that is there whole or not at all; without one it does nothing."""
+    if output is None:
+        yield lambda text: None
+        return
+    with atomic_path(output) as path, path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        yield file.write

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -26,51 +26,41 @@ from netdsl.model.opening import match_names, open_model
 from netdsl.net.graph import Phase
 from netdsl.net.sample_inputs import input_kinds
 from netdsl.prediction.predictor import Predictor
-from netdsl.solver.events import Listener, WeightsLoaded
-from netdsl.solver.solver import ignore_event
-
-Progress = Callable[[int], AbstractContextManager[Callable[..., object]]]
-
-
-@dataclass(frozen=True)
-class ProposeRequest:
-    """A request for regions: the net, its weights, the images, the file to write, and at most how many of an image."""
-
-    net: str
-    data: str
-    output: str
-    weights: tuple[str, ...] = ()
-    most: int = 2000
-    sizing: ShortSide = field(default_factory=ShortSide)
-    device: torch.device | str = "cpu"
-    dialect: str | None = None
+from netdsl.solver.events import WeightsLoaded
+from zoo.devices import one_device
+from zoo.requests.events import Listen, work
+from zoo.requests.request import answers
+from zoo.requests.using import ProposeRequest
 
 
 @dataclass(frozen=True)
 class ProposedRegions:
-    """How many images there were, and how many regions of them were written."""
+    """The file that was written, how many images there were, and how many regions of them were written."""
 
+    output: str
     images: int
     regions: int
 
 
-def propose(request: ProposeRequest, progress: Progress, listen: Listener = ignore_event) -> ProposedRegions:
+@answers(ProposeRequest)
+def propose(request: ProposeRequest, listen: Listen) -> ProposedRegions:
     """Write the regions that a net proposes for all images of a set, in their order; on an error nothing is written."""
+    device = one_device(request.device, listen)
     marked = open_annotated_set(request.data)
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     try:
-        proposer = _Proposer(Predictor(model, [_blob(model)]).load(request.device), request)
+        proposer = _Proposer(Predictor(model, [_blob(model)]).load(device), request)
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
     listen(WeightsLoaded(model.files, match_names(model, proposer.predictor.built)))
     names, boxes = list[str](), list[Boxes]()
-    with progress(len(marked)) as advance:
+    with work(listen, "proposing", len(marked)) as advance:
         for name, pixels in _decoded(marked):
             names.append(name)
             boxes.append(proposer.regions(pixels))
             advance()
     write_proposals(request.output, names, boxes)
-    return ProposedRegions(len(names), sum(map(len, boxes)))
+    return ProposedRegions(request.output, len(names), sum(map(len, boxes)))
 
 
 def _decoded(marked: AnnotatedSet) -> Iterator[tuple[str, Array]]:
@@ -90,7 +80,7 @@ class _Proposer:
     """A net that proposes, with its two inputs: the image, and its height, width and scale."""
 
     def __init__(self, predictor: Predictor, request: ProposeRequest) -> None:
-        self.predictor, self._sizing = predictor, request.sizing
+        self.predictor, self._sizing = predictor, ShortSide(request.side, request.longest)
         built = predictor.built
         for layer in built.layers:
             if isinstance(layer, MakesRegions):

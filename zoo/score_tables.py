@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from netdsl.scores.coco import CocoScores
 from netdsl.scores.precision import JudgedDetections, PrecisionRule, precision_table
@@ -31,6 +32,14 @@ class ScoreTable:
     counted: str  # objects or pixels
     totals: Mapping[str, float | None]
     classes: tuple[ScoredClass, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """The table as JSON has it, where a class counts its objects or its pixels."""
+        classes = [
+            {"label": each.label, "name": each.name, self.counted: each.count, "scores": each.scores}
+            for each in self.classes
+        ]
+        return {"blob": self.blob, "task": self.task, "scores": self.totals, "classes": classes}
 
     @property
     def score_names(self) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -19,7 +19,7 @@ from netdsl.data.sources.table_files import TableFiles, TableFormat, table_of
 from netdsl.data.sources.tables import class_names_of_table
 from netdsl.data.tables.table import Table, check_columns
 from netdsl.errors import DataError, NetError, WeightsError
-from netdsl.model.data_shapes import DataShape, read_data
+from netdsl.model.data_shapes import read_data
 from netdsl.model.model import Model
 from netdsl.model.opening import copy_model, match_names, open_model
 from netdsl.net.build import Built, warn_of_doubts
@@ -29,68 +29,70 @@ from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, scoring_inputs
 from netdsl.solver.evaluation import average_batches, gather_scores
-from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output, WeightsLoaded
+from netdsl.solver.events import BatchTested, DataOpened, Event, Listener, Notice, Output, WeightsLoaded, as_numbers
 from netdsl.solver.opened_nets import data_events, net_created, opened_data
 from netdsl.solver.settings import split_names
-from netdsl.solver.solver import ignore_event
 from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.spark.backend import SparkBackend
-from netdsl.training.backends import HERE, LocalBackend
+from netdsl.training.backends import LocalBackend
 from netdsl.training.data_sources import data_layers, set_source, source_for
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.captioned_testing import captioned_images, score_captions
 from zoo.marked_testing import MarkedTest
 from zoo.names import classes_of_model
-from zoo.predicting import COLUMN, parquet_of
+from zoo.requests.events import Listen, work
+from zoo.requests.request import answers
+from zoo.requests.results import LEFT_OUT, KnowsData
+from zoo.requests.using import TEST_BATCHES, TestRequest
 from zoo.score_tables import ScoreTable, score_tables
-
-BATCHES = 50  # the default number
+from zoo.table_columns import COLUMN, parquet_of, table_place
 
 
 @dataclass(frozen=True)
-class TestResult:
-    """The mean loss and the mean outputs over batches or rows, the scores of the whole set, and what is known of the
-    shapes of the net's data.
+class TestResult(KnowsData):
+    """The mean loss and the mean outputs over batches or rows, the scores of the whole set, and what is said of the
+    weights.
     """
 
     __test__ = False  # no test of pytest's
 
+    says_too: ClassVar[tuple[str, ...]] = ("assumed", "outputs")
+
     loss: float | None  # None on images with marked objects or captions, of which only answers are scored
-    outputs: tuple[Output, ...]
-    data: Mapping[str, DataShape]
-    tables: tuple[ScoreTable, ...] = ()
+    blobs: tuple[Output, ...] = field(metadata=LEFT_OUT)
+    scores: tuple[ScoreTable, ...] = ()
+    weights: str = ""
+
+    @property
+    def outputs(self) -> Mapping[str, float]:
+        """The numbers by the names of outputs."""
+        return as_numbers(self.blobs)
 
 
-@dataclass(frozen=True)
-class TestRequest:
-    """A request to test a net with weights on the data that it names or on others.
-
-    All rows of a table are taken once, unless a number of batches is set.
-    """
-
-    net: str
-    weights: tuple[str, ...]
-    data: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
-    batches: int | None = None
-    level: int = 0
-    stages: Sequence[str] = ()
-    dialect: str | None = None
-    partial: bool = False  # layers without weights keep their fillers' values, as in Caffe
-
-
-def test(
-    request: TestRequest,
-    *,
-    device: torch.device | None = None,
-    backend: LocalBackend | SparkBackend = HERE,
-    listen: Listener = ignore_event,
-) -> TestResult:
+@answers(TestRequest)
+def test(request: TestRequest, listen: Listen) -> TestResult:
     """The mean loss and the mean outputs over batches or rows; of a net that detects or segments also its scores.
 
     Tasks of Spark give no such scores, and without a device take the GPUs that Spark assigns to them. `listen` hears of
     the data and the weights, and of nets and batches run here.
     """
+    reports = list[str]()
+    rows = request.data is not None and request.iterations is None  # which are tested in batches that nobody tells of
+    with work(listen, "testing", None if rows else request.iterations or TEST_BATCHES) as advance:
+
+        def hear(event: object) -> None:
+            if isinstance(event, WeightsLoaded):
+                reports.append(str(event.report))
+            elif isinstance(event, BatchTested):
+                advance()
+            listen(event)
+
+        return replace(_tested(request, hear), weights=reports[0])
+
+
+def _tested(request: TestRequest, listen: Listen) -> TestResult:
+    """What comes of the test, wherever it is done."""
+    backend, device = table_place(request, listen)
     weights = split_names(request.weights)
     opened = open_model(request.net, weights, dialect=request.dialect, level=request.level, stages=request.stages)
     model = opened.only(Phase.TEST)
@@ -105,7 +107,7 @@ def test(
         if isinstance(backend, SparkBackend):
             return _on_spark(request, model, device, backend, listen)
         place = device or torch.device("cpu")
-        table = table_of(request.data) if request.data is not None and request.batches is None else None
+        table = table_of(request.data) if request.data is not None and request.iterations is None else None
         if table is not None:
             return _here(request, model, table, place, listen)
         return _test_batches(request, model, place, listen)
@@ -122,7 +124,7 @@ def _are_pictures(data: SourceName, net: pb.NetParameter) -> bool:
 def _check_once(request: TestRequest, backend: LocalBackend | SparkBackend) -> None:
     """Raise a DataError for what isn't there to choose where every image is answered once, here."""
     chosen = {
-        "--iterations": request.batches is not None,
+        "--iterations": request.iterations is not None,
         "--column": bool(request.columns),
         "--backend spark": isinstance(backend, SparkBackend),
     }
@@ -140,13 +142,13 @@ def _on_captions(request: TestRequest, data: SourceName, device: torch.device | 
     listen(DataOpened(str(request.data), len(images), (), tests=True))
     scores = enumerate(score_captions(answerer, images), 1)
     outputs = tuple(Output(f"BLEU-{size}", (score,), is_score=True) for size, score in scores)
-    return TestResult(None, outputs, answerer.data)
+    return TestResult(None, outputs, data=answerer.data)
 
 
 def _on_pictures(request: TestRequest, data: SourceName, device: torch.device | None, listen: Listener) -> TestResult:
     answerer, marked = _answerer(request, device, listen), data.open_marked()
     listen(DataOpened(str(request.data), len(marked), tuple(marked.classes), tests=True))
-    return TestResult(None, (), answerer.data, (MarkedTest.of(answerer, marked, listen).table(),))
+    return TestResult(None, (), (MarkedTest.of(answerer, marked, listen).table(),), data=answerer.data)
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
@@ -175,10 +177,11 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
             listen(event)
             _compare_names(request, event, listen)
         with gather_scores(running.built) as scores:
-            means = average_batches(running, request.batches or BATCHES, listen=listen)
+            means = average_batches(running, request.iterations or TEST_BATCHES, listen=listen)
         classes = next((opened.classes for opened in opened_data(running) if opened.classes), ())
     assert means is not None  # nothing interrupts it
-    return TestResult(*means, read_data(running.built), score_tables(scores, classes or _model_names(request)))
+    tables = score_tables(scores, classes or _model_names(request))
+    return TestResult(*means, tables, data=read_data(running.built))
 
 
 def _model_names(request: TestRequest) -> tuple[str, ...]:
@@ -219,7 +222,7 @@ def _here(
     scorer = Scorer(model, request.columns, device)
     with gather_scores(scorer.built) as scores:
         means = _means(model, scorer.score(table.batches(scorer.batch), str(request.data)))
-    return replace(means, tables=score_tables(scores, classes or _model_names(request)))
+    return replace(means, scores=score_tables(scores, classes or _model_names(request)))
 
 
 def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> tuple[str, ...]:
@@ -238,7 +241,7 @@ def _on_spark(
     built = model.settled(Phase.TEST).built
     warn_of_doubts(built)
     _check_weights(request, model, built, listen)
-    if request.data is None or request.batches is not None:
+    if request.data is None or request.iterations is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
     with backend.session() as session:
@@ -268,4 +271,4 @@ def _means(model: Model, score: RowScore) -> TestResult:
     losses = losses_of(built)
     weights = {built.graph.blobs[edge]: losses.get(edge, 0.0) for edge in built.graph.outputs}
     means = tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items()))
-    return TestResult(loss, means, read_data(built))
+    return TestResult(loss, means, data=read_data(built))

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from google.protobuf.message import Message
 
@@ -38,6 +39,8 @@ class Finding:
     `caffe_notes` which layers work here that Caffe refuses, or runs with other numbers.
     """
 
+    says_too: ClassVar[tuple[str, ...]] = ("assumed",)
+
     file: str
     parsed: bool = False
     resolved: bool = False
@@ -57,6 +60,11 @@ class Finding:
     def assumed(self) -> dict[str, Shape]:
         """Shapes, without the batch, that neither the net nor its data say."""
         return assumed_items(self.data)
+
+    @property
+    def good(self) -> bool:
+        """Whether the net would work, as far as was looked."""
+        return self.resolved and self.ran is not False and not self.skipped
 
     def assumptions(self) -> list[str]:
         """What a blob is taken as, and whether that is a guess, for each of `assumed`."""

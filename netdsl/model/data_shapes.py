@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -58,9 +58,9 @@ class Known(Enum):
 class DataShape:
     """The shape of one item of a blob, and how it is known. Weights may fit a guess, and other shapes as well."""
 
-    item: Shape
+    item: Shape = field(metadata={"json": "shape"})
     known: Known
-    fits_weights: bool = False
+    fits_weights: bool = field(default=False, metadata={"json": None})
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ Event = (
     | Notice
     | WorkersRestarted
 )
-Listener = Callable[[Event], None]
+Listener = Callable[[Event], object]
 
 
 def as_numbers(outputs: tuple[Output, ...]) -> Mapping[str, float]:

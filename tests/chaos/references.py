@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from caffe_proto.files import read_net
 from netdsl.model.weights.match import arrays_of
-from netdsl.solver.events import as_numbers
 from tests.chaos.settings import TWO, LauncherName, TrainingSetting
 from tests.chaos.user_command import UserCommands
-from zoo.testing import TestRequest, test
+from zoo.testing import test
 
 _BATCHES = 6  # of the test data, which are all
 _LIKE_LOCAL = (LauncherName.EXTERNAL, LauncherName.MPI, LauncherName.MPIEXEC)
@@ -66,5 +64,5 @@ def read_blobs(model: Path) -> Blobs:
 
 def accuracy(folder: Path, model: Path) -> float:
     """The accuracy of a model on the test data of its folder's net."""
-    request = TestRequest(str(folder / "net.prototxt"), (str(model),), batches=_BATCHES)
-    return as_numbers(test(request, device=torch.device("cpu")).outputs)["accuracy"]
+    tested = test(net=str(folder / "net.prototxt"), weights=(str(model),), iterations=_BATCHES, device="cpu")
+    return tested.outputs["accuracy"]

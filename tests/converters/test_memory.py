@@ -25,7 +25,7 @@ from converters.caffe import write_net
 from netdsl.model import Model
 from netdsl import dsl
 from caffe_proto import caffe_pb2 as pb
-from zoo.exporting import Export, ExportTarget, export
+from zoo.exporting import export
 
 def resident(field):
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -46,8 +46,8 @@ def write(name, outputs):
     write_net(Model(pb.NetParameter(name=name, layer=layers), weights), name)
 
 def to(target, name):
-    path = Path(f"{name}_caffe" if target is ExportTarget.CAFFE else f"{name}.onnx")
-    export(Export(f"{name}.prototxt", (f"{name}.caffemodel",), target, path))
+    path = Path(f"{name}_caffe" if target == "caffe" else f"{name}.onnx")
+    export(net=f"{name}.prototxt", weights=(f"{name}.caffemodel",), target=target, output=path)
 
 def run(name):
     session = onnxruntime.InferenceSession(f"{name}.onnx", providers=["CPUExecutionProvider"])
@@ -55,10 +55,10 @@ def run(name):
 
 write("small", 10)
 write("large", WEIGHTS * 1024 * 1024 // 4 // 5 // 1000)
-for target in (ExportTarget.CAFFE, ExportTarget.ONNX):
+for target in ("caffe", "onnx"):
     to(target, "small")
 run("small")
-caffe, onnx = (added(to, target, "large") for target in (ExportTarget.CAFFE, ExportTarget.ONNX))
+caffe, onnx = (added(to, target, "large") for target in ("caffe", "onnx"))
 print(json.dumps({"caffe": caffe, "onnx": onnx, "session": added(run, "large")}))
 """
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -60,11 +60,11 @@ from zoo.answers.readers import (
 from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels
 from zoo.names import ZooModel, classes_of_model, find_model
+from zoo.requests.events import Listen, work
 
 _BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says how many and the net can take them
 
 _MOST_BROKEN = 64  # images in a row that are held back until a batch is full
-Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 NamedImage = tuple[str, PreparedImage | DataError]  # an image prepared for the net, or what is wrong with it
 
 
@@ -284,29 +284,26 @@ def answer_images(
     answerer: Answerer,
     names: Sequence[str],
     settings: AnswerSettings,
-    tell: Callable[[ImageAnswer], object],
-    progress: Progress,
+    listen: Listen,
     *,
     columns: Mapping[str, str],
     stdin: BinaryIO,
     invalid: InvalidRows = InvalidRows.SKIP,
     draws: bool = False,
-) -> int:
-    """Tell the answers about all images that names stand for; returns how many were broken, which may be an error.
+) -> Iterator[ImageAnswer]:
+    """The answers about all images that names stand for; one that is broken may be an error.
 
     `columns` are those of blobs in tables; with `draws`, answers have their images for somebody who draws on them.
     """
-    blob, broken = answerer.image_column(columns), 0
+    blob = answerer.image_column(columns)
     with ExitStack() as stack:
         sources = [(name, stack.enter_context(closing(open_images(name, blob, stdin)))) for name in names]
-        advance = stack.enter_context(progress(sum(len(source) for _, source in sources)))
+        advance = stack.enter_context(work(listen, "", sum(len(source) for _, source in sources)))
         for answer in _answers(answerer, _prepared_images(answerer, sources, keep=draws), settings):
             if answer.problem and invalid is InvalidRows.ERROR:
                 raise DataError(answer.problem)
-            broken += bool(answer.problem)
-            tell(answer)
-            advance(1)
-    return broken
+            yield answer
+            advance()
 
 
 def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> Iterator[ImageAnswer]:

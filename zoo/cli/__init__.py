@@ -9,70 +9,74 @@ import traceback
 import warnings
 from contextlib import suppress
 from difflib import get_close_matches
-from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType
 
 import click
 
 from caffe_proto.errors import CaffeError
-from zoo.cli import options
+from netdsl.allowed_modules import PLUGINS
+from zoo.cli.commands import COMMANDS, GROUPS, TASKS
 from zoo.cli.output import ExitCode, complain
+from zoo.cli.request_command import Entry, loaded, with_usage_errors
+from zoo.requests.groups import modules_of
+from zoo.requests.request import RequestError
 
-# The module and the function of every command and its line in the help, so that the help imports none of them.
-_COMMANDS = {
-    "list": ("zoo.cli.models:list_command", "List the models of the zoo."),
-    "card": ("zoo.cli.models:card_command", "Show what a model is for, takes and gives."),
-    "pull": ("zoo.cli.store:pull_command", "Fetch a model into the store, where its name is a net."),
-    "push": ("zoo.cli.store:push_command", "Give a model to others: to a folder or a hub."),
-    "store": ("zoo.cli.store:store_command", "List, check and prune the models that were pulled."),
-    "draw": ("zoo.cli.draw:command", "Draw a net as a graph, SVG or PNG."),
-    "show": ("zoo.cli.show:command", "Show what files hold: nets, weights, solvers, means."),
-    "upgrade": ("zoo.cli.upgrade:command", "Bring an old net or solver to today's form."),
-    "fmt": ("zoo.cli.fmt:command", "Put prototxt files into one layout, with their comments."),
-    "import": ("zoo.cli.models:import_command", "Write a model's files, or a net as a Python program."),
-    "check": ("zoo.cli.check:command", "Check whether nets would work: types, connections, shapes."),
-    "train": ("zoo.cli.train:command", "Train a net with Caffe's solvers."),
-    "finetune": ("zoo.cli.finetune:command", "Fine-tune a model to the classes of your data."),
-    "run": ("zoo.cli.run:command", "Run a torch or pycaffe script with several workers."),
-    "report": ("zoo.cli.report:command", "Report how a run went: a table, and a page to look at."),
-    "test": ("zoo.cli.test:command", "Test a net with weights on its test data."),
-    "predict": ("zoo.cli.predict:command", "Say what is in images, or add predictions to a table."),
-    "serve": ("zoo.cli.serve:command", "Serve a model over HTTP, with a page to try it."),
-    "features": ("zoo.cli.features:command", "Write a table with any blobs of a net for each row."),
-    "propose": ("zoo.cli.propose:command", "Write the regions that a net proposes for images."),
-    "time": ("zoo.cli.time:command", "Measure how long a net takes, layer by layer."),
-    "plan": ("zoo.cli.plan:command", "Say how a net is best trained on some machines."),
-    "simulate": ("zoo.cli.simulate:command", "Simulate training with several machines."),
-    "caffe": ("zoo.cli.caffe:command", "Run the caffe program's own commands, with its flags."),
-    "diff": ("zoo.cli.diff:command", "Show what two files differ in: structure and weights."),
-    "export": ("zoo.cli.export:export_command", "Export a net ready to deploy, for Caffe, ONNX or torch."),
-    "convert": ("zoo.cli.export:convert_command", "Convert weights and nets from one format to another."),
-    "verify": ("zoo.cli.verify:command", "Verify that two models compute the same."),
-    "data": ("zoo.cli.data:command", "Show and convert data sets, and take their mean image."),
-    "doctor": ("zoo.cli.doctor:command", "Tell what is installed here, what works, and what to do."),
-    "completion": ("zoo.cli.completion:command", "Print what lets the Tab key complete commands and models."),
-}
-
-# What one wants to do, and the commands for it, in the order of the help.
-_GROUPS = {
-    "Find and get models": ("list", "card", "import", "pull", "push", "store"),
-    "See and mend files": ("show", "draw", "check", "diff", "fmt", "upgrade"),
-    "Prepare data": ("data",),
-    "Train": ("train", "finetune", "test", "run", "report", "plan", "simulate", "caffe"),
-    "Use": ("predict", "features", "propose", "serve"),
-    "Export and compare": ("export", "convert", "verify"),
-    "This machine": ("doctor", "time", "completion"),
-}
+_PLUGIN_HELP = """Import a plug-in, a module that is installed or in the current folder, for what it registers; may be
+given more than once, before or after the name of a command."""
 
 _COMPLETE = "_ZOO_COMPLETE"  # with which a shell asks what completes a line
 
 
 def grouped() -> dict[str, list[str]]:
-    """The commands of each group; those that no group has are in one of their own."""
-    groups = {title: [name for name in names if name in _COMMANDS] for title, names in _GROUPS.items()}
-    groups["Other"] = [name for name in _COMMANDS if not any(name in names for names in groups.values())]
+    """The commands of each task; those that are for no task are with others of that kind."""
+    own = [name for name in COMMANDS if " " not in name]
+    groups = {title: [name for name in names if name in own] for title, names in TASKS.items()}
+    groups["Other"] = [name for name in own if not any(name in names for names in groups.values())]
     return {title: names for title, names in groups.items() if names}
+
+
+def _line(name: str) -> str:
+    entry = COMMANDS[name]
+    return entry.line if isinstance(entry, Entry) else entry[1] if isinstance(entry, tuple) else entry
+
+
+def _command(name: str) -> click.Command:
+    """The command of a name, or the group of those that begin with it."""
+    entry = COMMANDS[name]
+    if isinstance(entry, Entry):
+        return entry.command(name)
+    if isinstance(entry, str):
+        inner = [_command(other) for other in COMMANDS if other.startswith(f"{name} ")]
+        group = GROUPS[name]
+        return click.Group(name, inner, help=group.help, epilog=group.epilog, short_help=entry)
+    command: click.Command = loaded(entry[0])
+    if command.callback is not None:
+        command.callback = with_usage_errors(command.callback)
+    return command
+
+
+def _allow_plugins(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """Allow plug-ins while a command runs."""
+    try:
+        modules = modules_of(values, "plugin")
+    except RequestError as problem:
+        raise click.BadParameter(str(problem)) from None
+    ctx.with_resource(PLUGINS.allowing(modules))
+
+
+def _plugin(*, hidden: bool = False) -> click.Option:
+    """The option of the command group, and of every command."""
+    return click.Option(
+        ["--plugin"],
+        multiple=True,
+        metavar="MODULE",
+        is_eager=True,  # since it may bring values of others
+        expose_value=False,
+        callback=_allow_plugins,
+        hidden=hidden,
+        help=_PLUGIN_HELP,
+    )
 
 
 class _Commands(click.Group):
@@ -89,10 +93,9 @@ class _Commands(click.Group):
         return [name for names in grouped().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS or " " in cmd_name:
             return None
-        module, _, function = _COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), function)
+        command = _command(cmd_name)
         _take_plugins(command)
         if _COMPLETE in os.environ:
             from zoo.cli.completion import complete_values
@@ -101,10 +104,10 @@ class _Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, _COMMANDS))
+        width = max(len(name) for names in grouped().values() for name in names)
         for title, names in grouped().items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), _COMMANDS[name][1]) for name in names])
+                formatter.write_dl([(name.ljust(width), _line(name)) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -112,7 +115,7 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            near = get_close_matches(args[0], _COMMANDS, 1)
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
             hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(self.list_commands(ctx))}."
             raise click.UsageError(f"{problem.message} {hint}", ctx) from None
 
@@ -123,16 +126,14 @@ def _take_plugins(command: click.Command) -> None:
         for inner in command.commands.values():
             _take_plugins(inner)
     if not command.ignore_unknown_options and all("--plugin" not in option.opts for option in command.params):
-        command.params.append(options.plugin(hidden=True))
+        command.params.append(_plugin(hidden=True))
 
 
 _CODES = """The exit code is 0 if all went well, 1 if the answer is no (files differ, a check fails), and 2 if the call
 or a file is wrong."""
 
 
-@click.group(
-    cls=_Commands, epilog=_CODES, params=[options.plugin()], context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=_Commands, epilog=_CODES, params=[_plugin()], context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="netdsl", prog_name="zoo")
 @click.pass_context
 def zoo(ctx: click.Context) -> None:

@@ -15,10 +15,11 @@ from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.net.graph import phase_of
 from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_lines, output_lines
 from netdsl.solver.events import Action, BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
-from zoo.cli import options
-from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse
-from zoo.cli.training_display import signal_actions
+from zoo.cli.signals import signal_actions
+from zoo.devices import ALL, gpus_of
+from zoo.requests.groups import modules_of
+from zoo.requests.request import RequestError
 
 if TYPE_CHECKING:
     import torch
@@ -90,7 +91,7 @@ class _TestLog:
     def __init__(self, iterations: int) -> None:
         self._iterations = iterations
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: object) -> None:
         """Log an event."""
         match event:
             case NetCreated():
@@ -190,7 +191,10 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
 @contextmanager
 def _allowing_modules(flags: Flags) -> Iterator[None]:
     """Let the Python layers of modules run, and plug-ins be imported."""
-    python, plugins = (options.modules_of(filter(None, [modules])) for modules in (flags.allow_python, flags.plugin))
+    try:
+        python, plugins = (modules_of(filter(None, [modules]), "") for modules in (flags.allow_python, flags.plugin))
+    except RequestError as problem:
+        raise FlagError(str(problem)) from None
     with PYTHON_LAYERS.allowing(python), PLUGINS.allowing(plugins):
         yield
 
@@ -236,21 +240,22 @@ def _caffe_train(flags: Flags) -> None:
 def _caffe_test(flags: Flags) -> None:
     model = _needed_file(flags.model, "test", "model", "a net")
     weights = _needed_file(flags.weights, "test", "weights", "the net's weights")
-    from zoo.testing import TestRequest, test
+    from zoo.requests.using import TestRequest
+    from zoo.testing import test
 
-    device = _logged_devices(flags.gpu)[0]
     request = TestRequest(
-        model,
-        (weights,),
-        batches=flags.iterations,
+        net=model,
+        weights=(weights,),
+        iterations=flags.iterations,
+        device=str(_logged_devices(flags.gpu)[0]),
         level=flags.level,
-        stages=flags.stages,
+        stages=tuple(flags.stages),
         dialect=flags.dialect or None,
         partial=True,
     )
-    result = test(request, device=device, listen=_TestLog(flags.iterations))
+    result = test.ask(request, _TestLog(flags.iterations))
     assert result.loss is not None  # the net's own data have batches
-    _log_test(result.loss, result.outputs)
+    _log_test(result.loss, result.blobs)
 
 
 def _caffe_time(flags: Flags) -> None:
@@ -331,5 +336,5 @@ def _devices_of(gpus: str) -> list[torch.device]:
         gpus = ""
     try:
         return gpus_of(gpus, count) if gpus else [torch.device("cpu")]
-    except click.BadParameter as problem:
-        raise FlagError(f"-gpu {gpus}: {problem.message}") from None
+    except RequestError as problem:
+        raise FlagError(f"-gpu {gpus}: {problem}") from None

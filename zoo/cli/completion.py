@@ -9,27 +9,17 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from zoo.requests.machine import CompletionRequest
+
 _VARIABLE = "_ZOO_COMPLETE"
 _MODELS = ("NET", "MODEL", "FILE...", "A", "B", "IN")  # what is called so in a command's usage may be a model's name
 _FOLDERS = ("FOLDER", "RUN...")
 _SOURCES = ("SOURCE", "SRC")
 
 
-_SETUP = """\b
-bash, in ~/.bashrc:
-  eval "$(zoo completion bash)"
-zsh, in ~/.zshrc, after compinit:
-  eval "$(zoo completion zsh)"
-fish, once:
-  zoo completion fish > ~/.config/fish/completions/zoo.fish
-"""
-
-
-@click.command("completion", short_help="Print what lets the Tab key complete commands and models.", epilog=_SETUP)
-@click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
-    """Print the script with which a shell completes commands, options, choices, names of models, and files."""
-    kind = get_completion_class(shell)
+def print_script(request: CompletionRequest) -> None:
+    """Print the script with which a shell completes."""
+    kind = get_completion_class(request.shell)
     assert kind is not None
     click.echo(kind(click.Group("zoo"), {}, "zoo", _VARIABLE).source())
 

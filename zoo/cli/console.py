@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from zoo.cli.output import stdout_is_terminal
 
@@ -29,3 +33,31 @@ def table_console() -> PipedConsole:
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns) else _FILE_WIDTH
     return PipedConsole(width=None if stdout_is_terminal() else width)
+
+
+def table_of(
+    rows: Sequence[Mapping[str, str]],
+    *,
+    right: Collection[str] = (),
+    wraps: Collection[str] | None = None,
+    optional: Collection[str] = (),
+) -> Table:
+    """A table of texts by the heads of its columns, without `optional` ones that are empty.
+
+    The columns that are `right` have numbers. Those that aren't among `wraps` stay on one line, if these are named.
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    heads = [head for head in (rows[0] if rows else ()) if head not in optional or any(row[head] for row in rows)]
+    for head in heads:
+        stays = wraps is not None and head not in wraps
+        table.add_column(head, justify="right" if head in right else "left", overflow="fold", no_wrap=stays)
+    for row in rows:
+        table.add_row(*(escape(row[head]) for head in heads))
+    return table
+
+
+def print_table(
+    rows: Sequence[Mapping[str, str]], *, right: Collection[str] = (), optional: Collection[str] = ()
+) -> None:
+    """Print a table as wide as the terminal."""
+    table_console().print(table_of(rows, right=right, optional=optional))

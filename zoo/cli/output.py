@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import threading
@@ -14,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zoo.requests.results import plain_value
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+BYTES = "bytes"  # what a bar counts, if not items
 BAR_DELAY = 2.0  # seconds until a bar is shown: what is done before needs none
 
 
@@ -33,8 +35,8 @@ class ExitCode(IntEnum):
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; infinities and NaN become strings, as in protobuf's JSON."""
-    click.echo(json.dumps(_json_value(value), indent=2, allow_nan=False))
+    """Print what came of a command as JSON."""
+    click.echo(json.dumps(plain_value(value), indent=2, allow_nan=False))
 
 
 def print_bytes(data: bytes) -> None:
@@ -62,29 +64,17 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def _json_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _json_value(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
-
-
 @contextmanager
-def progress_bar(
-    total: float | None = None, doing: str = "", *, hidden: bool = False
-) -> Iterator[Callable[..., object]]:
+def progress_bar(total: float | None = None, doing: str = "", unit: str = "") -> Iterator[Callable[..., object]]:
     """A function that advances a bar by one item or more.
 
     The bar is on standard error, and only on a terminal. It comes after two seconds, with the time that is left or,
     where nobody knows how many items there are, the time that has passed; and it goes when the work is done.
     """
-    if hidden or not can_show_bars():
+    if not can_show_bars():
         yield lambda items=1: None
         return
-    progress = _progress_of(known=total is not None)
+    progress = _progress_of(known=total is not None, unit=unit)
     task = progress.add_task(doing, total=total)
     timer = threading.Timer(BAR_DELAY, progress.start)
     timer.daemon = True
@@ -103,13 +93,14 @@ def can_show_bars() -> bool:
     return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-def _progress_of(*, known: bool) -> Progress:
+def _progress_of(*, known: bool, unit: str) -> Progress:
     from rich import progress
     from rich.console import Console
 
-    left = (progress.MofNCompleteColumn(), progress.TimeRemainingColumn()) if known else (progress.TimeElapsedColumn(),)
+    count = progress.DownloadColumn() if unit == BYTES else progress.MofNCompleteColumn()
+    left = (count, progress.TimeRemainingColumn()) if known else (progress.TimeElapsedColumn(),)
     return progress.Progress(
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         *left,
         console=Console(stderr=True),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
+import shlex
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack
 
 import click
 from rich.console import Console
@@ -19,9 +16,7 @@ from netdsl.solver.events import (
     Action,
     DataOpened,
     DebugInfo,
-    Event,
     IterationFinished,
-    Notice,
     Output,
     SnapshotSaved,
     TestFinished,
@@ -29,58 +24,58 @@ from netdsl.solver.events import (
     TrainingStarted,
     WeightsLoaded,
     WorkersRestarted,
-    as_numbers,
+    no_action,
 )
-from zoo.cli.output import can_show_bars, complain, counted, stdout_is_terminal
+from zoo.cli.display import Display, data_line, weights_line
+from zoo.cli.output import can_show_bars, complain, stdout_is_terminal
+from zoo.cli.signals import signal_actions
+from zoo.finetuning.fine_tune import FineTuning
+from zoo.finetuning.result import FineTuned
+from zoo.requests.events import RunBegins, WhatNext
+from zoo.requests.request import Request
+from zoo.requests.training import TrainRequest, TuneRequest
 
 _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
 
 
-def tell(event: Event, *, err: bool = False) -> None:
-    """Print what data and weights a net has been given, and warn of what a user should know; with `err` all of it on
-    standard error.
-    """
-    match event:
-        case DataOpened():
-            click.echo(data_line(event), err=err)
-        case WeightsLoaded():
-            click.echo(_weights_line(event), err=err)
-        case Notice():
-            complain(event.text)
-
-
-class TrainingDisplay:
-    """A listener that prints displays, tests and snapshots; a terminal also gets a bar with the remaining time.
-
-    `held_out` says that tests are on items which training leaves out without being asked to. A `quiet` one
-    has the bar and the warnings only.
+class TrainingDisplay(Display):
+    """A display of displays, tests and snapshots, with a bar that says the remaining time. It answers what a run should
+    do next: what the signals say that came.
     """
 
-    def __init__(self, *, held_out: bool = False, quiet: bool = False) -> None:
-        self._held_out, self._quiet = held_out, quiet
+    on_interrupt, on_hangup = Action.STOP, Action.SNAPSHOT
+
+    def __init__(self, request: Request, doing: str, *, quiet: bool, err: bool) -> None:
+        super().__init__(request, doing, quiet=quiet, err=err)
+        self._held_out = False
         self._items, self._loss = 0, ""
         self._start_time, self._start_iteration = time.monotonic(), 0
-        self._bar = _training_bar() if can_show_bars() else None
-        self._task = None if self._bar is None else self._bar.add_task("", total=None, detail="")
-        if self._bar is not None:
-            self._bar.start()
+        self._signals = ExitStack()
+        self._next_action = no_action
+        self._training_bar: Progress | None = None
 
-    def __call__(self, event: Event) -> None:
-        """Show an event."""
+    def __call__(self, event: object) -> object:
+        """Show an event, or answer a question."""
+        if isinstance(event, WhatNext):
+            return self._next_action()
+        if isinstance(event, RunBegins):
+            self._held_out = event.held_out
+            self._next_action = self._signals.enter_context(signal_actions(self.on_interrupt, self.on_hangup))
+            return None
+        return super().__call__(event)
+
+    def tell(self, event: object) -> None:
+        """Tell of an event of the training."""
         match event:
             case WeightsLoaded():
-                self._print_line(_weights_line(event))
+                self._print_line(weights_line(event))
             case DataOpened():
                 self._print_line(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
             case TrainingStarted():
-                self._items = event.items
-                self._start_time, self._start_iteration = time.monotonic(), event.iteration
-                if self._bar is not None and self._task is not None:
-                    self._bar.update(self._task, total=event.last, completed=event.iteration)
-                self._print_line(f"training {event.net or 'a net'} from iteration {event.iteration}")
+                self._begin(event)
             case IterationFinished():
-                self._move_bar(event.iteration)
+                self._move_training_bar(event.iteration)
             case TrainingProgress():
                 self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
                 speed = self._speed(event.iteration)
@@ -100,36 +95,84 @@ class TrainingDisplay:
                     self._print_line(f"iteration {event.iteration}  {name}, class {each.label}: {each.value:.4g}")
             case SnapshotSaved():
                 self._print_line(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
-            case Notice():
-                complain(event.text)
             case WorkersRestarted():
                 again = "all workers begin again from the last round that was saved"
                 complain(f"{event.reason}\n{again} (start {event.start})")
 
-    def _move_bar(self, iteration: int) -> None:
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=iteration, detail=self._loss + self._speed(iteration))
+    def _begin(self, started: TrainingStarted) -> None:
+        self._items = started.items
+        self._start_time, self._start_iteration = time.monotonic(), started.iteration
+        self.hide_bar()
+        if can_show_bars() and self._training_bar is None:
+            self._training_bar = _training_bar()
+            self._task = self._training_bar.add_task("", total=None, detail="")
+            self._training_bar.start()
+        if self._training_bar is not None:
+            self._training_bar.update(self._task, total=started.last, completed=started.iteration)
+        self._print_line(f"training {started.net or 'a net'} from iteration {started.iteration}")
+
+    def _move_training_bar(self, iteration: int) -> None:
+        if self._training_bar is not None:
+            self._training_bar.update(self._task, completed=iteration, detail=self._loss + self._speed(iteration))
 
     def _speed(self, iteration: int) -> str:
         done, seconds = iteration - self._start_iteration, time.monotonic() - self._start_time
         return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
 
     def _print_line(self, line: str) -> None:
-        if not self._quiet:
+        if not self.quiet:
             click.echo(line)
 
     def close(self) -> None:
-        """Remove the bar from the terminal."""
-        if self._bar is not None:
-            self._bar.stop()
+        """Remove the bar from the terminal, and give signals their own effects again."""
+        super().close()
+        self._signals.close()
+        if self._training_bar is not None:
+            self._training_bar.stop()
 
 
-def data_line(data: DataOpened) -> str:
-    """What a net reads, in a line."""
-    count = len(data.classes)
-    kind = f"a vocabulary of {count}" if data.vocabulary else f"{count} class{'' if count == 1 else 'es'}"
-    names = f", {kind} ({few(data.classes, _SHOWN)})" if count else ""
-    return f"{'tests' if data.tests else 'trains'} on {data.source}: {counted(data.items, 'item')}{names}"
+class RunDisplay(TrainingDisplay):
+    """The display of `zoo train`, where the request says what signals do."""
+
+    def __init__(self, request: TrainRequest, doing: str, *, quiet: bool, err: bool) -> None:
+        super().__init__(request, doing, quiet=quiet, err=err)
+        self.on_interrupt, self.on_hangup = Action(request.on_interrupt), Action(request.on_hangup)
+
+
+class TuningDisplay(TrainingDisplay):
+    """The display of `zoo finetune`, which doesn't tell of snapshots: most are removed when a better one comes."""
+
+    def tell(self, event: object) -> None:
+        """Tell what was found in the model and the data, and of the training."""
+        if isinstance(event, FineTuning):
+            for line in _tuning_lines(event):
+                self._print_line(line)
+        elif not isinstance(event, SnapshotSaved):
+            super().tell(event)
+
+
+def _tuning_lines(tuning: FineTuning) -> Iterator[str]:
+    """What was found in the model and the data, and what follows from it."""
+    data = tuning.data
+    yield f"{len(data.classes)} classes: {few(data.classes, 10)}"
+    yield f"{data.train_count:,} items to train on; {data.test_count:,} are held out to test on"
+    yield f"images are {tuning.preparation}"
+    yield from tuning.notes
+    heads = ", ".join(f"'{old}' becomes '{new}'" for old, new in tuning.heads.items())
+    yield f"{heads}, which learns anew; other layers begin with the model's weights"
+    if tuning.frozen:
+        yield f"{len(tuning.frozen)} layers keep them: {', '.join(tuning.frozen)}"
+
+
+def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
+    """Print how good the new model is, where it is, and what can be done with it."""
+    if tuned is None:
+        return
+    for name, difference in tuned.differences.items():
+        click.echo(f"{name} computes the same: outputs differ by {difference:.1e} of their spread")
+    click.echo(f"accuracy {tuned.accuracy:.2%} on items that were held out; the model is in {tuned.folder}")
+    folder = shlex.quote(str(tuned.folder))
+    click.echo(f"next: zoo predict {folder} IMAGE, or zoo serve {folder}")
 
 
 def _training_bar() -> Progress:
@@ -149,87 +192,7 @@ def _training_bar() -> Progress:
     )
 
 
-def _weights_line(loaded: WeightsLoaded) -> str:
-    return f"weights {', '.join(map(str, loaded.paths))}: {loaded.report}"
-
-
 def _single_values(outputs: tuple[Output, ...]) -> str:
     """The outputs of one value as text; larger blobs are left out."""
     single = [f"{output.name} {output.values[0]:.4g}" for output in outputs if len(output.values) == 1]
     return f"  ({', '.join(single)})" if single else ""
-
-
-class TrainingResult:
-    """A listener that keeps the last of everything: loss, tests of each net, snapshot."""
-
-    def __init__(self) -> None:
-        self._net, self._iteration, self._last = "", 0, 0
-        self._loss: float | None = None
-        self._data: list[dict[str, object]] = []
-        self._weights: list[str] = []
-        self._tests: dict[int, dict[str, object]] = {}
-        self._snapshot: dict[str, object] | None = None
-
-    def __call__(self, event: Event) -> None:
-        """Keep what an event tells."""
-        match event:
-            case DataOpened():
-                self._data.append({"source": event.source, "items": event.items, "tests": event.tests})
-            case WeightsLoaded():
-                self._weights.append(str(event.report))
-            case TrainingStarted():
-                self._net, self._iteration, self._last = event.net, event.iteration, event.last
-            case IterationFinished():
-                self._iteration = event.iteration
-            case TrainingProgress():
-                self._loss = event.loss
-            case TestFinished():
-                outputs = dict(as_numbers(event.outputs))
-                test: dict[str, object] = {"iteration": event.iteration, "loss": event.loss, "outputs": outputs}
-                classes = {str(each.label): each.value for each in event.classes}
-                self._tests[event.net] = {**test, **({"classes": classes} if classes else {})}
-            case SnapshotSaved():
-                self._snapshot = {
-                    "iteration": event.iteration,
-                    "model": str(event.model),
-                    "state": str(event.state),
-                }
-
-    def plain(self, run: Path | None) -> dict[str, Any]:
-        """Everything as JSON; `run` is the folder of a run that has one."""
-        return {
-            "net": self._net,
-            "iteration": self._iteration,
-            "finished": self._iteration >= self._last,
-            "loss": self._loss,
-            "tests": [test for _, test in sorted(self._tests.items())],
-            "snapshot": self._snapshot,
-            "data": self._data,
-            "weights": self._weights,
-            "run": None if run is None else str(run),
-        }
-
-
-@contextmanager
-def signal_actions(on_interrupt: Action, on_hangup: Action) -> Iterator[Callable[[], Action]]:
-    """A function that returns the actions of the signals that came, one at each call; that of SIGTERM is to stop.
-
-    A second signal to stop ends the program at once, if the first one's action hasn't been returned yet.
-    """
-    actions = {signal.SIGINT: on_interrupt, signal.SIGTERM: Action.STOP, signal.SIGHUP: on_hangup}
-    pending: list[Action] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if number != signal.SIGHUP and Action.STOP in pending:
-            raise KeyboardInterrupt
-        pending.append(actions[signal.Signals(number)])
-
-    def next_action() -> Action:
-        return pending.pop(0) if pending else Action.NONE
-
-    previous_handlers = {number: signal.signal(number, handle) for number in actions}
-    try:
-        yield next_action
-    finally:
-        for number, handler in previous_handlers.items():
-            signal.signal(number, handler)

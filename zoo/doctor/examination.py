@@ -33,7 +33,10 @@ from zoo.doctor.packages import (
     requirements,
     version_of,
 )
-from zoo.doctor.results import CheckResult, Outcome, Verdict
+from zoo.doctor.results import CheckResult, Diagnosis, Outcome, Verdict, diagnosis_of
+from zoo.requests.events import Listen, work
+from zoo.requests.machine import DoctorRequest
+from zoo.requests.request import answers
 
 _PROBES_LIMIT = 60.0  # seconds for the probes of a process: libraries are slow to load from a network's disks
 
@@ -150,3 +153,11 @@ def _results_of(part: str, check: Callable[[], Iterable[CheckResult]]) -> list[C
         return list(check())
     except Exception as problem:  # a machine can be wrong in ways that nobody thought of
         return [CheckResult("machine", part, Verdict.WRONG, f"can't be checked: {first_line(problem)}")]
+
+
+@answers(DoctorRequest)
+def examine(request: DoctorRequest, listen: Listen) -> Diagnosis:
+    """Examine this installation."""
+    examination = Examination()
+    with work(listen, "examining", len(examination.requests)) as advance:
+        return diagnosis_of(examination.run(advance))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -35,6 +36,20 @@ class CheckResult:
     advice: str = ""
 
 
-def is_healthy(results: list[CheckResult]) -> bool:
-    """Whether nothing that is installed is broken."""
-    return all(result.verdict is not Verdict.WRONG for result in results)
+@dataclass(frozen=True)
+class Diagnosis:
+    """How an installation is, and each part of it."""
+
+    healthy: bool
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing that is installed is broken."""
+        return self.healthy
+
+
+def diagnosis_of(checks: Iterable[CheckResult]) -> Diagnosis:
+    """The diagnosis that some checks give."""
+    results = tuple(checks)
+    return Diagnosis(all(result.verdict is not Verdict.WRONG for result in results), results)

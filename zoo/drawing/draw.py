@@ -10,11 +10,15 @@ from caffe_proto.errors import FileError
 from caffe_proto.storage import write_pieces
 from netdsl.model.model import open_net
 from netdsl.net.graph import Phase
+from netdsl.solver.events import Notice
 from zoo.drawing.layout import Direction
 from zoo.drawing.net_boxes import NetBoxes, boxes_of
 from zoo.drawing.picture import Picture, picture_of
 from zoo.drawing.png import is_legible, png_of
 from zoo.drawing.svg import svg_of
+from zoo.requests.events import Listen
+from zoo.requests.files import DrawRequest
+from zoo.requests.request import answers
 
 
 class PictureFormat(Enum):
@@ -25,11 +29,11 @@ class PictureFormat(Enum):
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What was drawn, in a line, and what a user should know of it."""
+class DrawnNet:
+    """The file that was written, and what is drawn in it, in a line."""
 
+    file: Path
     text: str
-    notes: tuple[str, ...]
 
 
 def format_of(path: Path) -> PictureFormat:
@@ -40,26 +44,22 @@ def format_of(path: Path) -> PictureFormat:
         raise FileError(f"{path}: is no name of a picture; let it end in .svg or .png") from None
 
 
-def draw_net(
-    net: str,
-    path: Path,
-    picture_format: PictureFormat,
-    *,
-    phase: str | None,
-    direction: str,
-    dialect: str | None = None,
-) -> Drawn:
+@answers(DrawRequest)
+def draw(request: DrawRequest, listen: Listen) -> DrawnNet:
     """Write the picture of a net to a file."""
-    boxes = boxes_of(open_net(net, dialect=dialect), None if phase is None else Phase[phase])
-    picture = picture_of(boxes, Direction(direction))
-    notes = list[str]()
+    path = Path(request.output or f"{Path(request.net).stem}.svg")
+    picture_format = format_of(path)
+    phase = None if request.phase is None else Phase[request.phase]
+    boxes = boxes_of(open_net(request.net, dialect=request.dialect), phase)
+    picture = picture_of(boxes, Direction(request.direction))
     if picture_format is PictureFormat.SVG:
         data = svg_of(picture).encode()
     else:
         data = png_of(picture)
-        notes += [] if is_legible(picture) else ["the net is too long for a PNG that can be read; an .svg shows it all"]
+        if not is_legible(picture):
+            listen(Notice("the net is too long for a PNG that can be read; an .svg shows it all"))
     write_pieces(path, [data])
-    return Drawn(_summary_line(boxes, picture), tuple(notes))
+    return DrawnNet(path, _summary_line(boxes, picture))
 
 
 def _summary_line(boxes: NetBoxes, picture: Picture) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from netdsl.distributed.machines import Link, Machines
 from netdsl.distributed.run import Run
@@ -40,6 +41,8 @@ class SimulatedCluster:
 @dataclass(frozen=True)
 class SpeedupEstimate:
     """The outcomes of one machine and of several workers, and the accuracy by which they are compared."""
+
+    says_too: ClassVar[tuple[str, ...]] = ("speedup",)
 
     goal: float
     single: TrialOutcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from netdsl.distributed.machines import Link
 from netdsl.planner.convergence import write_grid
 from netdsl.planner.units import format_seconds
 from zoo.logs.plots import pyplot, save_figure
+from zoo.requests.events import Listen
 from zoo.simulating.convergence import (
     BatchCost,
     ConvergenceExperiment,
@@ -27,13 +28,12 @@ from zoo.simulating.convergence import (
 )
 from zoo.simulating.methods import MethodComparison, MethodResult, common_end, compare_methods
 from zoo.simulating.scaling import BY_TAU, BY_WORKERS, ScalingExperiment, ScalingResult, scale_alexnet, select
-from zoo.simulating.trials import ProgressCallback, TrialCache
+from zoo.simulating.trials import TrialCache, trainings
 
 _CURVE_POINTS = 200  # of a curve
 
 Table = Sequence[Sequence[str]]  # the first row has the names of the columns
 LEVELS = (0.9, 0.94, 0.96, 0.97)  # accuracies
-ShowProgress = Callable[[str], AbstractContextManager[ProgressCallback]]  # takes what the trainings are for
 
 
 def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None:
@@ -226,18 +226,32 @@ class DrawnFigure:
     table: Table
     files: tuple[Path, ...]
 
+    def plain(self) -> dict[str, Any]:
+        """The files, and the rows by the heads of the table's columns."""
+        heads, *rows = self.table
+        cells = [dict(zip(heads, map(_plain_cell, row), strict=True)) for row in rows]
+        return {"files": self.files, "rows": cells}
+
+
+def _plain_cell(text: str) -> str | float:
+    """A table's cell: a number, if it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
 
 @dataclass(frozen=True)
 class FigureFolder:
-    """Where figures are written, where outcomes of trainings are kept, and how their progress is shown."""
+    """Where figures are written, where outcomes of trainings are kept, and who hears how far they are."""
 
     path: Path
     cache: TrialCache
-    show_progress: ShowProgress
+    listen: Listen
 
     def speedup(self, experiment: ConvergenceExperiment, workers: Sequence[int], taus: Sequence[int]) -> DrawnFigure:
         """SparkNet's Figure 3: the speed-up by workers and tau, if exchanges cost nothing."""
-        with self.show_progress("speedup") as progress:
+        with trainings("speedup", self.listen) as progress:
             results = speedups(experiment, progress, self.cache, workers=workers, taus=taus)
         files = self._files_of_figure("speedup.csv", "speedup.png", "speedup.json")
         _write_csv(files[0], _speedup_table(results))
@@ -247,9 +261,9 @@ class FigureFolder:
 
     def cost(self, experiment: ConvergenceExperiment, workers: int, taus: Sequence[int], link: Link) -> DrawnFigure:
         """SparkNet's Figure 4: the speed-up by the cost of exchanges, and what batches cost here."""
-        with self.show_progress("cost") as progress:
+        with trainings("cost", self.listen) as progress:
             exchanges = costs(speedups(experiment, progress, self.cache, workers=[workers], taus=taus))
-        with self.show_progress("batches") as progress:
+        with trainings("batches", self.listen) as progress:
             batches = _batch_table(batch_costs(experiment, workers, link, progress, self.cache))
         files = self._files_of_figure("cost.csv", "batches.csv", "cost.png")
         _write_csv(files[0], _cost_table(exchanges))
@@ -259,7 +273,7 @@ class FigureFolder:
 
     def methods(self, comparison: MethodComparison) -> DrawnFigure:
         """The MPCA paper's comparison of four methods."""
-        with self.show_progress("methods") as progress:
+        with trainings("methods", self.listen) as progress:
             results = compare_methods(comparison, progress, self.cache)
         files, table = self._files_of_figure("methods.csv", "methods.png"), _methods_table(results)
         _write_csv(files[0], table)
@@ -268,7 +282,7 @@ class FigureFolder:
 
     def alexnet(self, experiment: ScalingExperiment, accuracy: float) -> DrawnFigure:
         """SparkNet's Figures 5 and 7: AlexNet by workers and tau, and the times until an accuracy."""
-        with self.show_progress("alexnet") as progress:
+        with trainings("alexnet", self.listen) as progress:
             results = scale_alexnet(experiment, progress, self.cache)
         files, table = self._files_of_figure("alexnet.csv", "alexnet.png"), scaling_table(results, accuracy)
         _write_csv(files[0], table)

@@ -35,8 +35,27 @@ from netdsl.planner.step_profile import iteration_seconds
 from netdsl.simulator.communicator import Network, SimulatedCommunicator
 from netdsl.simulator.simulate import Simulation, simulate
 from netdsl.simulator.world import World
+from zoo.requests.events import Listen, WorkDone, WorkEnded, WorkStarted
 
 ProgressCallback = Callable[[int, int], None]  # takes the numbers of finished and of all trials
+
+
+@contextmanager
+def trainings(doing: str, listen: Listen) -> Iterator[ProgressCallback]:
+    """A function that tells how many trainings are done."""
+    done_before = -1
+
+    def report(done: int, total: int) -> None:
+        nonlocal done_before
+        if done_before < 0:
+            listen(WorkStarted(doing, total, unit="trainings"))
+        listen(WorkDone(done - max(0, done_before)))
+        done_before = done
+
+    try:
+        yield report
+    finally:
+        listen(WorkEnded())
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import msgspec
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import sync, write_pieces
+from netdsl.solver.events import Notice
 from zoo.store.errors import (
     DownloadError,
     InterruptedTransferError,
@@ -28,7 +29,7 @@ from zoo.store.errors import (
     UnreachableError,
 )
 from zoo.store.records import StoredFile
-from zoo.store.transfers import ExpectedFile, Hashes, StoreNotice, TransferProgress, TransferSettings
+from zoo.store.transfers import ExpectedFile, Hashes, TransferProgress, TransferSettings
 
 PART = ".part"
 PART_NOTE = ".part.json"
@@ -205,7 +206,7 @@ def download(
     problems: list[DownloadError] = []
     for address in addresses:
         if problems:
-            settings.listen(StoreNotice(f"{problems[-1]}; {urlsplit(address).hostname} is tried"))
+            settings.listen(Notice(f"{problems[-1]}; {urlsplit(address).hostname} is tried"))
         try:
             return _Download(target, address, expected, settings, headers or {}).run()
         except DownloadError as problem:
@@ -247,7 +248,7 @@ class _Download:
 
     def _pause_before_retry(self, problem: InterruptedTransferError, failures: int) -> None:
         pause = min(self._settings.pause * 1.5 ** (failures - 1), _LONGEST_PAUSE)
-        self._settings.listen(StoreNotice(f"{problem}; tried again in {pause:g} seconds"))
+        self._settings.listen(Notice(f"{problem}; tried again in {pause:g} seconds"))
         time.sleep(pause)
 
     def _attempt_transfer(self) -> StoredFile:

@@ -8,11 +8,12 @@ from pathlib import Path, PurePosixPath
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import check_regular
+from netdsl.solver.events import Notice
 from zoo.cards import CARD
 from zoo.store.download import PART, PART_NOTE, download
 from zoo.store.errors import StoreError
 from zoo.store.records import StoredFile
-from zoo.store.transfers import ANY_FILE, ExpectedFile, Hashes, StoreNotice, TransferProgress, TransferSettings
+from zoo.store.transfers import ANY_FILE, ExpectedFile, Hashes, TransferProgress, TransferSettings
 
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
@@ -81,7 +82,7 @@ class IncomingFolder:
 
     def tell(self, text: str) -> None:
         """Tell whoever listens something that the user should know."""
-        self.settings.listen(StoreNotice(text))
+        self.settings.listen(Notice(text))
 
     def download(
         self,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from caffe_proto.errors import CaffeError
 from netdsl.errors import NetError
 from netdsl.model.formats import holds_weights
+from netdsl.solver.events import Notice
 from zoo.cards import CARD, Card, card_text, parse_card
 from zoo.model_folder import WEIGHTS, ModelFolder
+from zoo.requests.results import MERGED
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
 from zoo.store.incoming_folder import (
     FileKind,
@@ -26,7 +28,7 @@ from zoo.store.incoming_folder import (
 from zoo.store.local_store import Store, checked_model_name, open_stored
 from zoo.store.records import LockedModel, StoredFile, StoreRecord, now, read_record, write_record
 from zoo.store.sources import ModelSource, is_local, open_model_source, taken_name
-from zoo.store.transfers import ANY_FILE, ExpectedFile, StoreNotice, TransferSettings
+from zoo.store.transfers import ANY_FILE, ExpectedFile, TransferSettings
 
 _OTHER_CARD = "published-card.md"  # a card of another form
 _FRONT_MATTER = re.compile(r"\A\ufeff?\s*---[ \t]*\n(?P<front>.*?)(?P<end>^---[ \t]*$)", re.DOTALL | re.MULTILINE)
@@ -93,8 +95,8 @@ class PulledModel:
     """A model in the store."""
 
     folder: Path
-    record: StoreRecord
-    is_new: bool  # whether this pull brought it
+    record: StoreRecord = field(metadata=MERGED)
+    is_new: bool = field(metadata={"json": "new"})  # whether this pull brought it
 
 
 def pull_locked(store: Store, locked: LockedModel, settings: TransferSettings) -> PulledModel:
@@ -107,7 +109,7 @@ def pull_locked(store: Store, locked: LockedModel, settings: TransferSettings) -
 def pull(store: Store, request: PullRequest, settings: TransferSettings) -> PulledModel:
     """Pull a model, unless it is in the store already; then no network is touched."""
     name = checked_model_name(request.name or request.source.default_name)
-    waiting = StoreNotice(f"{name}: another process pulls it; waiting for that")
+    waiting = Notice(f"{name}: another process pulls it; waiting for that")
     with store.locked(name, lambda: settings.listen(waiting)):
         is_new = not store.has(name)
         if is_new:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from zoo.requests.events import Listen, ignore
 from zoo.store.errors import StoreError
 
 _DIGITS = {"sha256": 64, "sha1": 40}
@@ -22,16 +22,6 @@ class TransferProgress:
 
 
 @dataclass(frozen=True)
-class StoreNotice:
-    """Something that a user should know: what was left out, retried or isn't proved."""
-
-    text: str
-
-
-Listener = Callable[[TransferProgress | StoreNotice], object]
-
-
-@dataclass(frozen=True)
 class TransferSettings:
     """Limits and waits of transfers."""
 
@@ -40,7 +30,7 @@ class TransferSettings:
     attempts: int = 5  # in a row that bring next to nothing
     pause: float = 1.0  # seconds before the second attempt; each further pause is longer
     offline: bool = False
-    listen: Listener = field(default=lambda event: None)
+    listen: Listen = ignore
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from netdsl.net.graph import Phase
 from netdsl.solver.events import DataOpened, Event, Notice
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import open_settings
-from zoo.cli.training_display import data_line
+from zoo.cli.display import data_line
 
 DATA = """
 layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "folder:a" batch_size: 2 }

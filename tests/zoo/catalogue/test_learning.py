@@ -21,7 +21,7 @@ from netdsl.net.graph import Phase, resolve
 from netdsl.net.sample_inputs import Array, sample_inputs
 from zoo import catalogue
 from zoo.catalogue.writing import write_model
-from zoo.exporting import Export, ExportTarget, export
+from zoo.exporting import export
 
 
 def _names(quick: int) -> list[Any]:
@@ -107,8 +107,8 @@ def test_it_is_exported_to_caffe_and_onnx_with_proofs(name: str, tmp_path: Path)
     write_model(name, tmp_path / "model")
     deploy, weights = str(tmp_path / "model/deploy.prototxt"), str(tmp_path / "random.caffemodel")
     _made_up(Net(deploy)).save(weights)
-    for target, output in ((ExportTarget.CAFFE, "caffe"), (ExportTarget.ONNX, "model.onnx")):
-        exported = export(Export(deploy, (weights,), target, tmp_path / output))
+    for target, output in (("caffe", "caffe"), ("onnx", "model.onnx")):
+        exported = export(net=deploy, weights=(weights,), target=target, output=tmp_path / output)
         assert all(proof.difference is not None and np.isfinite(proof.difference) for proof in exported.proofs)
         assert all(file.stat().st_size for file in exported.files)
         for file in exported.files:

@@ -76,10 +76,10 @@ def test_plugins_are_listed_with_what_they_register(zoo, monkeypatch: pytest.Mon
 
 
 def test_what_is_wrong_stands_with_what_to_do_and_decides_the_exit_code(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zoo.cli.doctor.Examination.run", lambda self, done: RESULTS)
+    monkeypatch.setattr("zoo.doctor.examination.Examination.run", lambda self, done: RESULTS)
     code, out, _ = zoo("doctor")
     assert code == 1
     assert "  wrong    MPI    ranks don't find each other, ranks" in out
     assert out.splitlines()[-2:] == ["                  -> have one MPI only", "wrong: MPI"]
-    monkeypatch.setattr("zoo.cli.doctor.Examination.run", lambda self, done: RESULTS[:1])
+    monkeypatch.setattr("zoo.doctor.examination.Examination.run", lambda self, done: RESULTS[:1])
     assert zoo("doctor")[:2] == (0, "core\n  good     torch  2.13\nEverything that is installed works.\n")

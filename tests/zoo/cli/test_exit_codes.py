@@ -73,13 +73,13 @@ def test_interruptions_have_codes_of_their_own(
     def fail() -> None:
         raise problem
 
-    monkeypatch.setattr("zoo.cli.show.command", fail)
+    monkeypatch.setattr("zoo.cli.request_command.Entry.command", lambda *_: fail)
     monkeypatch.setattr("zoo.cli._drop_output", lambda: None)  # which would end what pytest captures
     assert zoo("show").code == code
 
 
 def test_a_mistake_of_ours_is_no_answer(tmp_path: Path) -> None:
-    program = "import zoo.cli.fmt\nzoo.cli.fmt.reformat_file = lambda *_, **__: 1 / 0\n" + MAIN
+    program = "import zoo.files\nzoo.files.reformat_file = lambda *_, **__: 1 / 0\n" + MAIN
     done = subprocess.run([sys.executable, "-c", program, "fmt", "x"], capture_output=True, text=True)
     assert done.returncode == ExitCode.MISTAKE
     assert "ZeroDivisionError" in done.stderr

@@ -157,10 +157,8 @@ def test_a_model_without_a_card_is_tested_as_its_data_layer_says(zoo) -> None:
 def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     photos("photos", "ring", "cross")
     undisturbed = json.loads(zoo("finetune", "shapes", "--data", "photos", "--epochs", "3", "--json").out)
-    from zoo.finetuning import fine_tune
-
     with monkeypatch.context() as patch:
-        patch.setattr(fine_tune, "train", lambda *_, **__: None)  # as if it were killed before its first round
+        patch.setattr("zoo.finetuning.tune.train", lambda *_, **__: None)  # as if it were killed before its first round
         said = zoo("finetune", "shapes", "--data", "photos", "--epochs", "3", "-o", "stopped")
     assert "`zoo finetune --resume stopped` goes on" in said.err
     resumed = json.loads(zoo("finetune", "--resume", "stopped", "--json").out)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
@@ -19,9 +20,8 @@ from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.model.weights.tensor_files import Precision
 from tests.patience import PATIENCE
 from zoo import cli as command_line
-from zoo.cli import options
-from zoo.exporting import ExportTarget
-from zoo.testing import BATCHES
+from zoo.requests.groups import StoredType
+from zoo.requests.training import STRATEGIES as NAMES_OF_STRATEGIES
 
 ZOO = Path(sys.executable).with_name("zoo")
 COMMANDS = ["show", "upgrade", "fmt", "diff"]
@@ -92,7 +92,7 @@ def test_the_help_loads_nothing_that_is_slow() -> None:
     loaded = set(eval(done.stdout.splitlines()[-1]))
     assert "Find and get models:" in done.stdout
     assert {"click", "caffe_proto.errors"} <= loaded
-    assert not loaded & {"numpy", "google.protobuf", "rich", "torch", "zoo.cli.show", "caffe_proto.files"}
+    assert not loaded & {"numpy", "google.protobuf", "rich", "torch", "zoo.cli.files", "caffe_proto.files"}
 
 
 WRONG_CALLS = """
@@ -140,10 +140,8 @@ def test_the_shell_completes_commands_and_choices_without_waiting_for_torch() ->
 
 
 def test_what_options_are_told_without_torch_is_what_torch_has() -> None:
-    assert [name.upper() for name in options.PRECISIONS] == list(Precision.__members__)
-    assert list(options.EXPORT_TARGETS) == [target.value for target in ExportTarget]
-    assert list(options.STRATEGIES) == list(STRATEGIES)
-    assert options.TEST_BATCHES == BATCHES
+    assert [name.upper() for name in get_args(StoredType)] == list(Precision.__members__)
+    assert list(NAMES_OF_STRATEGIES) == list(STRATEGIES)
 
 
 ERRORS = {
@@ -214,7 +212,7 @@ def test_whatever_goes_wrong_is_one_line(
     def fail() -> None:
         raise problem
 
-    monkeypatch.setattr("zoo.cli.show.command", fail)
+    monkeypatch.setattr("zoo.cli.request_command.Entry.command", lambda *_: fail)
     assert zoo("show") == (code, "", line)
 
 

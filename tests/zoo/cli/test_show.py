@@ -194,5 +194,5 @@ def test_an_assumption_about_no_data_is_warned_of(zoo) -> None:
 
 
 def test_torch_is_not_waited_for_without_shapes() -> None:
-    check = "import sys, zoo.cli.show; assert 'torch' not in sys.modules"
+    check = "import sys, zoo.cli.files, zoo.files; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -72,15 +72,14 @@ def test_of_many_items_the_first_are_taken(folder: Path) -> None:
 
 
 def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
-    from zoo.testing import TestRequest, test
+    from zoo.testing import test
 
     (folder / "net.prototxt").write_text(net().prototxt().replace("batch_size: 36", "batch_size: 71"))
-    request = TestRequest(str(folder / "net.prototxt"), (str(folder / MODEL),), batches=5)
-    outputs = test(request, device=torch.device("cpu")).outputs
+    net_file, weights = (str(folder / name) for name in ("net.prototxt", MODEL))
+    outputs = test(net=net_file, weights=(weights,), iterations=5, device="cpu").outputs
     found = predictions(Run.load(folder), folder, 355)
     assert found is not None
-    accuracy = next(output.values[0] for output in outputs if output.name == "accuracy")
-    assert float((found.labels == found.predicted).mean()) == pytest.approx(accuracy, abs=1e-6)
+    assert float((found.labels == found.predicted).mean()) == pytest.approx(outputs["accuracy"], abs=1e-6)
 
 
 def test_a_run_that_does_not_test(folder: Path) -> None:

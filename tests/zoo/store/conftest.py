@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from netdsl.solver.events import Notice
 from tests.zoo.store.file_server import FileServer, serving
 from zoo.store.local_store import Store
-from zoo.store.transfers import StoreNotice, TransferProgress, TransferSettings
+from zoo.store.transfers import TransferProgress, TransferSettings
 
 NET = b'name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 } } }'
 WEIGHTS = b"weights" * 1000
@@ -46,8 +47,8 @@ class Told:
     notices: list[str] = field(default_factory=list)
     progress: list[TransferProgress] = field(default_factory=list)
 
-    def __call__(self, event: TransferProgress | StoreNotice) -> None:
-        if isinstance(event, StoreNotice):
+    def __call__(self, event: object) -> None:
+        if isinstance(event, Notice):
             self.notices.append(event.text)
         else:
             self.progress.append(event)

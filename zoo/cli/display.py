@@ -1,0 +1,90 @@
+"""What a command shows while it is answered: a bar, what nets were given, and what a user should know."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import click
+
+from caffe_proto.errors import few
+from netdsl.solver.events import DataOpened, Notice, WeightsLoaded
+from zoo.cli.output import BYTES, can_show_bars, complain, counted, progress_bar
+from zoo.requests.events import WorkDone, WorkEnded, WorkStarted
+from zoo.requests.request import Request
+from zoo.store.transfers import TransferProgress
+
+_SHOWN = 10  # classes that a line names
+
+
+class Display:
+    """A listener that shows how far the work is, and prints what a user should know.
+
+    A `quiet` one has the bar and the warnings only; with `err` all goes to standard error.
+    """
+
+    def __init__(self, request: Request, doing: str, *, quiet: bool, err: bool) -> None:
+        self.quiet, self._err = quiet, err
+        self._bar = ExitStack()
+        self._show_bar(WorkStarted(doing))
+
+    def __call__(self, event: object) -> object:
+        """Show an event; the value is an answer, if it is a question."""
+        match event:
+            case WorkStarted():
+                self._show_bar(event)
+            case WorkDone(items):
+                self._advance(items)
+            case WorkEnded():
+                self.hide_bar()
+            case TransferProgress(name, received, total):
+                if name != self._work.doing:
+                    self._show_bar(WorkStarted(name, total, BYTES))
+                self._advance(received - self._done)
+            case Notice():
+                complain(event.text)
+            case _:
+                self.tell(event)
+        return None
+
+    def tell(self, event: object) -> None:
+        """Tell of what data and weights a net has been given."""
+        match event:
+            case DataOpened() if not self.quiet:
+                click.echo(data_line(event), err=self._err)
+            case WeightsLoaded() if not self.quiet:
+                click.echo(weights_line(event), err=self._err)
+
+    def _show_bar(self, work: WorkStarted) -> None:
+        self.hide_bar()
+        self._work, self._done = work, 0.0
+        self._move_bar = self._bar.enter_context(progress_bar(work.total, work.doing, work.unit))
+
+    def hide_bar(self) -> None:
+        """Take the bar away."""
+        self._bar.close()
+
+    def _advance(self, items: float) -> None:
+        before, self._done = self._done, self._done + items
+        self._move_bar(items)
+        work = self._work
+        if work.unit in ("", BYTES) or not work.total or can_show_bars():
+            return
+        if before == 0 or 10 * before // work.total < 10 * self._done // work.total:
+            click.echo(f"{work.doing}: {self._done:g} of {work.total:g} {work.unit} done", err=True)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self.hide_bar()
+
+
+def data_line(data: DataOpened) -> str:
+    """What a net reads, in a line."""
+    count = len(data.classes)
+    kind = f"a vocabulary of {count}" if data.vocabulary else f"{count} class{'' if count == 1 else 'es'}"
+    names = f", {kind} ({few(data.classes, _SHOWN)})" if count else ""
+    return f"{'tests' if data.tests else 'trains'} on {data.source}: {counted(data.items, 'item')}{names}"
+
+
+def weights_line(loaded: WeightsLoaded) -> str:
+    """What weights a net has been given, in a line."""
+    return f"weights {', '.join(map(str, loaded.paths))}: {loaded.report}"

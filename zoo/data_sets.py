@@ -1,0 +1,189 @@
+"""Data sets: converted, averaged and summed up, by `zoo data`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from caffe_proto.storage import write_pieces
+from netdsl.data.sources.open_source import open_source, parse_source
+from netdsl.data.sources.poses import POSES
+from netdsl.data.sources.source_name import Content, SourceName
+from netdsl.data.sources.summary import AnnotatedSummary, SourceSummary, example_items, summarise, summarise_set
+from netdsl.data.transforms.decode import Color
+from netdsl.data.writing.convert import Conversion, ConversionReport, convert
+from netdsl.data.writing.convert_annotated import (
+    PIXEL_TRAITS,
+    AnnotatedReport,
+    convert_annotated,
+    first_pixel_of,
+    is_annotated_target,
+)
+from netdsl.data.writing.image_files import ImageFormat
+from netdsl.data.writing.mean_image import mean_image, write_mean
+from netdsl.data.writing.pose_database import PeopleOfSet, PoseReport, write_poses
+from netdsl.data.writing.streams import CaptionReport, TextReport, write_caption_streams, write_text_streams
+from netdsl.errors import DataError
+from netdsl.solver.events import Notice
+from zoo.requests.data import ConvertDataRequest, MeanRequest, ShowDataRequest
+from zoo.requests.events import Listen, work
+from zoo.requests.request import answers
+from zoo.requests.results import MERGED
+
+_ON_SHEET = 25  # images
+
+Converted = ConversionReport | AnnotatedReport | PoseReport | TextReport | CaptionReport
+
+
+@answers(ConvertDataRequest)
+def convert_data(request: ConvertDataRequest, listen: Listen) -> Converted:
+    """Write a data set in another form, and say what couldn't be."""
+    name = parse_source(request.source)
+    match name.content:
+        case Content.CAPTIONS:
+            return _convert_captions(name, request, listen)
+        case Content.TEXT:
+            return _convert_text(name, request, listen)
+        case Content.MARKED_IMAGES if request.target.startswith(f"{POSES}:"):
+            return _convert_people(name, request, listen)
+        case Content.MARKED_IMAGES:
+            return _convert_set(name, request, listen)
+        case _:
+            return _convert_items(name, request, listen)
+
+
+def _conversion(request: ConvertDataRequest) -> Conversion:
+    encoded = ImageFormat(request.encoded) if request.encoded else None
+    return Conversion(request.resize, encoded, request.gray, request.order, request.skip_bad)
+
+
+def _tell_skipped(reasons: tuple[str, ...] | list[str], listen: Listen) -> None:
+    for reason in reasons:
+        listen(Notice(f"skipped: {reason}"))
+
+
+def _convert_items(source: SourceName, request: ConvertDataRequest, listen: Listen) -> ConversionReport:
+    """Convert items such as images with a label."""
+    request.refuse("--min-dim and --max-dim are for images with objects; give --resize", sides=True)
+    if is_annotated_target(request.target):
+        problem = f"only images with marked objects can be written so; {request.source} has none"
+        raise DataError(f"{request.target}: {problem}")
+    color = Color.GRAY if request.gray else Color.AS_STORED
+    with closing(source.open(color=color)) as data, work(listen, "converting", len(data)) as advance:
+        report = convert(data, request.target, _conversion(request), done=advance)
+    _tell_skipped(report.bad, listen)
+    return report
+
+
+def _convert_text(source: SourceName, request: ConvertDataRequest, listen: Listen) -> TextReport:
+    """Write a text as streams in HDF5."""
+    problem = "a text is written as it is; the other options are for images and other items"
+    request.refuse(problem, changes=True, order=True)
+    report = write_text_streams(source, Path(request.target))
+    if report.left_out:
+        listen(Notice(f"left out: the last {report.left_out:,}, too few for a step of all streams"))
+    return report
+
+
+def _convert_captions(source: SourceName, request: ConvertDataRequest, listen: Listen) -> CaptionReport:
+    """Write captions as streams in HDF5 with the list of their images."""
+    problem = "images with captions stay as they are; of the other options --shuffle and --skip-bad"
+    request.refuse(problem, changes=True)
+    report = write_caption_streams(source, Path(request.target), request.order, skip_bad=request.skip_bad)
+    _tell_skipped(report.missing, listen)
+    if report.repeated:
+        captions = _captions(report.repeated)
+        listen(Notice(f"{captions} written twice or more, so that all streams are as long"))
+    if report.cut:
+        listen(Notice(f"cut: {_captions(report.cut)} of more words than steps"))
+    return report
+
+
+def _captions(count: int) -> str:
+    return f"{count:,} caption{'' if count == 1 else 's'}"
+
+
+def _convert_set(source: SourceName, request: ConvertDataRequest, listen: Listen) -> AnnotatedReport:
+    """Convert images with marked objects, and say what the target can't have."""
+    if request.resize:
+        problem = "--resize has both sides, and --min-dim or --max-dim one of them: give one of these"
+        request.refuse(problem, sides=True)
+    settings = replace(_conversion(request), min_side=request.min_dim or 0, max_side=request.max_dim or 0)
+    data = source.open_marked(first_pixel=first_pixel_of(request.target))
+    with work(listen, "converting", len(data)) as advance:
+        report = convert_annotated(data, request.target, settings, done=advance)
+    _tell_skipped(report.bad, listen)
+    for trait, count in report.left_out.items():
+        hint = "; `maps:FOLDER` has the class of each pixel" if trait in PIXEL_TRAITS else ""
+        listen(Notice(f"left out: {trait} ({count:,}), which {request.target} can't have{hint}"))
+    return report
+
+
+def _convert_people(source: SourceName, request: ConvertDataRequest, listen: Listen) -> PoseReport:
+    """Write the people of a set as records of poses."""
+    problem = "images of people stay as they are; of the other options --shuffle and --skip-bad"
+    request.refuse(problem, changes=True)
+    data, path = source.open_marked(), Path(request.target.removeprefix(f"{POSES}:"))
+    with work(listen, "reading", len(data)) as advance:
+        people = PeopleOfSet(data, skip_bad=request.skip_bad, done=advance)
+    with work(listen, "converting", len(people)) as advance:
+        report = write_poses(people, path, request.order, skip_bad=request.skip_bad, done=advance)
+    _tell_skipped(report.bad, listen)
+    if report.beside:
+        why = "too few of them, too small, or too near to another"
+        listen(Notice(f"with joints, but without a record of their own: {report.beside:,} ({why})"))
+    return report
+
+
+@dataclass(frozen=True)
+class MeanImage:
+    """The mean of so many items: its shape, and the mean of each channel."""
+
+    items: int
+    shape: tuple[int, ...]
+    channels: list[float]
+
+
+@answers(MeanRequest)
+def mean(request: MeanRequest, listen: Listen) -> MeanImage:
+    """Write the mean of all images of a data set."""
+    with closing(open_source(request.source)) as data, work(listen, "averaging", len(data)) as advance:
+        items, image = len(data), mean_image(data, done=advance)
+    write_mean(image, request.output)
+    return MeanImage(items, image.shape, [float(value) for value in image.mean((1, 2), dtype=float)])
+
+
+@dataclass(frozen=True)
+class ShownData:
+    """What a data set has."""
+
+    source: str
+    summary: SourceSummary | AnnotatedSummary = field(metadata=MERGED)
+
+
+@answers(ShowDataRequest)
+def show_data(request: ShowDataRequest, listen: Listen) -> ShownData:
+    """Sum a data set up, and draw some of its images if somebody says where."""
+    name = parse_source(request.source)
+    if name.content is Content.MARKED_IMAGES:
+        return ShownData(request.source, _summarise_set(name, request, listen))
+    with work(listen, "reading"), closing(name.open()) as data:
+        items = example_items(data, request.count)
+        summary = summarise(data, items)
+    if request.output:
+        from netdsl.data.writing.contact_sheet import contact_sheet
+
+        write_pieces(request.output, [contact_sheet(items, summary.classes, rgb=request.rgb)])
+    return ShownData(request.source, summary)
+
+
+def _summarise_set(name: SourceName, request: ShowDataRequest, listen: Listen) -> AnnotatedSummary:
+    data = name.open_marked()
+    with work(listen, "reading", len(data)) as advance:
+        summary = summarise_set(data, done=advance)
+    if request.output:
+        from netdsl.data.writing.contact_sheet import annotated_sheet
+
+        write_pieces(request.output, [annotated_sheet(data, request.count or _ON_SHEET)])
+    return summary

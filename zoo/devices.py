@@ -1,0 +1,150 @@
+"""Devices by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from caffe_proto import caffe_pb2 as pb
+from zoo.requests.events import Listen, ignore
+from zoo.requests.request import RequestError
+
+if TYPE_CHECKING:
+    import torch
+
+ALL = "all"
+
+
+def one_device(name: str | None, listen: Listen) -> torch.device:
+    """The device of a name, or the first GPU that is here."""
+    from netdsl.solver.events import Notice
+
+    return devices_of(name, note=lambda text: listen(Notice(text)))[0]
+
+
+def devices_of(
+    name: str | None,
+    mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU,
+    note: Callable[[str], object] = ignore,
+) -> list[torch.device]:
+    """The devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's mode."""
+    import torch
+
+    count = torch.cuda.device_count()
+    if name is None:
+        return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
+    if name == ALL:
+        if not count:
+            note("warning: torch sees no GPU here, so 'all' is the CPU")
+        return _every_gpu(count) or [torch.device("cpu")]
+    return [_device(part.strip(), count) for part in name.split(",")]
+
+
+def remote_devices_of(name: str) -> list[torch.device]:
+    """The devices of a name on other machines, which are looked for there: cpu, cuda, cuda:1, or several.
+
+    Without a number, or as `all`, each worker takes a GPU of its own.
+    """
+    return [_parsed("cuda" if name == ALL else part.strip()) for part in name.split(",")]
+
+
+def training_devices(
+    name: str | None,
+    gpus: str | None,
+    param: pb.SolverParameter,
+    workers: int | None = None,
+    *,
+    remote: bool = False,
+    note: Callable[[str], object] = ignore,
+) -> list[torch.device]:
+    """The devices to train on: those that are named, or one as the settings ask, or every GPU for several workers.
+
+    A warning where the settings ask for a GPU and there is none, and where workers and devices aren't equally many.
+    Where workers are on `remote` machines, theirs are looked for there, and there may be none without a name.
+    """
+    import torch
+
+    if remote:
+        return _named_elsewhere(name, gpus)
+    count = torch.cuda.device_count()
+    devices = devices_of(name, param.solver_mode, note) if gpus is None else gpus_of(gpus, count)
+    unnamed = name is None and gpus is None
+    if unnamed:
+        wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
+        if wants_gpu and devices[0].type == "cpu":
+            note("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
+    if (unnamed or name == "cuda") and (workers or 1) > 1 and devices[0].type == "cuda":
+        devices = _every_gpu(count)[:workers]
+    if workers is not None and (problem := note_on_devices(devices, workers)):
+        note(problem)
+    return devices
+
+
+def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
+    if gpus is not None and gpus != ALL:
+        name = ",".join(f"cuda:{number.strip()}" for number in gpus.split(","))
+    name = name or gpus
+    return [] if name is None else remote_devices_of(name)
+
+
+def gpus_of(numbers: str, count: int) -> list[torch.device]:
+    """The GPUs that numbers with commas name, or `all`, of so many that there are."""
+    import torch
+
+    if numbers == ALL:
+        if not count:
+            raise _wrong_numbers("torch sees no GPU here")
+        return _every_gpu(count)
+    names = [number.strip() for number in numbers.split(",")]
+    for name in names:
+        if not (name.isascii() and name.isdigit()):
+            raise _wrong_numbers(f"'{name}' is no number of a GPU; write 0, or 0,1, or all")
+        if int(name) >= count:
+            available = f"the GPUs here are 0 to {count - 1}" if count else "torch sees no GPU here"
+            raise _wrong_numbers(f"there is no GPU {int(name)}: {available}")
+    devices = [torch.device("cuda", int(name)) for name in names]
+    if len(set(devices)) < len(devices):
+        raise _wrong_numbers(f"{numbers} names a GPU twice; for workers that share GPUs give --workers too")
+    return devices
+
+
+def _every_gpu(count: int) -> list[torch.device]:
+    """All GPUs of so many that there are."""
+    import torch
+
+    return [torch.device("cuda", index) for index in range(count)]
+
+
+def note_on_devices(devices: list[torch.device], workers: int) -> str:
+    """What a user should know where some workers share a GPU, or a device has no worker; empty if neither is so."""
+    if workers < len(devices):
+        return f"warning: --workers {workers} leaves {', '.join(map(str, devices[workers:]))} without a worker"
+    if devices[0].type == "cuda" and workers > len(devices):
+        names = ", ".join(map(str, devices))
+        return f"{workers} workers share {names}: what they exchange goes by way of main memory"
+    return ""
+
+
+def _parsed(name: str) -> torch.device:
+    import torch
+
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        raise _wrong_device(f"'{name}' is no device; try cpu, cuda:0 or all") from None
+
+
+def _device(name: str, count: int) -> torch.device:
+    device = _parsed(name)
+    if device.type == "cuda" and (device.index or 0) >= count:
+        available = f"the GPUs here are cuda:0 to cuda:{count - 1}" if count else "torch sees no GPU here"
+        raise _wrong_device(f"there is no '{name}': {available}")
+    return device
+
+
+def _wrong_numbers(problem: str) -> RequestError:
+    return RequestError(problem, "gpus")
+
+
+def _wrong_device(problem: str) -> RequestError:
+    return RequestError(problem, "device")

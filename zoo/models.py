@@ -1,0 +1,208 @@
+"""Models: found by their names, written as files, fetched into the store, given to others and looked after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError, in_file
+from caffe_proto.storage import write_pieces
+from netdsl.solver.events import Notice
+from zoo.cards import Card
+from zoo.catalogue import CatalogueModel
+from zoo.names import all_cards, card_of, find_model
+from zoo.names import store as store_here
+from zoo.requests.events import Listen, work
+from zoo.requests.models import (
+    CardRequest,
+    FetchRequest,
+    ImportRequest,
+    ListRequest,
+    PushRequest,
+    StoreCheckRequest,
+    StoreListRequest,
+    StorePathRequest,
+    StorePruneRequest,
+)
+from zoo.requests.request import answers
+from zoo.requests.results import LEFT_OUT, MERGED
+from zoo.store.errors import StoreError
+from zoo.store.pull import PulledModel, PullRequest, pull, pull_locked
+from zoo.store.push import push
+from zoo.store.records import add_to_lock, read_lock
+from zoo.store.sources import open_model_source
+from zoo.store.transfers import ANY_FILE, ExpectedFile, TransferSettings
+from zoo.store.upkeep import ListedModel, RemovedPath, added_files, check_model, list_models, prune
+
+
+@dataclass(frozen=True)
+class NamedCard:
+    """A card, and the name by which its model is found."""
+
+    model: str
+    card: Card = field(metadata=MERGED)
+
+
+@answers(ListRequest)
+def list_cards(request: ListRequest, listen: Listen) -> tuple[NamedCard, ...]:
+    """The cards of all models that have names."""
+    return tuple(NamedCard(name, card) for name, card in all_cards().items())
+
+
+@answers(CardRequest)
+def card(request: CardRequest, listen: Listen) -> Card:
+    """The card of a model."""
+    return card_of(Path(request.model))
+
+
+@dataclass(frozen=True)
+class ImportedFiles:
+    """The files of a model that were written."""
+
+    model: str
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class ImportedProgram:
+    """A net as a program, the file that it was written to, and why the net wouldn't work, if it wouldn't."""
+
+    file: str
+    output: str | None
+    program: str
+    problem: str | None
+
+
+@answers(ImportRequest)
+def import_model(request: ImportRequest, listen: Listen) -> ImportedFiles | ImportedProgram:
+    """Write the files of a model, or a net as a program."""
+    if request.as_dsl:
+        return _import_program(request)
+    from netdsl.data.sources.open_source import class_names_of
+    from zoo.catalogue.writing import write_model
+
+    classes = () if request.classes is None else class_names_of(request.classes)
+    return ImportedFiles(
+        request.model, tuple(write_model(request.model, Path(request.output or request.model), classes))
+    )
+
+
+def _import_program(request: ImportRequest) -> ImportedProgram:
+    from netdsl.dsl.source import to_python
+    from netdsl.model.model import open_net
+
+    net = open_net(request.model, dialect=request.dialect, lenient=request.lenient).net
+    try:
+        program = to_python(net)
+    except CaffeError as error:
+        raise type(error)(in_file(request.model, error)) from None
+    problem = _problem_of_net(request.model, net)
+    if request.output is not None:
+        write_pieces(request.output, [program.encode()])
+    return ImportedProgram(request.model, request.output, program, problem)
+
+
+def _problem_of_net(model: str, net: pb.NetParameter) -> str | None:
+    """The reason why the net wouldn't work, if there is one."""
+    from netdsl.dsl.params import check_net
+
+    try:
+        check_net(net)
+    except CaffeError as error:
+        return in_file(model, error)
+    return None
+
+
+@answers(FetchRequest)
+def fetch(request: FetchRequest, listen: Listen) -> list[PulledModel]:
+    """Fetch a model into the store, or those that a lock file pins."""
+    store = store_here()
+    settings = TransferSettings(request.max_size, request.timeout, offline=request.offline, listen=listen)
+    if request.locked is not None:
+        return [pull_locked(store, locked, settings) for locked in read_lock(request.locked).models]
+    expected = ExpectedFile(request.sha256)
+    source = open_model_source(str(request.model), ANY_FILE if request.weights else expected)
+    pulled = pull(store, PullRequest(source, request.name, request.weights, expected), settings)
+    if request.lock is not None:
+        add_to_lock(request.lock, pulled.record)
+    return [pulled]
+
+
+@dataclass(frozen=True)
+class GivenModel:
+    """A model that was given to others: its files, and where these are."""
+
+    model: str
+    address: str
+    files: Sequence[str]
+
+
+@answers(PushRequest)
+def give(request: PushRequest, listen: Listen) -> GivenModel:
+    """Write a model's folder to a new folder, or to a hub."""
+    model = request.model
+    folder = find_model(Path(model))
+    if isinstance(folder, CatalogueModel):
+        raise StoreError(f"{model}: comes with netdsl; `zoo import {model}` writes it as a folder of your own")
+    if folder is None:
+        raise StoreError(f"{model}: is no folder of a model, which has a net as deploy.prototxt or train_val.prototxt")
+    pushed = push(folder, request.target, private=request.private, tell=lambda text: listen(Notice(text)))
+    return GivenModel(model, pushed.address, pushed.files)
+
+
+@answers(StoreListRequest)
+def list_store(request: StoreListRequest, listen: Listen) -> list[ListedModel]:
+    """The models of the store."""
+    return list_models(store_here())
+
+
+@dataclass(frozen=True)
+class CheckedFiles:
+    """What is wrong with a stored model's files, and which there are besides."""
+
+    model: str
+    problems: Sequence[str]
+    others: Sequence[str] = field(metadata=LEFT_OUT)
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+@answers(StoreCheckRequest)
+def check_store(request: StoreCheckRequest, listen: Listen) -> Iterator[CheckedFiles]:
+    """What is wrong with each model of the store, or with some."""
+    store = store_here()
+    names = request.names or tuple(store.names())
+    with work(listen, "", len(names)) as advance:
+        for name in names:
+            checked = check_model(store, name)
+            others = [] if checked.problems else added_files(store, store.record(name))
+            advance()
+            yield CheckedFiles(checked.name, checked.problems, others)
+
+
+@answers(StorePruneRequest)
+def prune_store(request: StorePruneRequest, listen: Listen) -> list[RemovedPath]:
+    """Remove what is broken from the store, or models by their names."""
+    return prune(store_here(), request.names, everything=request.everything)
+
+
+@dataclass(frozen=True)
+class StorePath:
+    """The folder of the store, or of one of its models."""
+
+    model: str | None
+    path: Path
+
+
+@answers(StorePathRequest)
+def path_in_store(request: StorePathRequest, listen: Listen) -> StorePath:
+    """The folder of the store, or of one of its models."""
+    store = store_here()
+    if request.name is None:
+        return StorePath(None, store.path)
+    return StorePath(request.name, store.folder(store.record(request.name).name))

@@ -1,0 +1,37 @@
+"""Scripts that run as several workers, by `zoo run`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from zoo.requests.events import Listen
+from zoo.requests.request import answers
+from zoo.requests.training import RunRequest
+
+
+@answers(RunRequest)
+def run(request: RunRequest, listen: Listen) -> None:
+    """Run a script with several workers; where there is but one, in place of this program."""
+    folder, workers = None if request.folder is None else Path(request.folder), request.workers or 1
+    if request.started_by == "local" and workers == 1:
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, str(request.script), *request.arguments])
+    from netdsl.transparent.launch import run_as_worker, run_locally
+    from netdsl.transparent.script import Script
+
+    program = Script(str(request.script), request.arguments, request.all_output)
+    if request.started_by == "external":
+        assert folder is not None
+        run_as_worker(program, folder, deadline=request.deadline)
+    elif request.started_by == "mpi":
+        from netdsl.mpi.script import run_as_rank
+
+        run_as_rank(program, folder, deadline=request.deadline)
+    else:
+        with ExitStack() as stack:
+            logs = folder or Path(stack.enter_context(TemporaryDirectory(prefix="zoo-run-")))
+            run_locally(program, logs, workers=workers, deadline=request.deadline)

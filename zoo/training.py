@@ -1,0 +1,266 @@
+"""Trainings by `zoo train`: a run is begun as a request says, or found, and trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from netdsl.data.batches.reading import BadItems, Loading
+from netdsl.distributed.run import Run
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.worker_count import WorkerCount
+from netdsl.net.compute_precision import ComputePrecision
+from netdsl.planner.plan import read_plan
+from netdsl.planner.planned_run import begin_planned
+from netdsl.solver.events import (
+    Action,
+    DataOpened,
+    Event,
+    EventLog,
+    IterationFinished,
+    Listener,
+    Notice,
+    SnapshotSaved,
+    TestFinished,
+    TrainingProgress,
+    TrainingStarted,
+    WeightsLoaded,
+    as_numbers,
+)
+from netdsl.solver.trainable_net import Compute
+from netdsl.training import job
+from netdsl.training.backends import LOCAL, SPARK, Backend, backend_named
+from netdsl.training.data_sources import holds_out, with_sources
+from zoo.devices import training_devices
+from zoo.names import settings_to_train
+from zoo.requests.events import Listen, RunBegins, WhatNext
+from zoo.requests.request import answers
+from zoo.requests.results import LEFT_OUT
+from zoo.requests.training import ByWorkers, TrainRequest
+
+
+@dataclass(frozen=True)
+class ReadData:
+    """Data that a net was trained or tested on."""
+
+    source: str
+    items: int
+    tests: bool
+
+
+@dataclass(frozen=True)
+class LastTest:
+    """The last test of a net, with the scores of classes by their labels, if there are some."""
+
+    iteration: int
+    loss: float | None
+    outputs: Mapping[str, float]
+    classes: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class LastSnapshot:
+    """The last snapshot."""
+
+    iteration: int
+    model: Path
+    state: Path
+
+
+@dataclass
+class TrainedRun:
+    """What came of a training: the last of everything, and the run's folder, if it has one."""
+
+    says_too: ClassVar[tuple[str, ...]] = ("finished", "tests")
+
+    run: Path | None
+    net: str = ""
+    iteration: int = 0
+    last: int = field(default=0, metadata=LEFT_OUT)
+    loss: float | None = None
+    tests_of_nets: dict[int, LastTest] = field(default_factory=dict, metadata=LEFT_OUT)
+    snapshot: LastSnapshot | None = None
+    data: list[ReadData] = field(default_factory=list)
+    weights: list[str] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last iteration was reached."""
+        return self.iteration >= self.last
+
+    @property
+    def tests(self) -> list[LastTest]:
+        """The last test of each net."""
+        return [test for _, test in sorted(self.tests_of_nets.items())]
+
+    def __call__(self, event: Event) -> None:
+        """Keep what an event tells."""
+        match event:
+            case DataOpened():
+                self.data.append(ReadData(event.source, event.items, event.tests))
+            case WeightsLoaded():
+                self.weights.append(str(event.report))
+            case TrainingStarted():
+                self.net, self.iteration, self.last = event.net, event.iteration, event.last
+            case IterationFinished():
+                self.iteration = event.iteration
+            case TrainingProgress():
+                self.loss = event.loss
+            case TestFinished():
+                classes = {str(each.label): each.value for each in event.classes}
+                outputs = as_numbers(event.outputs)
+                self.tests_of_nets[event.net] = LastTest(event.iteration, event.loss, outputs, classes)
+            case SnapshotSaved():
+                self.snapshot = LastSnapshot(event.iteration, event.model, event.state)
+
+
+@answers(TrainRequest)
+def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
+    """Train a net, alone or with several workers. A worker that another process supervises has no result."""
+    backend = backend_of(request)
+    run, folder = _begin_or_find(request, backend, listen)
+    result = TrainedRun(folder)
+    with ExitStack() as stack:
+        listeners = list[Listener]()
+        if backend.supervises:
+            listeners = [listen, result, *_logs(stack, request, run, folder, listen)]
+        listen(RunBegins(run is not None and holds_out(run.solver.param, request.data, request.test_data)))
+        if folder is not None:
+            job.train(
+                folder,
+                backend,
+                run=run,
+                transport=None if request.transport is None else Transport(request.transport),
+                workers=request.workers,
+                deadline=request.deadline,
+                command=request.command,
+                listeners=listeners,
+                requested=lambda: next_action(listen),
+            )
+        elif run is not None and len(run.devices) > 1:
+            job.train_on_devices(run, listeners=listeners, requested=lambda: next_action(listen))
+        elif run is not None:
+            job.train_alone(run, listeners=listeners, requested=lambda: next_action(listen))
+    return result if backend.supervises else None
+
+
+def backend_of(request: ByWorkers) -> Backend:
+    """The place where workers train."""
+    if request.backend == SPARK:
+        return backend_named(SPARK, master=request.master)
+    return backend_named(request.backend or LOCAL)
+
+
+def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> tuple[Run | None, Path | None]:
+    """The run that the request describes, if it is begun here, and its folder, if it is kept in one."""
+    if request.resume is not None:
+        return None, Path(request.resume)
+    if request.replay is not None:
+        folder = Path(request.folder or f"{request.replay.rstrip('/')}_replay")
+        return job.begin_replay(Path(request.replay), folder, backend), folder
+    if request.plan is not None:
+        plan = read_plan(request.plan)
+        run = _described_run(request, backend, plan.workers, plan.precision, listen)
+        folder = _folder_of(request, run)
+        return begin_planned(run, plan, folder, backend), folder
+    precision = ComputePrecision(request.precision or ComputePrecision.EXACT)
+    if not request.is_kept(backend.started):
+        return _described_run(request, backend, None, precision, listen), None
+    most = request.workers.most if request.workers else None
+    run = _described_run(request, backend, most, precision, listen)
+    # If nothing says how many workers it has, each of its devices has one.
+    count = request.workers or WorkerCount(backend.started or max(1, len(run.devices)))
+    strategy = ModelAveraging() if request.strategy is None else parse(request.strategy)
+    run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
+    folder = _folder_of(request, run)
+    return job.begin(run, folder, backend), folder
+
+
+def _folder_of(request: TrainRequest, run: Run) -> Path:
+    return Path(request.folder or f"{run.solver.param.snapshot_prefix}_run")
+
+
+def _described_run(
+    request: TrainRequest, backend: Backend, workers: int | None, precision: ComputePrecision, listen: Listen
+) -> Run:
+    """The run that a request describes, with so many workers of a backend if that is known."""
+    settings, folder = settings_to_train(request.model, request.solver, request.dialect)
+    if request.max_iter is not None:
+        settings = settings.with_fields(max_iter=request.max_iter)
+    devices = training_devices(
+        request.device,
+        request.gpus,
+        settings.param,
+        backend.workers_here(workers),
+        remote=backend.remote,
+        note=lambda text: listen(Notice(text)),
+    )
+    loading = Loading(bad=BadItems.SKIP if request.skip_bad else BadItems.STOP)
+    if request.decoders is not None:
+        loading = replace(loading, workers=request.decoders)
+    compute = Compute(
+        devices[0] if devices else torch.device("cpu"),
+        precision,
+        request.compiled,
+        loading,
+        request.caffe_gradients,
+        cuda_graph=not request.no_cuda_graph,
+    )
+    run = Run(
+        settings,
+        folder=folder,
+        weights=request.weights,
+        snapshot=request.snapshot,
+        compute=compute,
+        devices=tuple(devices),
+        require_finite=not request.allow_nonfinite,
+    )
+    if request.data is None and request.test_data is None:
+        return run
+    return with_sources(run, request.data, request.test_data)
+
+
+def next_action(listen: Listen) -> Action:
+    """What somebody who listens wants a run to do."""
+    answer = listen(WhatNext())
+    return answer if isinstance(answer, Action) else Action.NONE
+
+
+def _logs(
+    stack: ExitStack, request: TrainRequest, run: Run | None, folder: Path | None, listen: Listen
+) -> Iterator[Listener]:
+    """The requested logs; each is closed when training ends, however it does."""
+    if request.log is not None:
+        yield stack.enter_context(closing(EventLog(request.log)))
+    if request.tensorboard is not None:
+        from zoo.logs.trackers import TensorBoardWriter
+
+        yield stack.enter_context(closing(TensorBoardWriter(request.tensorboard)))
+    if request.plot is not None:
+        from zoo.logs.plots import TrainingCurves
+
+        curves = TrainingCurves()
+        stack.callback(curves.save, request.plot)
+        yield curves
+    if request.mlflow is not None:
+        yield _mlflow_writer(stack, request.mlflow, run, folder, listen)
+
+
+def _mlflow_writer(stack: ExitStack, address: str, run: Run | None, folder: Path | None, listen: Listen) -> Listener:
+    """MLflow's log of a run, or of the one that a folder has."""
+    from zoo.logs.trackers import MlflowWriter
+    from zoo.report.facts import parameters_of
+
+    if run is None:
+        assert folder is not None
+        run = Run.load(folder)
+    name = Path(run.solver.param.snapshot_prefix).name if folder is None else folder.resolve().name
+    writer = MlflowWriter(address, name, parameters_of(run), lambda text: listen(Notice(text)))
+    return stack.enter_context(writer)
