@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import sys
+from enum import Enum
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -102,6 +106,70 @@ def _row(name: str, can: Capabilities) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
+PYTHON = """# The Python names
+
+Written by `make docs`. These are all names that programs import; every layer type has a function of its own name beside
+them ([layer_types.md](layer_types.md)), and every command is a function ([command_line.md](command_line.md)).
+`netdsl.registry` has what an extension of your own registers, and `netdsl.pycaffe` is pycaffe's interface
+([pycaffe.md](pycaffe.md)).
+"""
+PUBLIC = ("netdsl", "netdsl.spark", "converters", "zoo")
+
+
+def python_names() -> str:
+    """Every public name with its signature and its documentation, as one page."""
+    parts = [PYTHON]
+    for package in map(import_module, PUBLIC):
+        names = [name for name in package.__all__ if package.__name__ != "netdsl" or name not in LAYERS]
+        parts += [f"## {package.__name__}\n", *(_described(package, name) for name in sorted(names, key=str.lower))]
+    return "\n".join(parts)
+
+
+def _described(package: ModuleType, name: str) -> str:
+    """A name with what Python knows of it; of a class its public methods, too."""
+    thing = getattr(package, name)
+    if not callable(thing):
+        return f"`{name}`: a value of `{type(thing).__name__}`, {int(thing)}.\n"
+    parts = [f"### {name}\n\n{_call_of(name, thing)}\n{inspect.getdoc(thing) or ''}\n"]
+    if inspect.isclass(thing) and not issubclass(thing, Enum):
+        for method, function in vars(thing).items():
+            if inspect.isfunction(function) and not method.startswith("_") and inspect.getdoc(function):
+                parts.append(f"{_call_of(f'{name}.{method}', function)}\n{inspect.getdoc(function)}\n")
+    return "\n".join(parts)
+
+
+def _call_of(name: str, thing: Any) -> str:
+    """How something is called, with a line for each argument where one line isn't enough."""
+    if inspect.isclass(thing) and issubclass(thing, Enum):
+        return f"```text\n{name}: {', '.join(each.name for each in thing)}\n```\n"
+    signature = inspect.signature(thing)
+    shown = [each for each in signature.parameters.values() if each.name != "self"]
+    texts, keywords = list[str](), False
+    for each in shown:
+        if each.kind is each.KEYWORD_ONLY and not keywords:
+            keywords = True
+            texts.append("*")
+        keywords = keywords or each.kind is each.VAR_POSITIONAL
+        texts.append(_argument(each))
+    line = f"{name}({', '.join(texts)})"
+    if len(line) > 100:
+        line = f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + ")"
+    returned = signature.return_annotation
+    arrow = "" if returned in (signature.empty, "None", None) else f" -> {returned}"
+    return f"```text\n{line}{arrow}\n```\n"
+
+
+def _argument(parameter: inspect.Parameter) -> str:
+    """An argument with its type, as its module writes it, and its default."""
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
+    default = parameter.default
+    if default is parameter.empty:
+        return f"{stars}{parameter.name}{kind}"
+    shown = default.name if isinstance(default, Enum) else "..." if callable(default) else repr(default)
+    return f"{stars}{parameter.name}{kind} = {shown}"
+
+
 def picture() -> str:
     """A terminal in which an old net is shown and a typo is found."""
     console = Console(record=True, width=112, file=StringIO(), force_terminal=True, highlight=False)
@@ -171,6 +239,7 @@ def main() -> None:
     (HERE / "command_line.md").write_text(command_line())
     (HERE / "schemas.json").write_text(schemas())
     (HERE / "layer_types.md").write_text(layer_types())
+    (HERE / "python.md").write_text(python_names())
     (HERE / "picture.svg").write_text(picture())
 
 

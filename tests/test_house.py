@@ -57,6 +57,11 @@ def test_the_documented_layer_types_are_the_layer_types() -> None:
     assert (ROOT / "docs/layer_types.md").read_text() == generate.layer_types(), "stale: run `make docs`"
 
 
+def test_the_documented_names_are_the_public_names() -> None:
+    generate = load(ROOT / "docs/generate.py")
+    assert (ROOT / "docs/python.md").read_text() == generate.python_names(), "stale: run `make docs`"
+
+
 def test_a_test_named_after_a_module_stands_where_the_module_does() -> None:
     misplaced = []
     for package in ("caffe_proto", "netdsl", "converters", "zoo"):

@@ -126,13 +126,6 @@ def _exit_code(answer: object) -> ExitCode:
     return ExitCode.NO if isinstance(answer, MayBeNo) and not answer.good else ExitCode.FINE
 
 
-def _config_option() -> click.Option:
-    """The option for a file of settings, which is read before other options are looked at."""
-    return click.Option(
-        ["--config"], metavar="FILE", is_eager=True, expose_value=False, callback=_take_config, help=_CONFIG_HELP
-    )
-
-
 def loaded(name: str) -> Any:
     """What a module has, of a name such as zoo.exporting:export."""
     module, _, attribute = name.partition(":")

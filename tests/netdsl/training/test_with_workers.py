@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -59,6 +60,27 @@ def test_every_backend_ends_with_the_same_bits(backend: str, expected: np.ndarra
     net = net_of()
     net.train(PAIR, epochs=5, workers=2, backend=backend, strategy="averaging:tau=5", **SETTINGS)
     assert (weights_of(net) == expected).all()
+
+
+@pytest.mark.parametrize("backend", ["local", "mpi", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_frame_and_a_run_that_is_kept(backend: str, tmp_path: Path) -> None:
+    frame: Any = pd.DataFrame({"data": list(ROWS), "label": LABELS})
+    if backend == "spark":
+        frame = session_here().createDataFrame(
+            [(row.tolist(), int(label)) for row, label in zip(ROWS, LABELS, strict=True)], ["data", "label"]
+        )
+    net = net_of()
+    kept = tmp_path / "runs" / "first"
+    net.train(frame, epochs=5, workers=2, backend=backend, strategy="averaging:tau=50", run=kept)
+    assert (weights_of(Net(net_of().message, weights=kept / "model.caffemodel")) == weights_of(net)).all()
+    assert (kept / "data" / "train").is_dir()
+
+
+def session_here() -> Any:
+    """A session of Spark on this machine, which the tests of this module share."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 
 
 @pytest.mark.parametrize("launcher", ["mpiexec", "torchrun"])

@@ -42,8 +42,9 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "photos"
 
 
-def test_a_model_learns_other_classes_in_one_sentence(photos: Path) -> None:
-    net = finetune("shapes", photos, workers=2, epochs=1)
+@pytest.mark.parametrize("backend", ["local", "mpi", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_model_learns_other_classes_in_one_sentence(photos: Path, backend: str) -> None:
+    net = finetune("shapes", photos, workers=2, epochs=1, backend=backend)
     assert net.forward(data=np.zeros((1, 3, 40, 40), np.float32))["prob"].shape == (1, 2)
     tuned = Path("shapes_tuned")
     assert (tuned / "labels.txt").read_text() == "cross\nring\n"
@@ -61,15 +62,26 @@ def test_what_a_callback_stopped_goes_on(photos: Path) -> None:
     assert "ip2_photos" in net.get_weights()
 
 
-def test_the_ranks_of_a_program_fine_tune_together(photos: Path) -> None:
+@pytest.mark.parametrize("launcher", ["mpiexec", "torchrun"])
+def test_the_ranks_of_a_program_fine_tune_together(photos: Path, launcher: str) -> None:
     program = photos.parent / "program.py"
     program.write_text(
         "import numpy as np\n" + PROGRAM.format(workers=None, ones="np.ones((1, 3, 40, 40), np.float32)")
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-    mpiexec = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, str(program)]
+    scripts = Path(sys.executable).parent
+    starters = {
+        "mpiexec": [scripts / "mpiexec", "-n", "2", sys.executable],
+        "torchrun": [scripts / "torchrun", "--standalone", "--nproc-per-node", "2"],
+    }
     said = subprocess.run(
-        mpiexec, check=True, timeout=PATIENCE, env=environment, cwd=photos.parent, capture_output=True, text=True
+        [*starters[launcher], program],
+        check=True,
+        timeout=PATIENCE,
+        env=environment,
+        cwd=photos.parent,
+        capture_output=True,
+        text=True,
     ).stdout
     assert said.count("rank ends") == 2
     assert (photos.parent / "shapes_tuned" / "model.onnx").is_file()
