@@ -66,6 +66,18 @@ class MpiBackend(Backend):
             )
 
     @contextmanager
+    def leading(self) -> Iterator[None]:
+        """Inside, this process does what the processes of other workers wait for; if it fails, they end too."""
+        try:
+            yield
+        except BaseException:
+            if self.rank is not None:
+                from netdsl.mpi.launcher import end_all_ranks_at_exit
+
+                end_all_ranks_at_exit()
+            raise
+
+    @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
         """A folder that the first rank makes, and removes when all have left it."""
         if self.rank is None:

@@ -211,6 +211,11 @@ def take_part(supervise: Callable[[ExternalLauncher], Result], work: Callable[[W
         if worker.rank:
             time.sleep(_GRACE)
         else:
-            atexit.register(world().Abort, 1)
+            end_all_ranks_at_exit()
         raise
     return None
+
+
+def end_all_ranks_at_exit() -> None:
+    """Let mpiexec end all ranks when this process ends, which has said by then what is wrong."""
+    atexit.register(world().Abort, 1)

@@ -76,6 +76,11 @@ class Backend:
         return train(folder, self.launcher(), run=run, told=told, requested=requested)
 
     @contextmanager
+    def leading(self) -> Iterator[None]:
+        """Inside, this process does what the processes of other workers wait for; if it fails, they end too."""
+        yield
+
+    @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
         """A folder for a run that nobody keeps, which all its processes see; it is removed when they have left it."""
         with TemporaryDirectory(prefix="netdsl-") as folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -95,6 +95,11 @@ def _begin_in_folder(run: Run, folder: Path, backend: Backend, weights: Sequence
         return run
     if backend.resumes and exists(folder):
         return Run.load(folder)
+    with backend.leading():
+        return _run_in_new_folder(run, folder, backend, weights)
+
+
+def _run_in_new_folder(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None) -> Run:
     if weights is None:
         weights = open_files(find_weights(run.weights, run.folder), run.solver.trained)
     if backend.remote:  # data may be out of this machine's reach, which workers tell
@@ -152,12 +157,14 @@ def train(
     """
     if not backend.supervises:
         return backend.train(folder, None, lambda told: None, no_action)
-    run = run or Run.load(folder)  # first of all: where no run begins no file is made
-    changed = _with_choices(run, folder, transport, workers, deadline)
-    if changed != run:
-        changed.save(folder, again=True)
-    note_start(folder, command)
-    with open_run_log(folder) as write:
+    with ExitStack() as stack:
+        stack.enter_context(backend.leading())
+        run = run or Run.load(folder)  # first of all: where no run begins no file is made
+        changed = _with_choices(run, folder, transport, workers, deadline)
+        if changed != run:
+            changed.save(folder, again=True)
+        note_start(folder, command)
+        write = stack.enter_context(open_run_log(folder))
 
         def pass_on(report: Told) -> None:
             write(report)

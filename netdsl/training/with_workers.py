@@ -94,7 +94,8 @@ def train_with_team(
     with _run_folder(team) as folder:
         backend, run, ended = team.backend, None, folder / _ENDED
         if backend.supervises:
-            run = _begun_run(model, param, lesson, team, compute, folder)
+            with backend.leading():
+                run = _begun_run(model, param, lesson, team, compute, folder)
             ended.unlink(missing_ok=True)
         job.train(folder, backend, run=run, listeners=[hear], on_round=on_round, requested=requested)
         if backend.supervises and backend.started is not None:

@@ -118,7 +118,8 @@ def finetune(
     if team.backend.supervises:
         kind = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         devices = devices_for(kind, team.workers.most, team.backend)
-        begun = load(folder) if resume else begin(asked, team.backend, devices)
+        with team.backend.leading():
+            begun = load(folder) if resume else begin(asked, team.backend, devices)
     tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
     if team.backend.supervises and tuned is None:
         raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; resume=True goes on with it")

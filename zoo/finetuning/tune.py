@@ -27,7 +27,8 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     output = Path(request.resume or request.output or default_output(str(request.model)))
     if not backend.supervises:
         return train(output, None, backend)
-    begun = load(output) if request.resume is not None else _begin(request, output, backend, listen)
+    with backend.leading():
+        begun = load(output) if request.resume is not None else _begin(request, output, backend, listen)
     listen(RunBegins())
     tuned = train(
         output,

@@ -95,6 +95,22 @@ def test_ranks_of_a_program_train_together(launcher: str, tmp_path: Path) -> Non
         assert (outcome["loss"], outcome["again"]) == (loss, again)
 
 
+def test_a_mistake_that_the_first_rank_finds_ends_all_ranks(tmp_path: Path) -> None:
+    program = tmp_path / "wrong.py"
+    program.write_text(
+        "from tests.netdsl.training.program import LABELS, ROWS, net_of\n"
+        "net_of().train((ROWS[:, :2], LABELS), epochs=1)\n"
+    )
+    mpiexec = str(Path(sys.executable).parent / "mpiexec")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ended = subprocess.run(
+        [mpiexec, "-n", "2", sys.executable, str(program)],
+        timeout=PATIENCE, env=environment, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode != 0
+    assert "doesn't fit 'data', which takes [3]" in ended.stderr
+
+
 def test_a_rank_may_train_alone(tmp_path: Path) -> None:
     net = net_of()
     net.train(PAIR, epochs=5, **SETTINGS)
