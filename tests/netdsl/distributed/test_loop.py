@@ -107,7 +107,10 @@ def test_a_batch_that_cant_be_divided(run: Simulate) -> None:
         run("allreduce", size=4)
 
 
-@pytest.mark.parametrize("strategy", ["averaging:tau=5", "elastic:tau=5", "mpca:tau=5"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["averaging:tau=5", "averaging:tau=5,warmup=9", "averaging:seconds=2.5", "elastic:tau=5", "mpca:tau=5"],
+)
 def test_snapshots_come_where_they_are_due(
     run: Simulate, param: pb.SolverParameter, tmp_path: Path, strategy: str
 ) -> None:

@@ -174,6 +174,16 @@ def test_a_bad_item_gives_its_place_to_the_next(caplog: pytest.LogCaptureFixture
     assert "skipped an item: item 1 is bad" in caplog.text
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_several_processes_replace_a_bad_item_by_the_same_one_as_a_single_process(size: int) -> None:
+    seen = list[float]()
+    for rank in range(size):
+        loading = Loading(bad=BadItems.SKIP, rank=rank, size=size)
+        with Batches(Reading(Images(12, bad=(1, 4), lost=(5,)), 6 // size), loading) as batches:
+            seen += [label for batch in labels(batches, 2) for label in batch]
+    assert sorted(seen) == [0, 2, 2, 3, 6, 6, 6, 7, 8, 9, 10, 11]
+
+
 def test_a_source_without_a_good_item_is_an_error() -> None:
     with (
         Batches(Reading(Images(4, bad=(0, 1, 2, 3)), 2), Loading(bad=BadItems.SKIP)) as batches,
