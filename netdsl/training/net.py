@@ -119,6 +119,10 @@ class _NetState:
 
     def open(self) -> Net:
         """The net, which goes on where the other one was."""
+        if self.device.startswith("cuda") and not torch.cuda.is_available():
+            raise NetError(
+                f"the net was on {self.device}, and torch sees no GPU here; call net.to('cpu') before it is sent"
+            )
         net = self.form.open(self.weights)
         net.to(self.device)
         net._settings, net.history = self.settings, self.history

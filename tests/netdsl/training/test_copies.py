@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -98,6 +99,13 @@ def test_a_copy_is_in_the_same_phase_and_state() -> None:
     assert repr(other) == repr(net)
     assert other.message == net.message
     assert other.form == net.form
+
+
+def test_a_net_on_a_gpu_says_so_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = dataclasses.replace(net_of()._state(), device="cuda:0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(NetError, match=r"was on cuda:0, and torch sees no GPU here; call net.to\('cpu'\)"):
+        now.open()
 
 
 def test_a_copy_begins_anew_with_other_data_or_settings_where_the_net_would() -> None:

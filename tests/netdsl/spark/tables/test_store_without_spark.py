@@ -1,82 +1,20 @@
-"""Elements of an RDD as arrays, and partitions written without a Spark session."""
+"""Partitions written without a Spark session."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from contextlib import closing
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.tables.table import Arrays, BlobColumn
-from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows
 
 BLOBS = [BlobColumn("data", "pixels", (1, 2, 3)), BlobColumn("label", "digit", (1,))]
 STORED = [BlobColumn(blob.name, blob.name, blob.shape) for blob in BLOBS]
 PIXELS = np.arange(6, dtype=np.float64)
-
-
-def batches_of(elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str = "partition 7") -> list[Arrays]:
-    """The batches, without their places."""
-    from netdsl.spark.tables.elements import element_batches
-
-    return [batch.arrays for batch in element_batches(elements, blobs, part)]
-
-
-@pytest.mark.parametrize("form", ["tuple", "dict", "row"])
-def test_elements_of_all_forms_are_batches(form: str) -> None:
-    Row = pytest.importorskip("pyspark.sql").Row  # noqa: N806
-    make: dict[str, Any] = {
-        "tuple": lambda n: (PIXELS + n, n),
-        "dict": lambda n: {"digit": n, "other": "x", "pixels": (PIXELS + n).tolist()},
-        "row": lambda n: Row(digit=n, pixels=(PIXELS + n).tolist()),
-    }
-    batches = batches_of(map(make[form], range(1030)), BLOBS)
-    assert [len(batch["label"]) for batch in batches] == [512, 512, 6]
-    assert batches[0]["data"].dtype == np.float32
-    data, label = (np.concatenate([batch[name] for batch in batches]) for name in ("data", "label"))
-    assert np.array_equal(label, np.arange(1030).reshape(-1, 1))
-    assert np.array_equal(data, (PIXELS + np.arange(1030)[:, None]).reshape(-1, 1, 2, 3))
-
-
-def test_an_element_can_be_the_only_value() -> None:
-    (found,) = batches_of([PIXELS, PIXELS + 1], BLOBS[:1])
-    assert found["data"].shape == (2, 1, 2, 3)
-    (found,) = batches_of([b"abcdef"], BLOBS[:1])
-    assert found["data"].tobytes() == b"abcdef"
-
-
-def test_elements_can_have_what_arrow_has_columns_of() -> None:
-    image = {"height": 2, "width": 3, "nChannels": 1, "mode": 0, "data": bytearray(b"abcdef")}
-    (found,) = batches_of([(image, Decimal("1.5")), (image, Decimal(2))], BLOBS)
-    assert found["data"].tobytes() == b"abcdefabcdef"
-    assert found["label"].tolist() == [[1.5], [2]]
-
-
-@pytest.mark.parametrize(
-    ("elements", "problem"),
-    [
-        ([(PIXELS, 1), (PIXELS, None)], "column 'digit': row 1 of partition 7 is None"),
-        ([(PIXELS, 1)] * 600 + [(PIXELS, None)], "column 'digit': row 600 of partition 7 is None"),
-        ([(PIXELS, 1), (PIXELS[:3], 2)], "column 'pixels': row 1 of partition 7 has shape"),
-        ([(PIXELS, "1")], "column 'digit': row 0 of partition 7 has no numbers"),
-        (
-            [(PIXELS, Decimal(1)), (PIXELS, "x")],
-            "column 'digit': row 0 of partition 7 or one after",
-        ),
-        ([(PIXELS,)], "an element of the RDD has 1 values; wanted are data, label"),
-        ([{"pixels": PIXELS}], "an element of the RDD has no 'digit'; it has pixels"),
-    ],
-)
-def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
-    with pytest.raises(DataError, match=problem):
-        batches_of(elements, BLOBS)
 
 
 def test_what_a_function_returns_must_be_numbers_or_bytes(tmp_path: Path) -> None:
