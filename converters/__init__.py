@@ -6,24 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from converters.caffe import export_caffe
-    from netdsl.model.deploy.deploy_net import deploy, deploy_model
-    from netdsl.model.model import Model
-    from netdsl.model.opening import open_model, open_weights
-    from netdsl.model.weights.writing import write_weights
+    from converters.caffe import export_caffe, write_net
+    from converters.from_onnx import from_onnx
+    from converters.from_torch import from_torch
+    from converters.onnx import export_onnx
 
 # Imported when they are used: a module of this package may be imported for something that needs no torch.
 _MODULES = {
-    "Model": "netdsl.model.model",
-    "deploy": "netdsl.model.deploy.deploy_net",
-    "deploy_model": "netdsl.model.deploy.deploy_net",
-    "export_caffe": "converters.caffe",
-    "open_model": "netdsl.model.opening",
-    "open_weights": "netdsl.model.opening",
-    "write_weights": "netdsl.model.weights.writing",
+    "export_caffe": "caffe",
+    "export_onnx": "onnx",
+    "from_onnx": "from_onnx",
+    "from_torch": "from_torch",
+    "write_net": "caffe",
 }
 
-__all__ = ["Model", "deploy", "deploy_model", "export_caffe", "open_model", "open_weights", "write_weights"]
+__all__ = ["export_caffe", "export_onnx", "from_onnx", "from_torch", "write_net"]
 
 
 if not TYPE_CHECKING:
@@ -32,4 +29,4 @@ if not TYPE_CHECKING:
         """Public names."""
         if name not in _MODULES:
             raise AttributeError(f"module 'converters' has no attribute '{name}'")
-        return getattr(import_module(_MODULES[name]), name)
+        return getattr(import_module(f"converters.{_MODULES[name]}"), name)

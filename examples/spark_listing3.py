@@ -1,18 +1,18 @@
 """Listing 3 of the SparkNet paper: rounds of iterations on every worker, with averaging in between.
 
-`NetEstimator` does the same without a job for each round; this is the pattern for a training loop of your own.
+Spark's executors keep the nets, with their solvers and their places in the data, from one round to the next.
+`NetEstimator` does the same without a loop of your own; this is for a loop in which you do something else, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from pyspark.sql import SparkSession
 from sklearn.datasets import load_digits
 
-from netdsl import ConvLayer, LinearLayer, Max, Net, NetParams, PoolLayer, RDDLayer, SoftmaxWithLoss, WeightCollection
+from netdsl import ConvLayer, LinearLayer, Max, Net, NetParams, PoolLayer, RDDLayer, SoftmaxWithLoss
 
 XAVIER = {"type": "xavier"}
 NET = NetParams(
@@ -34,24 +34,16 @@ def preprocess(row: tuple[Any, int]) -> tuple[Any, int]:
 
 def main(spark: SparkSession, workers: int = 2, rounds: int = 6) -> float:
     """Train a net and return its mean loss after the last round."""
-    digits, context = load_digits(), spark.sparkContext
+    digits = load_digits()
     rows = list(zip(digits.data.tolist(), digits.target.tolist(), strict=True))
-    train_data = context.parallelize(rows, workers).map(preprocess).cache()
-    weights = Net(NET).get_weights()
-    for _ in range(rounds):
-        broadcast = context.broadcast(weights)
+    train_data = spark.sparkContext.parallelize(rows, workers).map(preprocess)
 
-        def train(data: Iterable[Any], broadcast: Any = broadcast) -> Iterator[WeightCollection]:
-            net = Net(NET, weights=broadcast.value)
-            net.set_training_data(list(data))
-            net.train(50, base_lr=0.02)
-            yield net.get_weights()
-
-        weights = WeightCollection.mean(train_data.mapPartitions(train).collect())
-        broadcast.destroy()
-    net = Net(NET, weights=weights)
-    net.set_validation_data(train_data.collect())
-    return net.test(len(rows) // 32)["loss"]
+    net = Net(NET)
+    with net.on(train_data, workers=workers, base_lr=0.02) as nets:
+        for _ in range(rounds):
+            nets.train(50)
+            nets.average()
+    return net.test(train_data)["loss"]
 
 
 if __name__ == "__main__":

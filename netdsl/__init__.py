@@ -9,6 +9,9 @@ from caffe_proto import extensions
 
 if TYPE_CHECKING:
     from netdsl.data.reader import open_reader
+    from netdsl.data.sources.alphabet import Alphabet
+    from netdsl.data.sources.class_names import read_class_names
+    from netdsl.data.sources.vocabulary import Vocabulary
     from netdsl.data.tables.table import Table
     from netdsl.dsl import (
         ActivationLayer,
@@ -23,11 +26,22 @@ if TYPE_CHECKING:
         Stochastic,
     )
     from netdsl.dsl.layer_types import *  # noqa: F403
+    from netdsl.layer import Layer
     from netdsl.model.collection import WeightCollection
+    from netdsl.model.deploy.captioner import split_captioner
+    from netdsl.model.deploy.deploy_net import deploy_model
+    from netdsl.model.model import Model
+    from netdsl.model.opening import open_model
     from netdsl.model.weights.match import LoadReport
     from netdsl.net.graph import Phase
+    from netdsl.prediction.captions import CaptionGenerator, CaptionSettings
+    from netdsl.prediction.generation import TextGenerator
+    from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
+    from netdsl.scores.coco import score_as_coco
+    from netdsl.scores.precision import PrecisionRule, precision_table
+    from netdsl.scores.voc import judge_as_voc
     from netdsl.solver.events import Action
-    from netdsl.training.callbacks import EarlyStopping, Progress
+    from netdsl.training.callbacks import EarlyStopping, History, Progress
     from netdsl.training.net import Net
     from zoo.finetuning.fine_tune import finetune
 
@@ -44,38 +58,74 @@ extensions.finders.append(_find_plugins)
 # Imported when they are used: to print the command line's help shouldn't take the seconds that torch takes.
 _MODULES = {
     "Action": "netdsl.solver.events",
+    "Alphabet": "netdsl.data.sources.alphabet",
+    "CaptionGenerator": "netdsl.prediction.captions",
+    "CaptionSettings": "netdsl.prediction.captions",
+    "DetectedBoxes": "netdsl.scores.boxes",
     "EarlyStopping": "netdsl.training.callbacks",
+    "History": "netdsl.training.callbacks",
+    "Layer": "netdsl.layer",
     "LoadReport": "netdsl.model.weights.match",
+    "Model": "netdsl.model.model",
     "Net": "netdsl.training.net",
+    "ObjectBoxes": "netdsl.scores.boxes",
     "Phase": "netdsl.net.graph",
+    "PrecisionRule": "netdsl.scores.precision",
     "Progress": "netdsl.training.callbacks",
     "Table": "netdsl.data.tables.table",
+    "TextGenerator": "netdsl.prediction.generation",
+    "Vocabulary": "netdsl.data.sources.vocabulary",
     "WeightCollection": "netdsl.model.collection",
+    "deploy_model": "netdsl.model.deploy.deploy_net",
     "finetune": "zoo.finetuning.fine_tune",  # which knows the models that have names
+    "judge_as_voc": "netdsl.scores.voc",
+    "open_model": "netdsl.model.opening",
     "open_reader": "netdsl.data.reader",
+    "precision_table": "netdsl.scores.precision",
+    "read_class_names": "netdsl.data.sources.class_names",
+    "score_as_coco": "netdsl.scores.coco",
+    "split_captioner": "netdsl.model.deploy.captioner",
 }
 
 __all__ = [
     "Action",
     "ActivationLayer",
+    "Alphabet",
     "Average",
+    "CaptionGenerator",
+    "CaptionSettings",
     "Constructor",
     "ConvLayer",
+    "DetectedBoxes",
     "EarlyStopping",
+    "History",
+    "Layer",
     "LinearLayer",
     "LoadReport",
     "Max",
+    "Model",
     "Net",
     "NetParams",
+    "ObjectBoxes",
     "Phase",
     "PoolLayer",
+    "PrecisionRule",
     "Progress",
     "RDDLayer",
     "Stochastic",
     "Table",
+    "TextGenerator",
+    "Vocabulary",
     "WeightCollection",
+    "deploy_model",
     "finetune",
+    "judge_as_voc",
+    "open_model",
     "open_reader",
+    "precision_table",
+    "read_class_names",
+    "score_as_coco",
+    "split_captioner",
 ]
 
 if TYPE_CHECKING:

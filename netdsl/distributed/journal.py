@@ -141,13 +141,13 @@ class Journal:
         """The entry after a round, whose files whoever chose it has checked; None before the first round."""
         return _open_entry(self._entry_folder(number)) if number else None
 
-    def read_tensors(self, entry: JournalEntry, worker: int) -> dict[str, Tensor]:
-        """The tensors of a worker's part of an entry."""
+    def read_tensors(self, entry: JournalEntry, worker: int, only: Sequence[str] = ()) -> dict[str, Tensor]:
+        """The tensors of a worker's part of an entry, all of them or some."""
         archive, _ = (entry.path / name for name in _files_of_part(worker))
         try:
             with np.load(archive, allow_pickle=False) as arrays:
-                return {name: torch.from_numpy(arrays[name]) for name in arrays}
-        except (OSError, ValueError, zipfile.BadZipFile) as problem:
+                return {name: torch.from_numpy(arrays[name]) for name in only or arrays}
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
             raise _unreadable(entry, worker, problem) from None
 
     def read_part(self, entry: JournalEntry, worker: int) -> WorkerPart:

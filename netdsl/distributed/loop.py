@@ -16,6 +16,7 @@ from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Action, Notice, TestFinished, as_numbers, no_action
+from netdsl.solver.length import is_due
 from netdsl.solver.settings import seed
 from netdsl.solver.state import resume_from, resume_point
 
@@ -25,8 +26,8 @@ _APART = 1 << 20  # between the seeds of two rounds; more than there are workers
 class Loop:
     """The rounds of one worker.
 
-    The first worker tests and takes snapshots for all, at the end of the round in which an interval of the settings
-    ends. With a journal, a run goes on from the entry after which a `membership` begins, or else from the newest one.
+    The first worker tests and takes snapshots for all where they are due, at ends of rounds. With a journal, a run goes
+    on from the entry after which a `membership` begins, or else from the newest one.
     """
 
     def __init__(
@@ -57,15 +58,14 @@ class Loop:
 
     def run(self) -> None:
         """Train to the end, or until a stop is requested; synchronous workers all stop after the same round."""
-        worker, before = self.worker, self.worker.solver.iteration
+        worker = self.worker
         worker.solver.listen(worker.solver.started_event(worker.size))
-        if not before and worker.solver.param.test_initialization:
+        if not worker.solver.iteration and worker.solver.param.test_initialization:
             self._test_model()
         while worker.remaining and not self.stopped:
             worker.begin_round()
             self.strategy_run.round()
-            self._end_round(before, last=self.strategy.synchronous and not worker.remaining)
-            before = worker.solver.iteration
+            self._end_round(last=self.strategy.synchronous and not worker.remaining)
         self._finish_strategy()
         if worker.rank == 0 and not self.stopped:
             self._take_final_snapshot()
@@ -77,15 +77,15 @@ class Loop:
             return
         self.worker.begin_round()
         self.strategy_run.finish()
-        self._end_round(self.worker.solver.iteration, last=True)
+        self._end_round(last=True)
 
-    def _end_round(self, before: int, *, last: bool) -> None:
+    def _end_round(self, *, last: bool) -> None:
         """Test, take a snapshot and save the state where each is due, and report the round."""
         worker, number = self.worker, self.worker.record.number
         self._check_for_stop()
-        if worker.rank == 0 and (self._is_due("test_interval", before) or last):
+        if worker.rank == 0 and (last or (worker.remaining and worker.is_due(worker.intervals.test))):
             self._test_model()
-        if worker.rank == 0 and self._is_due("snapshot", before) and worker.remaining:
+        if worker.rank == 0 and worker.remaining and worker.is_due(worker.intervals.snapshot):
             with self._model_in_place():
                 worker.solver.snapshot()
         journal = self._journal
@@ -101,11 +101,6 @@ class Loop:
             stop = any(request for (request,) in self.worker.communicator.gather([float(stop)]))
         self.stopped = self.stopped or stop
 
-    def _is_due(self, name: str, before: int) -> bool:
-        """Whether an interval of the settings ended since the iteration `before`."""
-        interval: int = getattr(self.worker.solver.param, name)
-        return interval > 0 and self.worker.solver.iteration // interval > before // interval
-
     def _test_model(self) -> None:
         worker, solver = self.worker, self.worker.solver
         if not solver.tests:
@@ -118,7 +113,8 @@ class Loop:
         self._score = model_score(tests[0]) if tests else None
 
     def _take_final_snapshot(self) -> None:
-        if self.worker.solver.param.snapshot_after_train:
+        solver, interval = self.worker.solver, self.worker.intervals.snapshot
+        if solver.param.snapshot_after_train or is_due(interval, solver.iteration - 1, solver.iteration):
             with self._model_in_place():
                 self.worker.solver.snapshot()
 

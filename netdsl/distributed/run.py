@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Membership, Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import from_plain
-from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.strategies.strategy import ModelSize, Strategy
 from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_transport
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
 from netdsl.plugins import allowed_plugins, plugins
+from netdsl.solver.length import NEVER, Epoch, Intervals
 from netdsl.solver.settings import SolverSettings, open_settings
 from netdsl.solver.trainable_net import Compute
 
@@ -36,8 +38,9 @@ class Run:
     """What to train and how, by one worker in this process, or by several, whose run is kept in a folder.
 
     `folder` is where the names of files begin. Worker i of a machine computes on its i-th device, and again from the
-    first. `snapshot` is a solver state to go on from, or NEWEST. Tables take the place of
-    what the nets themselves read.
+    first. `snapshot` is a solver state to go on from, or NEWEST. Tables take the place of what the nets themselves
+    read. `due` has the intervals of tests and snapshots, where those of the settings, which are whole numbers, aren't
+    precise enough.
     """
 
     solver: SolverSettings
@@ -56,6 +59,7 @@ class Run:
     require_finite: bool = True  # whether a loss, or weights to save, that aren't finite are an error
     fewest: int | None = None  # if set, workers may be lost and come while no fewer than this take part
     memberships: tuple[Membership, ...] = ()  # if there are any, who takes part from which round on
+    due: Intervals | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -71,6 +75,31 @@ class Run:
                 f"with {self.strategy.name} the workers divide each batch, so their number can't change while they "
                 "train; give one number of workers, or another strategy, such as averaging"
             )
+
+    @property
+    def intervals(self) -> Intervals:
+        """The intervals of tests and of snapshots, of which the settings say whether there are any."""
+        param = self.solver.param
+        due = self.due or Intervals(Fraction(param.test_interval), Fraction(param.snapshot))
+        return Intervals(due.test if param.test_iter else NEVER, due.snapshot if param.snapshot else NEVER)
+
+    def epoch_of(self, batches: Fraction) -> Epoch:
+        """The epoch of items that make so many batches of the net.
+
+        A DistributedError if all iterations don't see equally many items, so that none could be promised.
+        """
+        if self.fewest is not None:
+            raise DistributedError(
+                f"with {self.fewest} to {self.workers} workers nobody knows how many items an iteration sees, so "
+                f"epochs can't be counted; give one number of workers, as in --workers {self.workers}"
+            )
+        if self.workers > 1 and self.strategy.traffic(ModelSize(())).warmup:
+            raise DistributedError(
+                "in a warm-up one worker alone sees items, so epochs can't be counted; leave warmup out, or give the "
+                "training's length in iterations"
+            )
+        at_once = 1 if self.strategy.divides_batch else self.workers
+        return Epoch.of(batches, iter_size=self.solver.param.iter_size, batches_at_once=at_once)
 
     def device(self, local_rank: int) -> torch.device:
         """The device of a worker, by its rank on its machine."""

@@ -32,7 +32,7 @@ from netdsl.solver import state
 from netdsl.solver.events import Action, Listener, Notice
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
-from netdsl.solver.solver import ignore_event
+from netdsl.solver.solver import Solver, ignore_event
 from netdsl.solver.used_weights import weights_for_use
 
 MODEL = "model.caffemodel"
@@ -149,12 +149,26 @@ def open_worker(
     pulse: Pulse | None = None,
 ) -> Iterator[Worker]:
     """A worker that is ready to take part. All have equal weights, each its own data and random numbers."""
-    loading = replace(
-        run.compute.loading, rank=communicator.rank, size=communicator.size, divided=run.strategy.divides_batch
-    )
-    compute = replace(run.compute, device=device or run.device(communicator.rank), loading=loading)
+    rank, size = communicator.rank, communicator.size
+    with open_solver_of(run, rank, size, device=device, listen=listen, pulse=pulse) as solver:
+        yield Worker(solver, communicator, clock, pulse, run.intervals)
+
+
+@contextmanager
+def open_solver_of(
+    run: Run,
+    rank: int,
+    size: int,
+    *,
+    device: torch.device | None = None,
+    listen: Listener = ignore_event,
+    pulse: Pulse | None = None,
+) -> Iterator[Solver]:
+    """The solver of one of `size` workers, with its part of the data and its random numbers."""
+    loading = replace(run.compute.loading, rank=rank, size=size, divided=run.strategy.divides_batch)
+    compute = replace(run.compute, device=device or run.device(rank), loading=loading)
     solver_settings = run.solver
-    if communicator.rank != 0:  # the first worker tests, tells and saves for all
+    if rank != 0:  # the first worker tests, tells and saves for all
         solver_settings = run.solver.without_tests().without("display", "snapshot", "debug_info")
 
     def poll_action() -> Action:
@@ -174,12 +188,12 @@ def open_worker(
         require_finite=run.require_finite,
     ) as solver:
         names = [f"layer '{node.layer.name}'" for node, _ in solver.net.built.remembering_layers()]
-        if communicator.size > 1 and names:
+        if size > 1 and names:
             listen(Notice(f"{few(names, _SHOWN)}: {_BROKEN_SEQUENCES}"))
-        seed(solver_settings.param, communicator.rank)
+        seed(solver_settings.param, rank)
         if run.snapshot is not None:
             state.restore(solver, run.snapshot)
-        yield Worker(solver, communicator, clock, pulse)
+        yield solver
 
 
 def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:

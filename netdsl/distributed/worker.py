@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from typing import Protocol
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from netdsl.distributed.communicator import Communicator, Handle
 from netdsl.distributed.control.heartbeat import Pulse
 from netdsl.distributed.run_log import Activity, RoundRecord, Span
+from netdsl.solver.length import Intervals, is_due
 from netdsl.solver.solver import Solver
 
 _CACHED = 1 << 17  # values of two models that fit into a core's cache
@@ -70,6 +72,9 @@ class Worker:
 
     `weights` is the flat buffer of all blobs. Its first `learned` values are learned; the others, such as BatchNorm's
     sums, are statistics.
+
+    A round ends at the latest where a test or a snapshot is due by the `intervals`, which are the same for all workers:
+    the worker trains no further, and the strategy exchanges then.
     """
 
     def __init__(
@@ -78,12 +83,15 @@ class Worker:
         communicator: Communicator,
         clock: Clock | None = None,
         pulse: Pulse | None = None,
+        intervals: Intervals | None = None,
     ) -> None:
+        self.intervals = intervals or Intervals()
         self.solver, self.communicator, self._pulse = solver, communicator, pulse or Pulse()
         self.weights, self.learned = solver.weights.buffer, solver.weights.learned_size
         self.clock = clock or RealClock(self.weights.device)
         self.rank, self.size = communicator.rank, communicator.size
         self._mean: Tensor | None = None
+        self._began = 0  # iterations that were done when the round began
         self._exchange_seconds = 0.0  # until now
         self.last_record: RoundRecord | None = None  # of the round before
         self.record = self._new_record(0)
@@ -93,17 +101,27 @@ class Worker:
         """The number of iterations that are left."""
         return max(0, self.solver.param.max_iter - self.solver.iteration)
 
+    @property
+    def round_end(self) -> int:
+        """The iteration in which the round ends at the latest: where something is due next, or training ends."""
+        due, last = self.intervals.next_due(self._began), self.solver.param.max_iter
+        return last if due is None else min(due, last)
+
+    def is_due(self, interval: Fraction) -> bool:
+        """Whether an interval ended in this round."""
+        return is_due(interval, self._began, self.solver.iteration)
+
     def train(self, steps: int) -> int:
-        """Train for `steps` iterations, or as many as are left; returns how many there were."""
-        count = min(steps, self.remaining)
+        """Train for `steps` iterations, or to the end of the round; returns how many there were."""
+        count = max(0, min(steps, self.round_end - self.solver.iteration))
         for _ in range(count):
             self.iterate()
         return count
 
     def train_for(self, seconds: float) -> int:
-        """Train for some seconds, and at least one iteration if one is left; returns how many there were."""
-        end, count = self.clock.now() + seconds, 0
-        while self.remaining and (not count or self.clock.now() < end):
+        """Train for some seconds, at least one iteration, or to the end of the round; returns how many there were."""
+        end, count, last = self.clock.now() + seconds, 0, self.round_end
+        while self.solver.iteration < last and (not count or self.clock.now() < end):
             self.iterate()
             count += 1
         return count
@@ -175,6 +193,7 @@ class Worker:
     def begin_round(self) -> None:
         """Begin the record of the next round."""
         self.record = self._new_record(self.record.number + 1)
+        self._began = self.solver.iteration
 
     def end_round(self) -> RoundRecord:
         """Complete and return the record of the round."""

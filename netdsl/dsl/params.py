@@ -125,7 +125,11 @@ def _needs_settings(function: Callable[P, pb.LayerParameter]) -> Callable[P, pb.
 
 @_needs_settings
 def RDDLayer(name: str, shape: Sequence[int], **settings: Any) -> pb.LayerParameter:  # noqa: N802 - the paper's name
-    """An input of the net, whose values come from an RDD, a DataFrame or the caller."""
+    """Bring a blob into the net: `RDDLayer("data", shape=[64, 1, 28, 28])`, of 64 images in a batch.
+
+    Its values come from what the net trains on or predicts for: arrays, a table, an RDD, a DataFrame, or the arguments
+    of `forward`. `shape` begins with the batch. Settings are those of Caffe's `Input`.
+    """
     return Input(name, shape={"dim": shape}, **settings)
 
 
@@ -140,7 +144,11 @@ def ConvLayer(  # noqa: N802
     pad: Pair | None = None,
     **settings: Any,
 ) -> pb.LayerParameter:
-    """A convolution."""
+    """Convolve images with filters that are learned: `ConvLayer("conv1", ["data"], kernel=(5, 5), num_filters=20)`.
+
+    `kernel`, `stride` and `pad` are heights and widths; a stride is 1 and a pad 0 if not given. Other settings are
+    those of Caffe's `Convolution`, such as `weight_filler={"type": "xavier"}`, `group=2` or `dilation=[2]`.
+    """
     sides = _window_settings(name, kernel=kernel, stride=stride, pad=pad)
     return Convolution(name, bottoms, num_output=num_filters, **sides, **settings)
 
@@ -156,7 +164,11 @@ def PoolLayer(  # noqa: N802
     pad: Pair | None = None,
     **settings: Any,
 ) -> pb.LayerParameter:
-    """A pooling layer."""
+    """Take one value of each window of an image: `PoolLayer("pool1", ["conv1"], kernel=(2, 2), stride=(2, 2))`.
+
+    `pool` is Max, Average or Stochastic. `kernel`, `stride` and `pad` are heights and widths; a stride is 1 and a pad 0
+    if not given. Other settings are those of Caffe's `Pooling`.
+    """
     return Pooling(
         name, bottoms, pool=pool, **_window_settings(name, kernel=kernel, stride=stride, pad=pad), **settings
     )
@@ -164,7 +176,10 @@ def PoolLayer(  # noqa: N802
 
 @_needs_settings
 def LinearLayer(name: str, bottoms: Names, *, num_outputs: int, **settings: Any) -> pb.LayerParameter:  # noqa: N802
-    """A fully connected layer."""
+    """Connect all values of an item with all outputs: `LinearLayer("ip1", ["pool1"], num_outputs=500)`.
+
+    Settings are those of Caffe's `InnerProduct`, such as `weight_filler={"type": "xavier"}` or `bias_term=False`.
+    """
     return InnerProduct(name, bottoms, num_output=num_outputs, **settings)
 
 
@@ -172,7 +187,10 @@ def LinearLayer(name: str, bottoms: Names, *, num_outputs: int, **settings: Any)
 def ActivationLayer(  # noqa: N802
     name: str, bottoms: Names, *, activation: Callable[..., pb.LayerParameter], **settings: Any
 ) -> pb.LayerParameter:
-    """An activation, given as its type: `activation=ReLU`."""
+    """Apply a function to each value: `ActivationLayer("relu1", ["ip1"], activation=ReLU)`.
+
+    `activation` is a layer type, such as ReLU, TanH or Sigmoid; settings are those of that type.
+    """
     if not callable(activation):
         raise NetError(f"layer '{name}': activation takes a layer type, as ReLU, not {activation!r}")
     return activation(name, bottoms, **settings)

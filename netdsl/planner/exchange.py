@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 from statistics import NormalDist
 
@@ -75,11 +76,17 @@ class StrategyTime:
 
     @property
     def tau(self) -> int:
-        """The iterations of a round."""
+        """The iterations of a round, or of one that ends by the clock about so many."""
+        return round(self._iterations)
+
+    @property
+    def _iterations(self) -> Fraction:
+        """The iterations of a round; of one that ends by the clock the mean of all workers'."""
         traffic, step = self.traffic, self.machines.step
         if traffic.seconds:
-            return round(sum(self._timed_steps) / self.machines.size)
-        return traffic.tau if traffic.tau != AUTO else iterations_per_round(self._seconds_of(traffic.round), step)
+            return Fraction(sum(self._timed_steps)) / self.machines.size
+        measured = iterations_per_round(self._seconds_of(traffic.round), step)
+        return Fraction(measured if traffic.tau == AUTO else traffic.tau)
 
     @property
     def begin(self) -> float:
@@ -104,7 +111,8 @@ class StrategyTime:
         tau = self.tau
         if self.traffic.waiting is not Waiting.ALL:
             return sum(_rate(tau, period) for period in self._periods(tau))
-        return _rate(tau * (1 if self.divides_batch else self.machines.size), self.round.total)
+        batches = 1 if self.divides_batch else self.machines.size
+        return _rate(float(self._iterations * batches), self.round.total)
 
     def epoch(self, items: int, batch: int) -> float:
         """The seconds in which all workers together see so many items, in a net's batches of this size."""
@@ -137,7 +145,8 @@ class StrategyTime:
         Those whose length is measured follow short ones.
         """
         short = min(iterations, SHORT_ROUNDS if self.traffic.tau == AUTO else 0)
-        rounds, rest = divmod(iterations - short, self.tau)
+        rounds = (iterations - short) // self._iterations
+        rest = iterations - short - math.floor(rounds * self._iterations + Fraction(1, 2))
         return [(count, times) for count, times in ((1, short), (self.tau, rounds), (rest, 1)) if count and times]
 
     def _round_time(self, iterations: int) -> RoundTime:

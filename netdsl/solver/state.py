@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
@@ -49,6 +50,33 @@ class KeptSolver(Protocol):
     classes: Sequence[str]
     normalized_outputs: list[NormalizedOutput]
     listen: Listener
+
+
+@dataclass(frozen=True)
+class SolverPlace:
+    """Where a solver is: all that it goes on from beside the weights."""
+
+    histories: list[Tensor]  # in the layout of the weights' buffer
+    current_step: int
+    point: ResumePoint
+
+
+def place_of(solver: KeptSolver) -> SolverPlace:
+    """Where a solver is now, in memory of its own."""
+    histories = [history.detach().cpu().clone() for history in solver.updater.histories]
+    return SolverPlace(histories, solver.current_step, resume_point(solver))
+
+
+@torch.no_grad()
+def go_to(solver: KeptSolver, place: SolverPlace, where: Path | str) -> None:
+    """Let a solver go on from a place, which is of the same net and settings; errors name where it was."""
+    histories = solver.updater.histories
+    if [history.shape for history in histories] != [history.shape for history in place.histories]:
+        raise SolverError(f"{where}: is of another net or of another type of solver")
+    for history, values in zip(histories, place.histories, strict=True):
+        history.copy_(values)
+    solver.iteration, solver.current_step = place.point.iteration, place.current_step
+    resume_from(solver, place.point, where)
 
 
 def save(solver: KeptSolver) -> SnapshotSaved:
@@ -152,7 +180,7 @@ def resume_point(solver: KeptSolver) -> ResumePoint:
     )
 
 
-def resume_from(solver: KeptSolver, point: ResumePoint, path: Path) -> None:
+def resume_from(solver: KeptSolver, point: ResumePoint, path: Path | str) -> None:
     """Restore the data and the random numbers of a resume point, which was read from `path`."""
     try:
         solver.net.seek(point.data)
@@ -161,14 +189,19 @@ def resume_from(solver: KeptSolver, point: ResumePoint, path: Path) -> None:
         for net, kept in zip_longest((solver.net, *solver.tests), point.kept):
             if net is not None:
                 _keep_states(net, kept or {})
-        torch.set_rng_state(_unpacked(point.random.cpu))
-        cuda = [_unpacked(text) for text in point.random.cuda]
-        if cuda and len(cuda) == torch.cuda.device_count():
-            torch.cuda.set_rng_state_all(cuda)
+        restore_random(point.random)
         if point.loss_scale and solver.net.loss_scale is not None:
             solver.net.loss_scale.restore(point.loss_scale)
     except (KeyError, ValueError, RuntimeError) as problem:
         raise SolverError(f"{path}: doesn't fit this net and machine ({problem})") from None
+
+
+def restore_random(states: RandomStates) -> None:
+    """Let torch's random numbers go on from these states; those of GPUs where there are as many."""
+    torch.set_rng_state(_unpacked(states.cpu))
+    cuda = [_unpacked(text) for text in states.cuda]
+    if cuda and len(cuda) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(cuda)
 
 
 def _kept_states(net: TrainableNet) -> KeptStates:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from netdsl.distributed.run_log import Moment
     from netdsl.distributed.transports.transport import Transport
     from netdsl.spark.backend import SparkBackend
+    from netdsl.spark.net_rdd import NetRDD
     from netdsl.spark.pipeline.estimator import NetEstimator
     from netdsl.spark.pipeline.model import NetModel
 
@@ -18,11 +19,12 @@ _MODULES = {
     "Moment": "distributed.run_log",
     "NetEstimator": "spark.pipeline.estimator",
     "NetModel": "spark.pipeline.model",
+    "NetRDD": "spark.net_rdd",
     "SparkBackend": "spark.backend",
     "Transport": "distributed.transports.transport",
 }
 
-__all__ = ["Moment", "NetEstimator", "NetModel", "SparkBackend", "Transport"]
+__all__ = ["Moment", "NetEstimator", "NetModel", "NetRDD", "SparkBackend", "Transport"]
 
 if not TYPE_CHECKING:
 

@@ -102,6 +102,15 @@ class SessionBackend(Backend):
 @contextmanager
 def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
     """A folder that all of a session's executors see, which is removed afterwards."""
+    folder = new_folder(session)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def new_folder(session: SparkSession) -> Path:
+    """A new folder that all of a session's executors see; whoever asks for it removes it."""
     shared = session.conf.get(FOLDER, "")
     if not shared and not str(session.conf.get("spark.master", "")).startswith("local"):
         raise DistributedError(
@@ -111,6 +120,6 @@ def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
     folder = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
     try:
         folder.mkdir(parents=True, mode=0o777 if shared else 0o700)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    except OSError as problem:
+        raise DistributedError(f"{folder}: can't be made: {problem.strerror}") from None
+    return folder

@@ -146,7 +146,7 @@ class BarrierJob:
 
     def problem(self) -> str:
         """The reason why the job failed, in Spark's words; empty if it hasn't."""
-        return "" if self._problem is None else _reason_of(self._problem)
+        return "" if self._problem is None else reason_of(self._problem)
 
     def results(self) -> list[Any]:
         """The results of all tasks, after the job has succeeded."""
@@ -174,7 +174,7 @@ def first_line(problem: object) -> str:
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:300]
 
 
-def _reason_of(problem: Exception) -> str:
+def reason_of(problem: Exception) -> str:
     """The reason of an error: the line before the first of Java's calls, or before the code of an SQL state."""
     java = getattr(problem, "java_exception", None)
     text = str(problem)

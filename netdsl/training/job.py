@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +10,6 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import NEWEST, Run, exists
@@ -244,7 +242,7 @@ def train_on_devices(
     start = _start_of(run, listen)
     several = replace(
         run,
-        strategy=AllReduce(tau=steps_of_round(run.solver.param), divides_batch=False),
+        strategy=AllReduce(divides_batch=False),
         workers=len(run.devices),
         snapshot=None if start is None else str(start.resolve()),
         weights=run.weights if start is None else (),
@@ -254,12 +252,3 @@ def train_on_devices(
         folder = Path(temporary, "run")
         begun = _begin_in_folder(_with_share_of_cores(several, HERE).settled(), folder, HERE, None)
         return train(folder, HERE, run=begun, listeners=listeners, requested=requested)
-
-
-def steps_of_round(param: pb.SolverParameter) -> int:
-    """The most steps of a round, up to those of `AllReduce`, of which rounds end wherever a test or a snapshot is due.
-
-    Caffe's rule: both are due in exactly the iterations that their intervals divide.
-    """
-    intervals = math.gcd(param.test_interval, param.snapshot)
-    return next(steps for steps in range(AllReduce().tau, 0, -1) if intervals % steps == 0)

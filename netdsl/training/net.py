@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -18,7 +20,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.reading import Loading
-from netdsl.data.batches.user_data import AnyData, UserData, is_of_spark, user_data_of
+from netdsl.data.batches.user_data import AnyData, UserData, begin_again, is_of_spark, user_data_of
+from netdsl.data.tables.table import Table
 from netdsl.distributed.run_log import RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.dsl.constructors import assign
@@ -29,19 +32,24 @@ from netdsl.model.model import Model, NetSource, in_state, open_net
 from netdsl.model.opening import check_names, copy_model, load_weights, open_caffe_files, open_model, with_dialect_of
 from netdsl.model.weights.files import array_of, copy_weights, learned_layers, save_net
 from netdsl.model.weights.match import LoadReport, Weights
-from netdsl.net.build import running
+from netdsl.net.build import Built, running
 from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, phase_of, state_of
 from netdsl.net.module import NetModule
+from netdsl.solver import state
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
 from netdsl.solver.events import Event, as_numbers
 from netdsl.solver.flat import share_blobs
+from netdsl.solver.length import Epoch, Intervals
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver
-from netdsl.solver.trainable_net import Compute, ModuleNet
+from netdsl.solver.trainable_net import Compute, ModuleNet, Positions
 from netdsl.training.backends import HERE, Backend, chosen_backend
 from netdsl.training.callbacks import Callback, Hearing, History
 from netdsl.training.with_workers import Lesson, Team, train_with_team
+
+if TYPE_CHECKING:
+    from netdsl.spark.net_rdd import NetRDD
 
 _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
@@ -58,6 +66,7 @@ class _GivenData:
     data: AnyData | None = None
     user_data: UserData | None = None
     batch: int | None = None
+    stored: object = None  # what removes the rows of Spark's that were stored, when nobody has it any more
 
     def are(self, data: AnyData, batch: int | None) -> bool:
         """Whether these are the same data; tuples are if they have the same arrays."""
@@ -66,6 +75,56 @@ class _GivenData:
         else:
             is_same = data is self.data
         return is_same and batch == self.batch
+
+    def for_others(self) -> Self:
+        """What another process can have of them: of Spark's rows, the table that has them."""
+        table = self.user_data
+        return replace(self, data=table, stored=None) if self.stored and isinstance(table, Table) else self
+
+
+@dataclass(frozen=True)
+class NetForm:
+    """A net apart from its weights and data: what it was made of, so that it can be made again."""
+
+    net: pb.NetParameter
+    phase: Phase
+    level: int
+    stages: Sequence[str]
+    items: Mapping[str, tuple[int, ...]]  # the shapes of an item of what comes from outside
+    caffe_gradients: bool
+
+    def open(self, weights: Weights | None = None) -> Net:
+        """The net with these weights, or with new ones. torch's random numbers go on as if nothing had been made."""
+        net = Net.__new__(Net)
+        model = Model(self.net, weights or {}, items=self.items, level=self.level, stages=self.stages)
+        with torch.random.fork_rng(devices=[]):
+            net._make(model, self.phase, model.settled(self.phase).built, caffe_gradients=self.caffe_gradients)
+        copy_model(model, net.module.built)
+        return net
+
+
+@dataclass(frozen=True)
+class _NetState:
+    """All that a net has, as a copy gets it."""
+
+    form: NetForm
+    weights: WeightCollection
+    device: str
+    settings: Mapping[str, Any]
+    history: History
+    given: Mapping[Phase, _GivenData]
+    training: state.SolverPlace | None
+    tested: Positions | None  # the place in the data to test on
+    closed: bool
+
+    def open(self) -> Net:
+        """The net, which goes on where the other one was."""
+        net = self.form.open(self.weights)
+        net.to(self.device)
+        net._settings, net.history = self.settings, self.history
+        net._given, net._closed = dict(self.given), self.closed
+        net._left, net._tested = self.training, self.tested
+        return net
 
 
 class Net:
@@ -98,22 +157,72 @@ class Net:
         for file in files:
             told |= file.weights if isinstance(file, Model) else {}
         model = replace(own, weights=told | dict(weights if isinstance(weights, Mapping) else {}))
-        self._net = model.net
-        self.phase, self._level, self._stages = phase_of(phase), level, stages
-        self._caffe_gradients = caffe_gradients
-        self._given: dict[Phase, _GivenData] = {}
-        self._settings: Mapping[str, Any] = _DEFAULT_SETTINGS
-        self.history = History()  # of the training that the newest call of `train` began or continued
-        self._running: dict[Phase, ModuleNet] = {}
-        self._solver: Solver | None = None
-        self._closed = False
-        self.module = NetModule(model.layers(self.phase).with_own_blobs()).allocate()
+        self._make(model, phase_of(phase), model.layers(phase_of(phase)), caffe_gradients=caffe_gradients)
         reports = [copy_model(own, self.module.built)] if own.weights else []
         if weights is not None:
             reports.append(self.set_weights(weights) if isinstance(weights, Mapping) else self._load(files))
         report = LoadReport.of_all(reports) if reports else None
         if report is not None and report.missing:
             warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
+
+    def _make(self, model: Model, phase: Phase, built: Built, *, caffe_gradients: bool) -> None:
+        """Make the net of a model and of its layers, with new weights."""
+        self._net = model.net
+        self.phase, self._level, self._stages = phase, model.level, model.stages
+        self._caffe_gradients = caffe_gradients
+        self._given: dict[Phase, _GivenData] = {}
+        self._settings: Mapping[str, Any] = _DEFAULT_SETTINGS
+        self.history = History()  # of the training that the newest call of `train` began or continued
+        self._running: dict[Phase, ModuleNet] = {}
+        self._solver: Solver | None = None
+        self._left: state.SolverPlace | None = None  # where the net was that this one is a copy of
+        self._tested: Positions | None = None  # likewise in the data to test on
+        self._closed = False
+        self.module = NetModule(built.with_own_blobs()).allocate()
+
+    @property
+    def form(self) -> NetForm:
+        """The net apart from its weights and data."""
+        built = self.module.built
+        items = {name: tuple(built.shapes[edge][1:]) for name, edge in self.module.inputs.items()}
+        return NetForm(self._net, self.phase, self._level, self._stages, items, self._caffe_gradients)
+
+    def _state(self) -> _NetState:
+        """All that the net has; an error if its data are of a kind that nobody can read again."""
+        for given in self._given.values():
+            if given.user_data is not None and not begin_again(given.user_data):
+                raise NetError(
+                    f"net '{self._net.name}' takes its batches from a function or an iterator, which can't go on "
+                    "elsewhere; give it arrays, a list, a Dataset or a table, or make another net of its weights: "
+                    "Net(net.message, weights=net.get_weights())"
+                )
+        return _NetState(
+            self.form,
+            self.get_weights(),
+            str(self.device),
+            self._settings,
+            deepcopy(self.history),
+            dict(self._given),
+            self._left if self._solver is None else state.place_of(self._solver),
+            self._running[Phase.TEST].positions() if Phase.TEST in self._running else self._tested,
+            self._closed,
+        )
+
+    def __copy__(self) -> Net:
+        """A net of its own, which goes on where this one is: weights, solver, place in the data, random numbers.
+
+        It reads the same data. A net that takes its batches from a function or an iterator can't be copied.
+        """
+        return self._state().open()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Net:
+        """The same: data are only read, so that nets can share them."""
+        return self._state().open()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """To other processes, as those of Spark, goes what a copy has."""
+        now = self._state()
+        return _NetState.open, (replace(now, given={phase: data.for_others() for phase, data in now.given.items()}),)
 
     def __repr__(self) -> str:
         inputs, outputs = (self._blobs(edges.values()) for edges in (self.module.inputs, self.module.outputs))
@@ -232,8 +341,9 @@ class Net:
         - A DataLoader of torch's, or another iterable of batches or of single items, each with arrays by blob names or
           in the order of the inputs. It begins again at its end, which a generator can't. A function is called for
           each batch or item.
-        - A `Table`, or an address such as "lmdb:PATH" or "digits", whose rows are shuffled. They alone are transformed
-          as the net's data layers say; all other values are taken as they are.
+        - A `Table`, or an address such as "lmdb:PATH" or "digits"; a DataFrame or an RDD of Spark's, whose rows its
+          tasks store in a folder first, which this process must see. Rows are shuffled. They alone are transformed as
+          the net's data layers say; all other values are taken as they are.
 
         A batch has as many items as the net's data layer says, or as `batch` says; rows for which neither does come
         32 at once.
@@ -246,26 +356,38 @@ class Net:
 
     def _set_data(self, phase: Phase, data: AnyData, batch: int | None) -> None:
         self._check_open()
-        user_data = user_data_of(data, training=phase is Phase.TRAIN)
+        stored = None
+        if is_of_spark(data):
+            stored = import_module("netdsl.spark.net_rows").store_for_net(data, self._model_of(phase))  # which is above
+            user_data: UserData = replace(stored.table, shuffle=phase is Phase.TRAIN)
+        else:
+            user_data = user_data_of(data, training=phase is Phase.TRAIN)
         self._close(phase)
-        self._given[phase] = _GivenData(data, user_data, batch)
+        self._given[phase] = _GivenData(data, user_data, batch, stored)
 
     def _close(self, *phases: Phase) -> None:
         for phase in phases:
             if phase in self._running:
                 self._running.pop(phase).close()
         if Phase.TRAIN in phases:
-            self._solver = None
+            self._solver = self._left = None
+        if Phase.TEST in phases:
+            self._tested = None
+
+    def _model_of(self, phase: Phase) -> Model:
+        return in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
 
     def _net_of(self, phase: Phase) -> ModuleNet:
         """The net for a phase, with the data that were set, or those that its data layers read."""
         self._check_open()
         if phase not in self._running:
-            model = in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
+            model = self._model_of(phase)
             of_data = max(0, self._settings.get("random_seed") or 0)
             compute = Compute(self.device, loading=Loading(seed=of_data), caffe_gradients=self._caffe_gradients)
             given = self._given_data(phase)
             self._running[phase] = ModuleNet.open(model, compute, given.user_data, batch=given.batch)
+            if phase is Phase.TEST and self._tested is not None:
+                self._running[phase].seek(self._tested)
         return self._running[phase]
 
     def train(
@@ -318,29 +440,33 @@ class Net:
             raise NetError("say how long to train: by steps=1000 or by epochs=5, and not by both")
         team = _team_of(workers, backend, strategy, run, alone=alone)
         if team is not None:
-            self._set_new_data(data, test_data, batch)
+            self._set_new_data(data, test_data, batch, stores=False)
             lesson = self._lesson(Lesson(data, test_data, batch, steps, epochs))
             return self._train_with_team(lesson, team, settings, Hearing(callbacks), on_round)
         self._set_new_data(data, test_data, batch)
+        self._go_to_left()
         if settings:
             self._set_solver({**_DEFAULT_SETTINGS, **settings})
         elif self._solver is None:
             self._set_solver(self._settings)
         assert self._solver is not None
+        interval = Fraction(self._settings.get("test_interval") or 0)
         if epochs is not None:
-            steps = self._batches_in(Phase.TRAIN, epochs, self._solver.param.iter_size)
+            epoch = self._epoch(Phase.TRAIN, self._solver.param.iter_size)
+            steps, interval = epoch.iterations_of(epochs), interval or epoch.iterations
         assert steps is not None
-        interval = None
-        if test_data is not None:
-            epoch = steps if epochs is None else self._batches_in(Phase.TRAIN, 1, self._solver.param.iter_size)
-            interval = self._settings.get("test_interval") or min(steps, epoch)
-        self._step_and_test(self._solver, steps, interval, Hearing([self._note_history, *callbacks]))
+        tests = None if test_data is None else Intervals(interval)
+        self._step_and_test(self._solver, steps, tests, Hearing([self._note_history, *callbacks]))
         return self._solver.loss
 
-    def _set_new_data(self, data: AnyData | None, test_data: AnyData | None, batch: int | None) -> None:
-        """Set the data of a call that aren't set already."""
+    def _set_new_data(
+        self, data: AnyData | None, test_data: AnyData | None, batch: int | None, *, stores: bool = True
+    ) -> None:
+        """Set the data of a call that aren't set already; those of Spark's only where their rows are to be stored."""
         for phase, given in ((Phase.TRAIN, data), (Phase.TEST, test_data)):
-            if given is not None and not is_of_spark(given) and not self._given_data(phase).are(given, batch):
+            if given is None or (is_of_spark(given) and not stores):
+                continue
+            if not self._given_data(phase).are(given, batch):
                 self._set_data(phase, given, batch)
 
     def _given_data(self, phase: Phase) -> _GivenData:
@@ -349,20 +475,20 @@ class Net:
     def _note_history(self, event: Event) -> None:
         self.history(event)
 
-    def _step_and_test(self, solver: Solver, steps: int, interval: int | None, hear: Hearing) -> None:
-        """Train for some iterations, or until a callback stops it, and test in those that the interval divides."""
+    def _step_and_test(self, solver: Solver, steps: int, tests: Intervals | None, hear: Hearing) -> None:
+        """Train for some iterations, or until a callback stops it; with tests where they are due, and at the end."""
         solver.listen, solver.poll_action, solver.stopped = hear, hear.requested, False
         if not self._settings.get("display"):
             solver.param.display = max(1, steps // _DISPLAYS)
-        if interval is not None:
+        if tests is not None:
             solver.tests = [self._net_with_weights(Phase.TEST)]
-            solver.param.test_iter[:] = [self._batches_in(Phase.TEST, 1)]
+            solver.param.test_iter[:] = [self._epoch(Phase.TEST).iterations_of(1)]
         end = solver.iteration + steps
         solver.listen(replace(solver.started_event(), last=end))
         while solver.iteration < end and not solver.stopped:
-            until = end if interval is None else min(end, (solver.iteration // interval + 1) * interval)
+            until = min(end, (tests and tests.next_due(solver.iteration)) or end)
             solver.step(until - solver.iteration)
-            if interval is not None and solver.iteration % interval == 0 and not solver.stopped:
+            if tests is not None and not solver.stopped:
                 solver.test()
 
     def _lesson(self, lesson: Lesson) -> Lesson:
@@ -387,15 +513,24 @@ class Net:
         self._check_open()
         if settings:
             self._settings = {**_DEFAULT_SETTINGS, **settings}
-        param = pb.SolverParameter()
-        assign(param, self._settings, "a solver", _ARGUMENTS)
-        state = state_of(self._net, Phase.TRAIN, self._level, self._stages)
-        state.ClearField("phase")  # since the net is tested, too
-        model = in_state(Model(self._net, self.get_weights()), state)
+        net_state = state_of(self._net, Phase.TRAIN, self._level, self._stages)
+        net_state.ClearField("phase")  # since the net is tested, too
+        model = in_state(Model(self._net, self.get_weights()), net_state)
         compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
-        self.history = train_with_team(model, param, lesson, team, compute, hear, on_round, hear.requested, self.load)
+        self.history = train_with_team(
+            model, solver_param(self._settings), lesson, team, compute, hear, on_round, hear.requested, self.load
+        )
         self._close(Phase.TRAIN)  # whose solver has the history of other weights
         return next((moment.loss for moment in reversed(self.history) if moment.loss is not None), math.nan)
+
+    def _go_to_left(self) -> None:
+        """Make the solver of a net that is a copy, and let it go on from where the other net was."""
+        if self._left is not None:
+            history = self.history
+            self._set_solver(self._settings)
+            assert self._solver is not None
+            state.go_to(self._solver, self._left, "the net that this one is a copy of")
+            self._left, self.history = None, history
 
     def _net_with_weights(self, phase: Phase) -> ModuleNet:
         """The net for a phase, which shares the blobs of `module`; a DataError for data that need other blobs."""
@@ -411,10 +546,8 @@ class Net:
             raise DataError(f"the data don't fit the net: {', '.join(others)}; {problem}") from None
         return net
 
-    def _batches_in(self, phase: Phase, epochs: float, iter_size: int = 1) -> int:
-        """How many iterations some epochs have."""
-        if not 0 < epochs < math.inf:
-            raise NetError(f"epochs is {epochs}; it must be more than 0")
+    def _epoch(self, phase: Phase, iter_size: int = 1) -> Epoch:
+        """The epoch of the data of a phase."""
         feeds = self._net_of(phase).feeds
         per_epoch = None if feeds is None else feeds.epoch_batches()
         if per_epoch is None:
@@ -423,12 +556,11 @@ class Net:
                 f"nobody knows how many items these data have, as of a generator or a function; say {instead} for how "
                 "many batches to take"
             )
-        return math.ceil(per_epoch * Fraction(str(epochs)) / iter_size)
+        return Epoch.of(per_epoch, iter_size=iter_size)
 
     def _set_solver(self, settings: Mapping[str, Any]) -> None:
         """Begin with a new solver; with another seed also at the beginning of the data."""
-        param = pb.SolverParameter()
-        assign(param, settings, "a solver", _ARGUMENTS)
+        param = solver_param(settings)
         param.ClearField("test_interval")  # tests are `train`'s own
         seed(param)
         if settings.get("random_seed") not in (None, self._settings.get("random_seed")):
@@ -439,6 +571,38 @@ class Net:
             warnings.warn(note, GradientWarning, stacklevel=3)
         self._solver = Solver(param, net)
         share_blobs(self.module.built, net.built)  # the solver moved the blobs
+
+    def follow(self, solver: Solver) -> None:
+        """Be the net of a solver that somebody else has opened: with its weights, and trained by it."""
+        self._close(Phase.TRAIN)
+        self._solver = solver
+        share_blobs(self.module.built, solver.net.built)
+
+    def follows(self, solver: Solver) -> bool:
+        """Whether it is trained by this solver."""
+        return self._solver is solver
+
+    def on(
+        self,
+        data: AnyData,
+        *,
+        workers: int | None = None,
+        bindings: Mapping[str, str] | None = None,
+        device: str | None = None,
+        **settings: Any,
+    ) -> NetRDD:
+        """Nets like this one in Spark's executors, each on its part of the rows, for a loop of the program's own.
+
+        `workers = net.on(rdd, workers=4, base_lr=0.02)` begins with this net's weights; `workers.train(50)` trains
+        each on its own, and `workers.average()` lets all, and this net, go on with the mean. There are as many as Spark
+        has slots for if nothing is said. `bindings` name the columns of blobs that a DataFrame calls otherwise. The
+        settings are those of `train`.
+        """
+        self._check_open()
+        settings = {**_DEFAULT_SETTINGS, **settings} if settings else dict(self._settings)
+        return import_module("netdsl.spark.net_rdd").NetRDD(  # type: ignore[no-any-return]  # which is above
+            self, data, solver_param(settings), workers=workers, bindings=bindings or {}, device=device
+        )
 
     def test(
         self, data: AnyData | int | None = None, batches: int | None = None, *, batch: int | None = None
@@ -474,7 +638,7 @@ class Net:
         if data is not None:
             self._set_data(Phase.TEST, data, batch)
         net = self._net_with_weights(Phase.TEST)
-        return net, self._batches_in(Phase.TEST, 1) if batches is None else batches
+        return net, self._epoch(Phase.TEST).iterations_of(1) if batches is None else batches
 
     def save(self, path: str | Path) -> None:
         """Write the net with its weights, as in Caffe's snapshots."""
@@ -500,6 +664,13 @@ class Net:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def solver_param(settings: Mapping[str, Any]) -> pb.SolverParameter:
+    """Settings of `Net.train` as Caffe's message."""
+    param = pb.SolverParameter()
+    assign(param, settings, "a solver", _ARGUMENTS)
+    return param
 
 
 def _team_of(

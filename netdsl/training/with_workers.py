@@ -31,6 +31,7 @@ from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.net_inputs import inputs_of
 from netdsl.solver.events import Action, Listener
+from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
@@ -62,11 +63,6 @@ class Team:
         count = WorkerCount(backend.started or 1) if workers is None else WorkerCount.parse(str(workers))
         chosen = ModelAveraging() if strategy is None else parse(strategy) if isinstance(strategy, str) else strategy
         return cls(backend, count, chosen, None if folder is None else Path(folder))
-
-    @property
-    def batches_of_a_step(self) -> int:
-        """How many of the net's batches all workers together see in an iteration."""
-        return 1 if self.strategy.divides_batch else self.workers.most
 
 
 @dataclass(frozen=True)
@@ -125,8 +121,6 @@ def _begun_run(
     if lesson.batch is not None:
         model = with_batch(model, Phase.TRAIN, lesson.batch)
     settings = SolverSettings(param, replace(model, weights={}))
-    tables = _tables(settings, lesson, folder)
-    settings = _with_lengths(settings, lesson, team, tables)
     run = Run(
         settings,
         team.strategy,
@@ -134,8 +128,9 @@ def _begun_run(
         fewest=team.workers.fewest,
         compute=compute,
         devices=devices_for(compute.device, team.workers.most, team.backend),
-        tables=tables,
+        tables=_tables(settings, lesson, folder),
     )
+    run = _with_lengths(run, lesson)
     weights = Model(pb.NetParameter(), model.weights, sources=dict.fromkeys(model.weights, Path("begin.caffemodel")))
     return job.begin_or_resume(run, folder, team.backend, [weights] if model.weights else [])
 
@@ -164,7 +159,8 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
     if not blobs:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
     if is_of_spark(data):
-        stored = import_module("netdsl.spark.tables.store").store_rows(data, folder, blobs)
+        store = import_module("netdsl.spark.tables.store")
+        stored = store.store_rows(data, folder, blobs, hint=store.RENAMING)
         return Table(stored.source, shuffle=training)
     values: UserData = user_data_of(data, training=training)
     if isinstance(values, Table):
@@ -177,24 +173,24 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
     )
 
 
-def _with_lengths(
-    settings: SolverSettings, lesson: Lesson, team: Team, tables: Mapping[Phase, Table]
-) -> SolverSettings:
-    """The settings with the iterations of the lesson, and tests after each epoch if there are data for them."""
-    param, each_step = settings.param, team.batches_of_a_step * settings.param.iter_size
-    steps, epoch = lesson.steps, None
+def _with_lengths(run: Run, lesson: Lesson) -> Run:
+    """The run with the iterations of the lesson, and tests after each epoch if there are data for them."""
+    settings, tables, steps, epoch = run.solver, run.tables, lesson.steps, None
+    param = settings.param
     if lesson.epochs is not None:
-        epoch = _batches(settings.trained, tables.get(Phase.TRAIN)) / each_step
-        steps = math.ceil(epoch * Fraction(str(lesson.epochs)))
+        epoch = run.epoch_of(_batches(settings.trained, tables.get(Phase.TRAIN)))
+        steps = epoch.iterations_of(lesson.epochs)
     assert steps is not None
     unset = {"display": max(1, steps // _DISPLAYS), "snapshot_after_train": False, "test_initialization": False}
     fields: dict[str, object] = {name: value for name, value in unset.items() if not param.HasField(name)}
     if Phase.TEST not in tables:
-        return settings.without_tests().with_fields(max_iter=steps, **fields)
-    fields["test_interval"] = param.test_interval or min(steps, math.ceil(epoch or steps))
+        return replace(run, solver=settings.without_tests().with_fields(max_iter=steps, **fields))
+    fields["test_interval"] = param.test_interval or (steps if epoch is None else epoch.interval)
     tested = settings.with_fields(test_iter=[1], **fields).tested[0]
     fields["test_iter"] = list(param.test_iter) or [math.ceil(_batches(tested, tables[Phase.TEST]))]
-    return settings.with_fields(max_iter=steps, **fields)
+    if epoch is not None and not param.test_interval:
+        run = replace(run, due=Intervals(epoch.iterations, Fraction(param.snapshot)))
+    return replace(run, solver=settings.with_fields(max_iter=steps, **fields))
 
 
 def _batches(model: Model, table: Table | None) -> Fraction:

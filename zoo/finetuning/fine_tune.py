@@ -6,6 +6,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -36,6 +37,7 @@ from netdsl.solver.events import (
     no_action,
     read_event_log,
 )
+from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
@@ -232,30 +234,27 @@ def _prepared_run(
     named = find_model(Path(request.model))
     count = WorkerCount(backend.started or 1) if request.workers is None else request.workers
     data = hold_out(request.data, request.tests, request.share, request.recipe.seed, run_folder, progress)
-    batch = train_batch(request.recipe, data.train_count, count.most)
+    strategy = request.strategy or ModelAveraging()
+    batch = train_batch(request.recipe, data.train_count, strategy, count.most)
     try:
         prepared = prepare_images(model, named, request.output)
         tunable, tuning = _tunable(model, prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
-    param = solver_settings(
-        None if named is None else settings_of(named),
-        request.recipe,
-        items=data.train_count,
-        tests=data.test_count,
-        batch=batch,
-        workers=count.most,
-    )
-    param.snapshot_prefix = request.output.resolve().name
     run = Run(
-        SolverSettings(param, Model(tunable.net)),
-        request.strategy or ModelAveraging(tau=min(ModelAveraging().tau, param.test_interval)),
+        SolverSettings(pb.SolverParameter(), Model(tunable.net)),
+        strategy,
         workers=count.most,
         fewest=count.fewest,
         compute=Compute(devices[0]) if devices else Compute(),
         devices=tuple(devices),
     )
-    return run, tuning, prepared.model
+    epoch = run.epoch_of(Fraction(data.train_count, batch))
+    authors = None if named is None else settings_of(named)
+    param = solver_settings(authors, request.recipe, epoch, tests=data.test_count)
+    param.snapshot_prefix = request.output.resolve().name
+    due = Intervals(epoch.iterations, epoch.iterations)
+    return replace(run, solver=SolverSettings(param, run.solver.net), due=due), tuning, prepared.model
 
 
 def _tunable(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,8 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.worker_count import WorkerCount
+from netdsl.errors import DistributedError
+from netdsl.solver.length import Epoch
 
 EPOCHS = 20
 _TRAIN_BATCH, _TEST_BATCH = 32, 50
@@ -24,14 +25,24 @@ class Recipe:
     """What a user may choose; what isn't chosen follows from the model and the data."""
 
     epochs: float = EPOCHS
-    batch: int | None = None  # of each worker
+    batch: int | None = None  # of each worker or, where workers divide it, of all together
     base_lr: float | None = None
     seed: int = 1
 
 
-def train_batch(recipe: Recipe, items: int, workers: int) -> int:
-    """The batch of each worker: 32, or less where there are few items, so that an epoch has some iterations."""
-    return recipe.batch or max(1, min(_TRAIN_BATCH, items // (4 * workers)))
+def train_batch(recipe: Recipe, items: int, strategy: Strategy, workers: int) -> int:
+    """The batch of the net: 32, or less where there are few items, so that an epoch has some iterations.
+
+    Each worker has one. Those of a strategy that divides it have equal parts of one, whose size they must divide.
+    """
+    parts = workers if strategy.divides_batch else 1
+    batch = recipe.batch or max(1, min(_TRAIN_BATCH, items // (4 * workers // parts)) // parts) * parts
+    if batch % parts:
+        raise DistributedError(
+            f"with {strategy.name} {workers} workers divide a batch, and {batch} can't be divided by {workers}; give "
+            f"--batch {-(-batch // parts) * parts}, or another strategy, such as averaging"
+        )
+    return batch
 
 
 def test_batch(items: int) -> int:
@@ -40,10 +51,9 @@ def test_batch(items: int) -> int:
 
 
 def solver_settings(
-    authors: pb.SolverParameter | None, recipe: Recipe, *, items: int, tests: int, batch: int, workers: int
+    authors: pb.SolverParameter | None, recipe: Recipe, epoch: Epoch, *, tests: int
 ) -> pb.SolverParameter:
     """The solver: a tenth of the authors' rate, which falls to nothing, and a test and a snapshot after each epoch."""
-    epoch = max(1, math.ceil(items / (batch * workers)))
     rate = authors.base_lr if authors is not None and authors.HasField("base_lr") else _BASE_RATE
     param = pb.SolverParameter(
         type=authors.type if authors is not None and authors.HasField("type") else "SGD",
@@ -52,10 +62,10 @@ def solver_settings(
         power=1,
         momentum=0.9,
         weight_decay=authors.weight_decay if authors is not None and authors.HasField("weight_decay") else 0.0005,
-        max_iter=max(1, round(epoch * recipe.epochs)),
-        display=epoch,
-        test_interval=epoch,
-        snapshot=epoch,
+        max_iter=epoch.iterations_of(recipe.epochs),
+        display=epoch.interval,
+        test_interval=epoch.interval,
+        snapshot=epoch.interval,
         random_seed=recipe.seed,
     )
     if authors is not None and authors.HasField("momentum"):

@@ -251,8 +251,14 @@ class TuneRequest(ByWorkers):
     frozen: tuple[str, ...] = option(
         "Layers that stay as they are, as 'conv*'.", default=(), name="freeze", metavar="PATTERN"
     )
-    epochs: float | None = option("How often to see all items.", default=None, above=0, metavar="N")
-    batch: int | None = option("Items of a step, for each worker.", default=None, least=1, metavar="N")
+    epochs: float | None = option(
+        "How often to see all items, however many workers see them; 20 by default.",
+        default=None, above=0, metavar="N",
+    )  # fmt: skip
+    batch: int | None = option(
+        "Items of a step: each worker's own or, with allreduce, those of all workers together.",
+        default=None, least=1, metavar="N",
+    )  # fmt: skip
     base_lr: float | None = option("The rate to begin with.", default=None, above=0, metavar="R")
     seed: int = option("Of all chance.", default=1, least=0, metavar="N")
     patience: int = option("End after so many tests without progress.", default=5, least=1, metavar="N")

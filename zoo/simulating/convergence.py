@@ -10,7 +10,7 @@ from netdsl.distributed.machines import ExchangeKind, Link, Machines
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.planner.convergence import ConvergenceGrid, best_tau, naive_speedup
-from zoo.simulating.digits import DigitsTask
+from zoo.simulating.digits import DigitsTask, whole_rounds
 from zoo.simulating.trials import (
     ProgressCallback,
     StepMeasurement,
@@ -21,7 +21,7 @@ from zoo.simulating.trials import (
     run_trials,
 )
 
-_TEST_INTERVAL = 10  # iterations, after which a model is tested, or after a round if that is longer
+_TEST_INTERVAL = 10  # iterations at least, after which a model is tested at the end of a round
 
 BATCHES = (4, 8, 16, 32, 64)
 RATIOS = tuple(10 ** (power / 8) for power in range(-16, 25))  # S / C(b)
@@ -55,7 +55,8 @@ class ConvergenceExperiment:
     def trials(self, setup: TrainingSetup) -> list[Trial]:
         """A trial for each seed, with time measured in iterations."""
         task = replace(self.task, batch=setup.batch)
-        settings = [task.settings(seed, max(_TEST_INTERVAL, setup.tau)) for seed in range(1, self.seeds + 1)]
+        interval = whole_rounds(_TEST_INTERVAL, setup.tau)
+        settings = [task.settings(seed, interval) for seed in range(1, self.seeds + 1)]
         plans = [Run(param, ModelAveraging(setup.tau), setup.workers) for param in settings]
         return [Trial(plan, Link(), Machines(1.0, setup.workers), self.goal) for plan in plans]
 

@@ -54,6 +54,11 @@ class DigitsTask:
         return digits_settings(_NET, self.batch, self.rate, self.iterations, seed, test_interval)
 
 
+def whole_rounds(iterations: int, tau: int) -> int:
+    """The iterations of as many rounds as have at least so many: a test within a round would end it."""
+    return -(-iterations // tau) * tau
+
+
 def digits_settings(
     net: str, batch: int, rate: float, iterations: int, seed: int, test_interval: int
 ) -> SolverSettings:

@@ -13,12 +13,12 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
 from netdsl.distributed.strategies.mpca import MPCA
 from netdsl.distributed.strategies.strategy import Strategy
-from zoo.simulating.digits import DigitsTask
+from zoo.simulating.digits import DigitsTask, whole_rounds
 from zoo.simulating.trials import ProgressCallback, RepeatedTrial, Trial, TrialCache, measure_step, run_trials
 
 RATIOS = (10, 100)  # iterations that pass while all workers exchange their models
 _CODING = 9 / 6.6  # bandwidths that a machine serialises with; then a mean of eight models costs 12.6 sends
-_TEST_INTERVAL = 10  # iterations after which a model is tested, or after a round if that is longer
+_TEST_INTERVAL = 10  # iterations at least, after which a model is tested at the end of a round
 _ALPHAS = {10: 0.05, 100: 0.005}  # MPCA's, as its authors chose them for models with about such ratios
 _COMPUTE_RATIO = 5  # SparkNet's: computing should take so many times as long as exchanging
 _SPARE_TIME = 1.3  # EASGD's, of the time in which the server serves all workers
@@ -73,11 +73,11 @@ class MethodComparison:
     seeds: int = 3
     task: DigitsTask = field(default_factory=lambda: DigitsTask(iterations=4000))
 
-    def strategy(self, method: Method, setting: Setting) -> Strategy:
+    def strategy(self, method: Method, setting: Setting) -> ModelAveraging | ElasticAveraging | MPCA:
         """The strategy of a method, with its authors' rule for the frequency of exchanges.
 
         The server of elastic averaging has time to send its model to all workers, and 30% more, before the first one
-        returns. A round of MPCA only determines when the model is tested.
+        returns. A round of MPCA exchanges nothing at its end.
         """
         ratio = setting.ratio
         match method:
@@ -95,10 +95,9 @@ class MethodComparison:
         """A trial for each seed, with models of `size` bytes and time measured in iterations."""
         workers = 1 if method is Method.SINGLE else self.workers
         link = Link() if method is Method.SINGLE else setting.link(self.workers, size)
-        plans = [
-            Run(self.task.settings(seed, _TEST_INTERVAL), self.strategy(method, setting), workers)
-            for seed in range(1, self.seeds + 1)
-        ]
+        strategy = self.strategy(method, setting)
+        interval = whole_rounds(_TEST_INTERVAL, int(strategy.tau))
+        plans = [Run(self.task.settings(seed, interval), strategy, workers) for seed in range(1, self.seeds + 1)]
         return [Trial(plan, link, Machines(1.0, workers)) for plan in plans]
 
 

@@ -9,7 +9,7 @@ from netdsl.distributed.machines import Link, Machines, SparkLink
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.solver.settings import SolverSettings
-from zoo.simulating.digits import digits_settings
+from zoo.simulating.digits import digits_settings, whole_rounds
 from zoo.simulating.trials import ProgressCallback, RepeatedTrial, Trial, TrialCache, measure_step, run_trials
 
 _ALEXNET = """
@@ -100,7 +100,7 @@ class ScalingExperiment:
         scale = size / BYTES
         spark = SparkLink(CLUSTER.bandwidth * scale, codec=CLUSTER.codec * scale, depth=CLUSTER.depth)
         plans = [
-            Run(self.task.settings(seed, _TEST_INTERVAL), ModelAveraging(tau), workers)
+            Run(self.task.settings(seed, whole_rounds(_TEST_INTERVAL, tau)), ModelAveraging(tau), workers)
             for seed in range(1, self.seeds + 1)
         ]
         return [Trial(plan, Link() if workers == 1 else spark, Machines(_STEP, workers)) for plan in plans]

@@ -40,8 +40,8 @@ class Slot:
 
     @property
     def number(self) -> int:
-        """The number of its item in the sequence of this rank: after a bad item the next one."""
-        return self.batch.number * self.batch.size + self.position + self.tries
+        """The number of its item in the sequence of this rank."""
+        return self.batch.number * self.batch.size + self.position
 
 
 class BatchThreads:
@@ -187,7 +187,7 @@ class BatchThreads:
         if self._closed:
             return
         try:
-            self._fetching = self._order.index(self._order.place(slot.number))
+            self._fetching = self._order.index(self._place(slot))
             stored_items.append((slot, self._reading.source.fetch(self._fetching)))
         except Exception as problem:
             self._reject(slot, problem)
@@ -229,7 +229,11 @@ class BatchThreads:
         return True
 
     def _random(self, slot: Slot) -> Random:
-        return self._order.random(self._order.place(slot.number))
+        return self._order.random(self._place(slot))
+
+    def _place(self, slot: Slot) -> int:
+        """The place of an item in the order that all ranks share; after a bad one it is the next place."""
+        return self._order.place(slot.number) + slot.tries
 
     def _count_done(self, batches: list[Batch]) -> None:
         """Count one more item for each of these batches, which may be the same one several times."""

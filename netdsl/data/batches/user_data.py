@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +49,19 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
     if callable(data) or isinstance(data, Iterable):
         return data
     raise DataError(
-        f"a {type(data).__name__} isn't data; give a tuple of arrays, a dict of them by blob names, a DataFrame, a "
-        "DataLoader or Dataset, batches or items, a function that returns the next ones, a Table or an address"
+        f"a {type(data).__name__} isn't data; give a tuple of arrays, a dict of them by blob names, a DataFrame, an "
+        "RDD, a DataLoader or Dataset, batches or items, a function that returns the next ones, a Table or an address"
     )
 
 
 def is_of_spark(data: object) -> bool:
     """Whether data are an RDD or a DataFrame of Spark's, which this room doesn't import."""
     return type(data).__module__.partition(".")[0] == "pyspark"
+
+
+def begin_again(data: UserData) -> bool:
+    """Whether data can be read again from their beginning, in another program too."""
+    return not (callable(data) or isinstance(data, Iterator))
 
 
 def _arrays_of(data: object) -> Mapping[str, Any] | tuple[Any, ...] | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
+import torch
 from torch import Tensor
 
 from netdsl.distributed.machines import ExchangeKind
@@ -20,7 +21,8 @@ class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="na
     BatchNorm's sums are averaged too, and count every worker's batches from then on. The solvers' histories, such as
     momentum, aren't exchanged. A round is `tau` iterations, or as many as a worker can do in `seconds`; models then
     count by their iterations if `weighted`, and all workers continue at the mean iteration, which the learning rate
-    follows. Before the first round one worker alone does `warmup` iterations.
+    follows; what rounding it adds or leaves out counts in the next round. Before the first round one worker
+    alone does `warmup` iterations.
     """
 
     name: ClassVar[str] = "averaging"
@@ -53,6 +55,7 @@ class _Averaging:
     def __init__(self, settings: ModelAveraging, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
         self._pace = Pace(settings.tau)
+        self._left_over = torch.zeros((), dtype=torch.int64)  # iterations of a worker; below 0 if some lack
         worker.finish(worker.communicator.broadcast(worker.weights))
 
     def round(self) -> None:
@@ -70,20 +73,22 @@ class _Averaging:
         if worker.rank == 0:
             worker.train(settings.warmup - worker.solver.iteration)
         worker.finish(worker.communicator.broadcast(worker.weights))
-        worker.agree_on_iteration(min(settings.warmup, worker.solver.param.max_iter))
+        worker.agree_on_iteration(min(settings.warmup, worker.round_end))
 
     def _timed_round(self) -> None:
-        worker = self._worker
+        worker, began = self._worker, self._worker.solver.iteration
         steps = worker.train_for(self._settings.seconds)
         worker.take_mean(steps if self._settings.weighted else 1)
-        iterations = [iteration for (iteration,) in worker.communicator.gather([worker.solver.iteration])]
-        worker.agree_on_iteration(round(sum(iterations) / len(iterations)))
+        all_steps = int(self._left_over) + sum(int(count) for (count,) in worker.communicator.gather([steps]))
+        done = min((2 * all_steps + worker.size) // (2 * worker.size), worker.round_end - began)  # a half is rounded up
+        self._left_over.fill_(all_steps - done * worker.size)
+        worker.agree_on_iteration(began + done)
 
     def model(self) -> Tensor:
         return self._worker.weights
 
     def state(self) -> Mapping[str, Tensor]:
-        return {}
+        return {"left_over": self._left_over} if self._settings.seconds else {}
 
     def finish(self) -> None:
         pass

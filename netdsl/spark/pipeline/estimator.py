@@ -67,9 +67,16 @@ class NetEstimator(
     solver: Param[str] = Param(
         Params._dummy(),
         "solver",
-        "how to train: a dict of Caffe's settings, a SolverParameter, or a prototxt; a dict needs max_iter, and is for "
-        "SGD with a base_lr of 0.01 and a momentum of 0.9 where it says nothing else",
+        "how to train: a dict of Caffe's settings, a SolverParameter, or a prototxt; a dict needs max_iter, unless "
+        "epochs is set, and is for SGD with a base_lr of 0.01 and a momentum of 0.9 where it says nothing else",
         typeConverter=solver_of,
+    )
+    epochs: Param[float] = Param(
+        Params._dummy(),
+        "epochs",
+        "how often to see all rows, however many workers see them, in place of the solver's max_iter; with rows for "
+        "validation there is a test after each epoch, unless the solver has a test_interval",
+        typeConverter=TypeConverters.toFloat,
     )
     strategy: Param[str] = Param(
         Params._dummy(),
@@ -146,6 +153,14 @@ class NetEstimator(
     def getSolver(self) -> str:
         """The solver's settings, as prototxt."""
         return self.getOrDefault(self.solver)
+
+    def setEpochs(self, value: float) -> Self:
+        """Set how often to see all rows."""
+        return self._set(epochs=value)
+
+    def getEpochs(self) -> float:
+        """How often to see all rows."""
+        return self.getOrDefault(self.epochs)
 
     def setStrategy(self, value: Strategy | str) -> Self:
         """Set the strategy: what workers exchange, and when."""
@@ -243,6 +258,7 @@ class NetEstimator(
             run,
             self.getBindings(),
             workers=value_of(self.workers),
+            epochs=value_of(self.epochs),
             folder=None if folder is None else Path(folder),
             preprocess=self.function(),
             shuffle=self.getShuffle(),
@@ -252,9 +268,9 @@ class NetEstimator(
 
     def _solver_with_net(self) -> SolverSettings:
         """The solver's settings with the net to train, but for that of a model, which depends on the rows."""
-        if not self.isDefined(self.solver):
-            raise SolverError("how long is the net to be trained? Say it with solver={'max_iter': ...}")
-        param = from_text(self.getSolver(), pb.SolverParameter)
+        if not self.isDefined(self.solver) and not self.isDefined(self.epochs):
+            raise SolverError("how long is the net to be trained? Say it with epochs=..., or solver={'max_iter': ...}")
+        param = from_text(self.getSolver() if self.isDefined(self.solver) else solver_of({}), pb.SolverParameter)
         if self.isDefined(self.net) and self.isDefined(self.model):
             raise NetError("net and model both say what is trained; set one of them")
         if self.isDefined(self.net) or self.isDefined(self.model):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
-from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
@@ -22,20 +21,18 @@ from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError
 from netdsl.model.data_shapes import with_items
-from netdsl.model.model import Model
-from netdsl.net.build import warn_of_doubts
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
+from netdsl.prediction.net_inputs import Preprocess
 from netdsl.solver.events import Event, Notice, WorkersRestarted
+from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
 from netdsl.spark.backend import SessionBackend, folder_of_one_run
+from netdsl.spark.net_rows import Data, inputs_from_rows, session_of, store_inputs
 from netdsl.spark.pipeline.model import NetModel
-from netdsl.spark.tables.store import StoredTable, store_rows
 from netdsl.training import job
 
-Data = DataFrame | RDD[Any]
 _DISPLAYS = 50  # of the loss in a run, if the settings don't say when
 _ONE_RUN = Lock()  # at a time, since a run takes all slots
 _log = logging.getLogger(__name__)
@@ -48,6 +45,7 @@ class Fit:
     run: Run
     bindings: Mapping[str, str]
     workers: int | None = None  # if unset, one for each of Spark's slots
+    epochs: float | None = None  # of the rows to learn from, in place of the settings' max_iter
     folder: Path | None = None  # of the run; if unset a new one, which is removed afterwards
     preprocess: Preprocess | None = None
     shuffle: bool = True
@@ -56,7 +54,7 @@ class Fit:
 
     def train(self, data: Data) -> NetModel:
         """The trained model. If the folder has a run that was interrupted, it is resumed."""
-        session = data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
+        session = session_of(data)
         backend = SessionBackend(session)
         with self._run_folder(session) as folder, _ONE_RUN:
             run = job.begin_or_resume(self._prepared_run(data, folder, backend), folder, backend)
@@ -82,19 +80,33 @@ class Fit:
         backend.cluster.await_slots(self.workers or 1)
         run = replace(self.run, workers=self.workers or backend.cluster.slots())
         backend.launcher().prepare(folder, run, _log.warning)  # an error comes before the query, which may take long
-        solver = self._solver_with_defaults()
         training, testing = self._split_rows(data)
-        tables = {Phase.TRAIN: self._training_table(solver, training, folder)}
+        inputs = inputs_from_rows(run.solver.trained, self.bindings)
+        stored = store_inputs(inputs, training, folder / "data" / "train", self.preprocess, self.invalid)
+        tables = {Phase.TRAIN: Table(stored.source, shuffle=self.shuffle)}
+        run = self._of_epochs(run, Fraction(stored.rows, inputs[0].batch))
+        solver = self._solver_with_defaults(run.solver)
         if testing is not None:
             solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
         return replace(run, solver=solver, tables=tables)
 
-    def _solver_with_defaults(self) -> SolverSettings:
+    def _of_epochs(self, run: Run, batches: Fraction) -> Run:
+        """The run for the epochs that were asked for, if any were, of rows that make so many batches."""
+        if self.epochs is None:
+            return run
+        epoch, param = run.epoch_of(batches), run.solver.param
+        run = replace(run, solver=run.solver.with_fields(max_iter=epoch.iterations_of(self.epochs)))
+        if param.HasField("test_interval"):
+            return run
+        due = Intervals(epoch.iterations, Fraction(param.snapshot))
+        return replace(run, solver=run.solver.with_fields(test_interval=epoch.interval), due=due)
+
+    def _solver_with_defaults(self, solver: SolverSettings) -> SolverSettings:
         """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
-        param = self.run.solver.param
+        param = solver.param
         defaults: dict[str, object] = {"display": max(1, param.max_iter // _DISPLAYS), "test_initialization": False}
         unset = {name: value for name, value in defaults.items() if not param.HasField(name)}
-        solver = self.run.solver.with_fields(**unset, snapshot_prefix="snapshot", snapshot_after_train=False)
+        solver = solver.with_fields(**unset, snapshot_prefix="snapshot", snapshot_after_train=False)
         return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
@@ -106,49 +118,17 @@ class Fit:
         is_chosen = col(f"`{self.validation}`").cast("boolean")
         return data.where(~is_chosen), data.where(is_chosen)
 
-    def _training_table(self, solver: SolverSettings, data: Data, folder: Path) -> Table:
-        stored = self._store(self._inputs_of(solver.trained), data, folder / "data" / "train")
-        return Table(stored.source, shuffle=self.shuffle)
-
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
         """The table to test on, and the settings; of these, unset ones let all rows be tested at the end."""
         param = solver.param
         solver = solver.with_fields(
             test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
         )
-        inputs = self._inputs_of(solver.tested[0])
-        stored = self._store(inputs, data, folder / "data" / "test")
+        inputs = inputs_from_rows(solver.tested[0], self.bindings)
+        stored = store_inputs(inputs, data, folder / "data" / "test", self.preprocess, self.invalid)
         if not param.test_iter:
             solver = solver.with_fields(test_iter=[math.ceil(stored.rows / inputs[0].batch)])
         return solver, Table(stored.source)
-
-    def _inputs_of(self, model: Model) -> list[NetInput]:
-        """The inputs of a net; an error if there are none, or if a binding names another blob."""
-        outside = {top: None for layer in model.net.layer if not layer.bottom for top in layer.top}
-        for name in self.bindings:
-            if name not in outside:
-                raise DataError(
-                    f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}"
-                )
-        phase = Phase(model.net.state.phase)
-        warn_of_doubts(model.settled(phase).built)  # and errors of layers come before the rows are stored
-        inputs = inputs_of(model.graph(phase), self.bindings)
-        if not inputs:
-            raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
-        return inputs
-
-    def _store(self, inputs: Sequence[NetInput], data: Data, folder: Path) -> StoredTable:
-        """Write the inputs' columns into a folder."""
-        blobs = [net_input.blob for net_input in inputs]
-        stored = store_rows(data, folder, blobs, self.preprocess, self.invalid)
-        if stored.skipped:
-            _log.warning(
-                "%d of %d rows have a value that is null or not finite, and are left out of fit (handleInvalid='%s')",
-                stored.skipped,
-                stored.rows + stored.skipped,
-                self.invalid.value,
-            )
-        return stored
 
 
 def _net_with_shapes(run: Run) -> pb.NetParameter:

@@ -11,7 +11,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyspark import Broadcast, SparkContext
+from pyspark import RDD, Broadcast, SparkContext
 from pyspark.ml import Model
 from pyspark.ml.functions import array_to_vector
 from pyspark.ml.util import DefaultParamsReader, MLReadable, MLReader, MLWritable, MLWriter
@@ -25,6 +25,7 @@ from netdsl.model.model import Model as OpenedModel
 from netdsl.net.build import warn_of_doubts
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.prediction.invalid_rows import InvalidRows
+from netdsl.prediction.net_inputs import inputs_of
 from netdsl.prediction.predictor import Predictor
 from netdsl.spark.cluster import run_in_this_python
 from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_of
@@ -91,23 +92,51 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
     def _opened(self) -> OpenedModel:
         return self._shipped.model()
 
+    def transform(self, dataset: Any, params: Any = None) -> Any:
+        """The rows of a DataFrame with the new columns; or the elements of an RDD with the new values.
+
+        Elements are what `fit` takes: a row or a dict gets values by the columns' names, any other becomes a tuple with
+        them at its end.
+        """
+        if not isinstance(dataset, RDD):
+            return super().transform(dataset, params)
+        return self.copy(params)._transform_elements(dataset) if params else self._transform_elements(dataset)
+
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        predictor = Predictor(self._opened, self.getOutputs(), self.getBindings())
-        warn_of_doubts(predictor.built)  # here, since nobody sees what tasks warn of
-        names = self._column_names()
-        new_columns = names.columns(predictor)
+        predictor, new_columns, task = self._prediction()
         self._check_columns(dataset, predictor, new_columns)
-        batch = self.getBatchSize() if self.isDefined(self.batchSize) else predictor.batch
-        adder = ColumnAdder(names, batch, self.function(), InvalidRows(self.getHandleInvalid()))
-        device = self.getDevice() if self.isDefined(self.device) else None
-        task = PredictionTask(self._token, self.getBindings(), adder, device)
         new_fields = [StructField(column.name, _TYPES[column.form]) for column in new_columns]
         schema = StructType([*dataset.schema.fields, *new_fields])
         context = dataset.sparkSession.sparkContext
         run_in_this_python(context)
         table = dataset.mapInArrow(partial(task.predict, self._broadcast.in_context(context)), schema)
-        vectors = [column.name for column in new_columns if column.form is ColumnForm.ARRAY and self.getVectors()]
-        return table.withColumns({name: array_to_vector(table[name]) for name in vectors}) if vectors else table
+        names = self._vector_names(new_columns)
+        return table.withColumns({name: array_to_vector(table[name]) for name in names}) if names else table
+
+    def _transform_elements(self, elements: RDD[Any]) -> RDD[Any]:
+        predictor, new_columns, task = self._prediction()
+        check_new_columns((), new_columns)
+        self._check_predictions(predictor, new_columns)
+        inputs = [net_input.blob.name for net_input in inputs_of(self._opened.graphs[0], self.getBindings())]
+        run_in_this_python(elements.context)
+        shipped = self._broadcast.in_context(elements.context)
+        return elements.mapPartitions(
+            partial(task.predict_elements, shipped, inputs, self._vector_names(new_columns)), preservesPartitioning=True
+        )
+
+    def _prediction(self) -> tuple[Predictor, list[NewColumn], PredictionTask]:
+        """What predicts, the columns that it fills, and the tasks that do so."""
+        predictor = Predictor(self._opened, self.getOutputs(), self.getBindings())
+        warn_of_doubts(predictor.built)  # here, since nobody sees what tasks warn of
+        names = self._column_names()
+        batch = self.getBatchSize() if self.isDefined(self.batchSize) else predictor.batch
+        adder = ColumnAdder(names, batch, self.function(), InvalidRows(self.getHandleInvalid()))
+        device = self.getDevice() if self.isDefined(self.device) else None
+        return predictor, names.columns(predictor), PredictionTask(self._token, self.getBindings(), adder, device)
+
+    def _vector_names(self, columns: Sequence[NewColumn]) -> list[str]:
+        """The names of the columns that have vectors."""
+        return [column.name for column in columns if column.form is ColumnForm.ARRAY and self.getVectors()]
 
     def _column_names(self) -> ColumnNames:
         blobs, classes = self.getOutputs(), tuple(self.getClasses())
@@ -117,6 +146,10 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         """Raise a DataError if columns are missing, exist already, or can't be made."""
         check_columns(dataset.columns, [net_input.blob for net_input in predictor.inputs], BINDINGS)
         check_new_columns(dataset.columns, new_columns)
+        self._check_predictions(predictor, new_columns)
+
+    def _check_predictions(self, predictor: Predictor, new_columns: Sequence[NewColumn]) -> None:
+        """Raise a DataError if the net predicts something else than is asked for."""
         classes = predictor.classes()
         if classes > 1 and len(self.getClasses()) not in (0, classes):
             raise DataError(f"the net predicts {classes} classes; the param classes names {len(self.getClasses())}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import torch
 from pyspark import TaskContext
+from pyspark.ml.linalg import Vectors
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
@@ -23,6 +25,7 @@ from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.allowed_modules import PLUGINS, PYTHON_LAYERS
 from netdsl.data.tables.arrow import arrow
+from netdsl.data.tables.columns import RowRange
 from netdsl.distributed.run_worker import compute_threads, worker_device
 from netdsl.model.model import Model
 from netdsl.model.opening import open_model, open_weights
@@ -34,6 +37,7 @@ from netdsl.prediction.predictor import Predictor
 from netdsl.prediction.scoring import RowScore, Scorer, scoring_inputs
 from netdsl.spark.cluster import assigned_gpus, run_in_this_python
 from netdsl.spark.pipeline.params import net_of
+from netdsl.spark.tables.elements import BATCH, element_table, with_values
 from netdsl.spark.tables.parquet import query_errors
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ T = TypeVar("T")
 
 WeightsSource = str | Path | CaffeFile[pb.NetParameter] | Weights
 _CACHE: dict[str, object] = {}  # the last value only, for the next task in this process
+_PLACE = "(place)"  # the column with the places of elements
 _FIELDS = "rows bigint, loss double, outputs map<string, array<double>>"
 
 
@@ -133,13 +138,45 @@ class PredictionTask:
 
     def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
         """The batches with the new columns."""
+        with in_task(self.device) as (part, device):
+            yield from self.adder.add(self._predictor(shipped, device), batches, part)
+
+    def predict_elements(
+        self, shipped: Broadcast[ShippedNet], inputs: Sequence[str], vectors: Collection[str], elements: Iterable[Any]
+    ) -> Iterator[Any]:
+        """The elements of an RDD with the new values; a tuple has values for all of these inputs, or for those needed.
+
+        Values of some columns become vectors of pyspark.ml.
+        """
+        with in_task(self.device) as (part, device):
+            predictor = self._predictor(shipped, device)
+            blobs = [net_input.blob for net_input in predictor.inputs]
+            names = [column.name for column in self.adder.names.columns(predictor)]
+            remaining, first, chunk = iter(elements), 0, list[Any]()
+
+            def tables() -> Iterator[Any]:
+                nonlocal first, chunk
+                while chunk := list(islice(remaining, BATCH)):
+                    table = element_table(chunk, blobs, inputs, RowRange(part, first), self.adder.invalid)
+                    yield table.append_column(_PLACE, arrow().array(range(len(chunk))))
+                    first += len(chunk)
+
+            for batch in self.adder.add(predictor, tables(), part):
+                columns = [
+                    map(Vectors.dense, batch.column(name).to_pylist())
+                    if name in vectors
+                    else batch.column(name).to_pylist()
+                    for name in names
+                ]
+                for place, *values in zip(batch.column(_PLACE).to_pylist(), *columns, strict=True):
+                    yield with_values(chunk[place], names, values)
+
+    def _predictor(self, shipped: Broadcast[ShippedNet], device: torch.device) -> Predictor:
         blobs = self.adder.names.blobs
         key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
-        with in_task(self.device) as (part, device):
-            predictor = once_per_process(
-                f"{key} {device}", lambda: Predictor(shipped.value.load(), blobs, self.columns).load(device)
-            )
-            yield from self.adder.add(predictor, batches, part)
+        return once_per_process(
+            f"{key} {device}", lambda: Predictor(shipped.value.load(), blobs, self.columns).load(device)
+        )
 
 
 @dataclass(frozen=True)

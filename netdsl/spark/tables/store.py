@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pyspark import RDD, TaskContext
@@ -22,17 +21,18 @@ from pyspark.sql.functions import col
 from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import atomic_path
 from netdsl.data.tables.arrow import arrow, column_of
-from netdsl.data.tables.columns import ColumnValues, Mask, RowRange, as_items, reader_of
-from netdsl.data.tables.table import Arrays, BlobColumn, arrays_of, check_columns
+from netdsl.data.tables.columns import Mask, RowRange
+from netdsl.data.tables.table import BlobColumn, arrays_of, check_columns
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, finite_rows, without_missing
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
+from netdsl.spark.tables.elements import RowBatch, element_batches, holds_images
 
 FIELDS = "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string"  # for Spark
 
-_BATCH = 512  # elements of an RDD
 BINDINGS = "bindings={{'{}': ...}}"  # how a user names another column
+RENAMING = "frame.withColumnRenamed(..., '{}')"  # the same where there are no bindings
 _DONE = "_DONE"  # the file that exists when all rows do
 _WRITING = ".writing"  # the folder that tasks write to; abandoned ones may go on doing so
 
@@ -52,16 +52,17 @@ def store_rows(
     blobs: Sequence[BlobColumn],
     preprocess: Preprocess | None = None,
     invalid: InvalidRows = InvalidRows.ERROR,
+    hint: str = BINDINGS,
 ) -> StoredTable:
     """Write the columns of some blobs into a folder, in one job; a table that is complete there already is kept.
 
     `preprocess` gets batches of rows, as arrays by the names of blobs, and the arrays that it returns are written. Rows
-    with values that are null or not finite are an error, or else left out.
+    with values that are null or not finite are an error, or else left out. `hint` says how one names another column.
     """
     done = folder / _DONE
     if not done.exists():
         with _new_folder(folder) as writing:
-            parts = _write_partitions(data, PartitionWriter(str(writing), tuple(blobs), preprocess, invalid))
+            parts = _write_partitions(data, PartitionWriter(str(writing), tuple(blobs), preprocess, invalid), hint)
             _check_partitions(parts)
             for part in parts:
                 if part.rows:
@@ -89,11 +90,11 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         raise FileError(f"{why}; data go to a folder that all machines share and can write to") from None
 
 
-def _write_partitions(data: DataFrame | RDD[Any], writer: PartitionWriter) -> list[StoredPartition]:
+def _write_partitions(data: DataFrame | RDD[Any], writer: PartitionWriter, hint: str) -> list[StoredPartition]:
     """Run a job whose tasks write the partitions."""
     if not isinstance(data, DataFrame):
         return data.mapPartitions(writer.write_elements).collect()
-    check_columns(data.columns, writer.blobs, BINDINGS)
+    check_columns(data.columns, writer.blobs, hint)
     selected = data.select(*(col(f"`{column}`") for column in dict.fromkeys(blob.column for blob in writer.blobs)))
     return [StoredPartition(**row.asDict()) for row in selected.mapInArrow(writer.write_frame, FIELDS).collect()]
 
@@ -127,15 +128,6 @@ class StoredPartition:
     columns: str = ""  # names and types, which must be the same in all partitions
     skipped: int = 0  # rows that were left out
     problem: str = ""
-
-
-class RowBatch(NamedTuple):
-    """Rows of a partition as arrays by blobs, Arrow's columns of those that are images, and how many were left out."""
-
-    arrays: Arrays
-    rows: RowRange
-    images: dict[str, Any]
-    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,7 +167,7 @@ class PartitionWriter:
 
     def _image_columns(self, batch: Any) -> dict[str, Any]:
         columns = {blob.name: batch.column(blob.column) for blob in self.blobs}
-        return {name: column for name, column in columns.items() if _holds_images(column)}
+        return {name: column for name, column in columns.items() if holds_images(column)}
 
     def _preprocessed(self, batch: RowBatch) -> RowBatch:
         """The rows after the user's function, which replaces images too, and without those that aren't finite."""
@@ -242,71 +234,6 @@ def _some_rows(batch: RowBatch, chosen: Mask) -> RowBatch:
     arrays = {name: values[chosen] for name, values in batch.arrays.items()}
     images = {name: column.filter(arrow().array(chosen)) for name, column in batch.images.items()}
     return RowBatch(arrays, batch.rows, images, batch.skipped + int((~chosen).sum()))
-
-
-def element_batches(
-    elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str, invalid: InvalidRows = InvalidRows.ERROR
-) -> Iterator[RowBatch]:
-    """The elements of a part of an RDD in batches, with or without those that have a value that is None.
-
-    An element is a row or a dict, with values by name; a tuple, with values in the order of the blobs; or the value of
-    the only blob.
-    """
-    remaining, rows = iter(elements), RowRange(part)
-    while batch := list(islice(remaining, _BATCH)):
-        values = [_element_values(element, blobs) for element in batch]
-        if invalid is not InvalidRows.ERROR:
-            values = [row for row in values if all(value is not None for value in row)]
-        arrays, images = dict[str, Array](), dict[str, Any]()
-        for blob, column in zip(blobs, zip(*values, strict=True), strict=False):
-            arrays[blob.name], image_column = _blob_values(column, blob, rows)
-            images |= {} if image_column is None else {blob.name: image_column}
-        yield RowBatch(arrays, rows, images, len(batch) - len(values))
-        rows = RowRange(part, rows.first + len(batch))
-
-
-def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
-    named = element.asDict() if hasattr(element, "asDict") else element
-    if isinstance(named, Mapping):
-        missing = [blob.column for blob in blobs if blob.column not in named]
-        if missing:
-            raise DataError(f"an element of the RDD has no '{missing[0]}'; it has {', '.join(map(str, named))}")
-        return [named[blob.column] for blob in blobs]
-    values = list(element) if isinstance(element, tuple) else [element]
-    if len(values) != len(blobs):
-        names = ", ".join(blob.name for blob in blobs)
-        raise DataError(f"an element of the RDD has {len(values)} values; wanted are {names}")
-    return values
-
-
-def _blob_values(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tuple[Array, Any | None]:
-    """The values of a blob: arrays, values that become arrays, or others that Arrow has columns for.
-
-    The column is returned too if it has images, whose sizes may differ.
-    """
-    rows.check(blob.column, np.array([value is None for value in values]), "is None; drop such elements, or fill them")
-    values = [value.asDict() if hasattr(value, "asDict") else value for value in values]
-    if isinstance(values[0], (bytes, bytearray, Decimal, Mapping)):
-        column = _arrow_column(values, blob.column, rows)
-        items = ColumnValues(column, blob.column, rows, blob.shape).items()
-        return items, column if _holds_images(column) else None
-    arrays = [np.asarray(value.toArray() if hasattr(value, "toArray") else value) for value in values]
-    rows.check(blob.column, np.array([array.dtype.kind not in "biuf" for array in arrays]), "has no numbers")
-    rows.check_shapes(blob.column, arrays, "all must have one shape")
-    return as_items(np.stack(arrays), blob.shape), None
-
-
-def _holds_images(column: Any) -> bool:
-    reader = reader_of(column.type, None)
-    return reader is not None and reader.holds_images
-
-
-def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
-    try:
-        return arrow().array(values)
-    except arrow().ArrowException as problem:
-        place = rows.place(column, 0)
-        raise DataError(f"{place} or one after it has a value of another type: {problem}") from None
 
 
 def _check_values(array: Array, column: str, rows: RowRange) -> None:

@@ -73,7 +73,8 @@ def test_a_state_of_another_strategy(run: Simulate, folder: Path) -> None:
 def test_the_first_worker_tests_for_all(run: Simulate) -> None:
     ran = run("averaging:tau=4", size=3)
     tested = [each.iteration for each in ran.events if isinstance(each, events.TestFinished)]
-    assert tested == [8, 12]  # the first round at whose end 6 iterations were done, and the end
+    assert tested == [6, 12]  # which end rounds
+    assert [each.steps for each in ran.records if each.rank == 2] == [4, 2, 4, 2]
     assert [each.iteration for each in ran.records if each.accuracy] == tested
     assert all(torch.equal(each, ran.weights[0]) for each in ran.weights)
 
@@ -90,19 +91,43 @@ def test_records(run: Simulate) -> None:
     assert spans == ["compute", "wait", "exchange"]
 
 
-def test_batches_are_divided(run: Simulate, param: pb.SolverParameter) -> None:
+@pytest.mark.parametrize("size", [2, 3])
+def test_batches_are_divided(run: Simulate, param: pb.SolverParameter, size: int) -> None:
     layer = next(each for each in param.net_param.layer if each.type == "Dropout")
     param.net_param.layer.remove(layer)
     next(each for each in param.net_param.layer if each.type == "InnerProduct").bottom[0] = "data"
     norm = next(each for each in param.net_param.layer if each.type == "BatchNorm")
     norm.type = "ReLU"  # what follows from a part of a batch is the same as from the whole
-    alone, together = run("allreduce", size=1), run("allreduce", size=3)
-    torch.testing.assert_close(together.weights[2], alone.weights[0], rtol=1e-4, atol=1e-6)  # added in another order
+    alone, together = run("allreduce", size=1), run("allreduce", size=size)
+    torch.testing.assert_close(together.weights[1], alone.weights[0], rtol=1e-4, atol=1e-6)  # added in another order
 
 
 def test_a_batch_that_cant_be_divided(run: Simulate) -> None:
     with pytest.raises(DataError, match="batch of 6 can't be divided among 4 workers"):
         run("allreduce", size=4)
+
+
+@pytest.mark.parametrize("strategy", ["averaging:tau=5", "elastic:tau=5", "mpca:tau=5"])
+def test_snapshots_come_where_they_are_due(
+    run: Simulate, param: pb.SolverParameter, tmp_path: Path, strategy: str
+) -> None:
+    param.snapshot, param.snapshot_prefix = 4, str(tmp_path / "net")
+    ran = run(strategy)
+    assert [each.iteration for each in ran.events if isinstance(each, events.SnapshotSaved)] == [4, 8, 12]
+    assert [each.iteration for each in ran.events if isinstance(each, events.TestFinished)] == [6, 12]
+
+
+def test_timed_rounds_count_what_all_workers_did(run: Simulate, folder: Path) -> None:
+    """Two workers do three iterations in a round, so that every other round is rounded, also in a resumed run."""
+    pace = {"pace": lambda rank, iteration: 1.0 + rank}
+    ran = run("averaging:seconds=2", **pace)
+    first = [each for each in ran.records if each.rank == 0]
+    assert [each.iteration for each in first[:4]] == [2, 3, 5, 6]
+    assert abs(sum(each.steps for each in ran.records) - 2 * 12) <= 1
+    journal = Journal(folder, Retention())
+    run("averaging:seconds=2", journal=journal, stop=1, **pace)
+    again = run("averaging:seconds=2", journal=journal, **pace)
+    assert torch.equal(again.weights[0], ran.weights[0])
 
 
 def test_workers_that_are_faster_count_more(run: Simulate) -> None:
@@ -113,7 +138,8 @@ def test_workers_that_are_faster_count_more(run: Simulate) -> None:
     assert torch.equal(*ran.weights)
 
 
-def test_tau_by_itself(run: Simulate) -> None:
+def test_tau_by_itself(run: Simulate, param: pb.SolverParameter) -> None:
+    param.test_interval = 12
     ran = run("averaging:tau=auto", link=Link(1e5))
     first = [each for each in ran.records if each.rank == 0]
     assert [each.steps for each in first[:2]] == [1, 1]

@@ -171,13 +171,6 @@ def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, 
         np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-4)  # sums of 16 gradients, or of two sums of 8
 
 
-@pytest.mark.parametrize(
-    ("test", "snapshot", "steps"), [(0, 0, 20), (500, 5000, 20), (15, 0, 15), (14, 21, 7), (23, 0, 1)]
-)
-def test_rounds_on_devices_end_where_tests_and_snapshots_are_due(test: int, snapshot: int, steps: int) -> None:
-    assert job.steps_of_round(pb.SolverParameter(test_interval=test, snapshot=snapshot)) == steps
-
-
 def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path) -> None:
     """Also after a start from a snapshot that lies between them."""
     run = replace(digits(tmp_path, 3), devices=(torch.device("cpu"),) * 2)

@@ -17,6 +17,7 @@ from netdsl import Net
 from netdsl.data.sources.shapes import ShapesSource
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.writing.mean_image import write_mean
+from netdsl.distributed.run_log import EVENTS, read_moments
 from tests.zoo.models import convolutional
 from zoo.card_input import transform_of
 from zoo.cards import Channels, read_card
@@ -56,6 +57,49 @@ def test_a_folder_of_photos_becomes_a_model(zoo, workers: list[str]) -> None:
     assert (folder / "model.onnx").is_file()
     outputs = zoo("verify", "shapes_tuned", str(folder / "model.onnx")).out
     assert "prob" in outputs
+
+
+def tested_iterations(folder: str) -> list[int]:
+    """The iterations in which there were tests."""
+    return [moment.iteration for moment in read_moments(Path(folder, "run", EVENTS)) if moment.tested]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "iterations"),
+    [  # 33 items in batches of 4 are eight iterations and a quarter, or half as many if two workers have one each
+        ("allreduce", [9, 17, 25]),
+        ("averaging:tau=50", [5, 9, 13]),
+        pytest.param("elastic:tau=50", [5, 9, 13], marks=pytest.mark.slow),
+        pytest.param("elastic-sync:tau=50", [5, 9, 13], marks=pytest.mark.slow),
+        pytest.param("mpca:tau=50", [5, 9, 13], marks=pytest.mark.slow),
+        pytest.param("outer:tau=50", [5, 9, 13], marks=pytest.mark.slow),
+        pytest.param("averaging:seconds=0.1", [5, 9, 13], marks=pytest.mark.slow),
+    ],
+)
+def test_there_is_a_test_after_each_epoch_by_any_strategy(zoo, strategy: str, iterations: list[int]) -> None:
+    photos("photos", "ring", "cross", "flower")
+    words = ("--epochs", "3", "--batch", "4", "--workers", "2", "--strategy", strategy)
+    zoo("finetune", "shapes", "--data", "photos", *words)
+    assert tested_iterations("shapes_tuned") == [0, *iterations]
+
+
+def test_training_ends_when_tests_do_not_get_better(zoo) -> None:
+    photos("photos", "ring", "cross")
+    words = ("--epochs", "60", "--patience", "2", "--base-lr", "1e-9", "--workers", "2", "--strategy", "averaging")
+    zoo("finetune", "shapes", "--data", "photos", *words)
+    assert 3 <= len(tested_iterations("shapes_tuned")) < 60
+
+
+def test_epochs_that_can_not_be_promised_are_refused(zoo) -> None:
+    photos("photos", "ring", "cross")
+    words = ("finetune", "shapes", "--data", "photos")
+    code, _, err = zoo(*words, "--workers", "1:2")
+    assert code == 2 and "epochs can't be counted; give one number of workers, as in --workers 2" in err
+    code, _, err = zoo(*words, "--workers", "2", "--strategy", "averaging:warmup=3")
+    assert code == 2 and "leave warmup out" in err
+    code, _, err = zoo(*words, "--workers", "2", "--strategy", "allreduce", "--batch", "5")
+    assert code == 2 and "give --batch 6, or another strategy" in err
+    assert not Path("shapes_tuned").exists()
 
 
 def counted_accuracy(zoo, model: str, data: str) -> float:

@@ -44,7 +44,7 @@ def test_one_worker_has_nothing_to_average_so_that_it_is_trained_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "every"), [(TrainingSetup(2, 3, 4), 10), (TrainingSetup(2, 25, 4), 25), (TrainingSetup(1, 10, 32), 10)]
+    ("cell", "every"), [(TrainingSetup(2, 3, 4), 12), (TrainingSetup(2, 25, 4), 25), (TrainingSetup(1, 10, 32), 10)]
 )
 def test_what_is_trained_for_a_cell(cell: TrainingSetup, every: int) -> None:
     trials = QUESTION.trials(cell)

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
-from tests.zoo.test_distributed_run import accuracy as last_accuracy
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
@@ -24,6 +22,8 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
 from netdsl.solver.events import Event
 from netdsl.training.job import train_alone
+from tests.netdsl.training.test_job import ITERATIONS, STRATEGIES, digits
+from tests.netdsl.training.test_job import accuracy as last_accuracy
 
 pytestmark = pytest.mark.spark
 
@@ -69,6 +69,16 @@ def test_a_net_learns_and_is_tested_on_other_rows(frame: Any, estimator: Any, tm
     assert [moment.iteration for moment in model.history if moment.loss is not None] == [0, 20, 40]
     assert model.history[0].loss > last.tested["loss"]
     assert model.getBindings() == {"data": "features"}
+
+
+@pytest.mark.parametrize(("strategy", "iterations"), [("averaging:tau=50", [8, 15, 23]), ("allreduce", [15, 30, 45])])
+def test_epochs_count_rows_that_were_seen(
+    frame: Any, estimator: Any, strategy: str, iterations: list[int], tmp_path: Path
+) -> None:
+    """Of 120 rows; a batch has 8, which both workers have one of each, or divide."""
+    estimator.setSolver({"base_lr": 0.2}).setEpochs(3).setStrategy(strategy).setRunFolder(tmp_path / "run")
+    model = estimator.setValidationIndicatorCol("held").fit(frame)
+    assert [moment.iteration for moment in model.history if moment.tested] == iterations
 
 
 def test_a_run_goes_on_with_the_same_bits_and_without_its_data(
@@ -172,7 +182,7 @@ def test_every_strategy_learns_digits(session: Any, alone: float, tmp_path: Path
     from netdsl.spark import NetEstimator
 
     frame = session.createDataFrame(pictures(), f"data {IMAGE}, label int, held boolean")
-    solver = digits(tmp_path, ITERATIONS).solver
+    solver = digits(tmp_path, ITERATIONS).solver.message
     model = NetEstimator(solver=solver, strategy=strategy, validationIndicatorCol="held").fit(frame)
     found = model.history[-1].tested["accuracy"]
     print(f"{strategy}: {found:.4f}, alone {alone:.4f}")

@@ -112,6 +112,49 @@ def test_other_columns_stay_as_they_are(session: Any, model: Any) -> None:
         assert one[: len(table.columns)] == tuple(other)
 
 
+@pytest.mark.parametrize("invalid", ["error", "skip", "keep"])
+@pytest.mark.parametrize("vectors", [False, True])
+def test_elements_of_an_rdd_get_the_values_of_the_columns(
+    session: Any, model: Any, vectors: bool, invalid: str
+) -> None:
+    from pyspark.sql import Row
+
+    model.setVectors(vectors).setHandleInvalid(invalid).setBatchSize(4)
+    pixels = [each.ravel().tolist() for each in PIXELS] * 50  # more than are taken at once
+    if invalid != "error":
+        pixels[1], pixels[7], pixels[520] = None, [float("nan")] * 15, None
+    rows = list(enumerate(pixels))
+    table = session.createDataFrame(rows, "number int, pixels array<double>").coalesce(1)
+    expected = [repr(tuple(row)[2:]) for row in model.transform(table).collect()]  # where a NaN equals a NaN
+    numbers = session.sparkContext.parallelize(rows, 1)
+    forms = {
+        Row: numbers.map(lambda pair: Row(number=pair[0], pixels=pair[1])),
+        dict: numbers.map(lambda pair: {"number": pair[0], "pixels": pair[1]}),
+        tuple: numbers.map(lambda pair: (pair[1], pair[0])),  # as the net is trained: the data, and the label
+    }
+    for form, elements in forms.items():
+        found = model.transform(elements).collect()
+        values = [element.values() if form is dict else element for element in found]
+        assert [type(element) for element in found] == [form] * len(expected)
+        assert [repr(tuple(value)[2:]) for value in values] == expected
+    assert found[0][:2] == (pixels[0], 0)
+    (first, *_) = model.transform(numbers.values()).collect()
+    assert repr(first[1:]) == expected[0] and first[0] == pixels[0]
+    assert list(model.transform(forms[Row]).first().__fields__) == ["number", "pixels", "probability", "prediction"]
+
+
+def test_elements_that_dont_fit_are_told(session: Any, model: Any) -> None:
+    numbers = session.sparkContext.parallelize([(PIXELS[0], 1, 2)], 1)
+    with pytest.raises(Exception, match="an element of the RDD has 3 values; wanted are data"):
+        model.transform(numbers).collect()
+    twice = numbers.map(lambda values: {"pixels": values[0], "prediction": 3})
+    with pytest.raises(Exception, match="an element of the RDD has a 'prediction' already"):
+        model.transform(twice).collect()
+    assert len(model.transform(twice, {model.predictionCol: "digit"}).first()) == 4
+    with pytest.raises(DataError, match="the param classes names 2"):
+        model.setClasses(["a", "b"]).transform(numbers)
+
+
 def test_blobs_become_columns_of_numbers_or_vectors(session: Any, model: Any) -> None:
     wanted = model.net().forward
     features = model.copy().setOutputs({"conv": "features", "scores": "scores"}).setPredictionCol("")

@@ -24,7 +24,7 @@ PIXELS = np.arange(6, dtype=np.float64)
 
 def batches_of(elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str = "partition 7") -> list[Arrays]:
     """The batches, without their places."""
-    from netdsl.spark.tables.store import element_batches
+    from netdsl.spark.tables.elements import element_batches
 
     return [batch.arrays for batch in element_batches(elements, blobs, part)]
 

@@ -1,0 +1,140 @@
+"""The elements of an RDD as arrays, and with new values beside their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyspark.sql import Row
+
+from netdsl.data.tables.arrow import arrow, column_of
+from netdsl.data.tables.columns import ColumnValues, RowRange, as_items, reader_of
+from netdsl.data.tables.table import Arrays, BlobColumn
+from netdsl.data.types import Array
+from netdsl.errors import DataError
+from netdsl.prediction.invalid_rows import InvalidRows
+
+BATCH = 512  # elements
+
+
+class RowBatch(NamedTuple):
+    """Rows of a partition as arrays by blobs, Arrow's columns of those that are images, and how many were left out."""
+
+    arrays: Arrays
+    rows: RowRange
+    images: dict[str, Any]
+    skipped: int = 0
+
+
+def element_batches(
+    elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str, invalid: InvalidRows = InvalidRows.ERROR
+) -> Iterator[RowBatch]:
+    """The elements of a part of an RDD in batches, with or without those that have a value that is None.
+
+    An element is a row or a dict, with values by name; a tuple, with values in the order of the blobs; or the value of
+    the only blob.
+    """
+    remaining, rows = iter(elements), RowRange(part)
+    while batch := list(islice(remaining, BATCH)):
+        values = [_element_values(element, blobs) for element in batch]
+        if invalid is not InvalidRows.ERROR:
+            values = [row for row in values if all(value is not None for value in row)]
+        arrays, images = dict[str, Array](), dict[str, Any]()
+        for blob, column in zip(blobs, zip(*values, strict=True), strict=False):
+            arrays[blob.name], image_column = _blob_values(column, blob, rows)
+            images |= {} if image_column is None else {blob.name: image_column}
+        yield RowBatch(arrays, rows, images, len(batch) - len(values))
+        rows = RowRange(part, rows.first + len(batch))
+
+
+def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
+    named = element.asDict() if hasattr(element, "asDict") else element
+    if isinstance(named, Mapping):
+        missing = [blob.column for blob in blobs if blob.column not in named]
+        if missing:
+            raise DataError(f"an element of the RDD has no '{missing[0]}'; it has {', '.join(map(str, named))}")
+        return [named[blob.column] for blob in blobs]
+    values = list(element) if isinstance(element, tuple) else [element]
+    if len(values) != len(blobs):
+        names = ", ".join(blob.name for blob in blobs)
+        raise DataError(f"an element of the RDD has {len(values)} values; wanted are {names}")
+    return values
+
+
+def _blob_values(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tuple[Array, Any | None]:
+    """The values of a blob: arrays, values that become arrays, or others that Arrow has columns for.
+
+    The column is returned too if it has images, whose sizes may differ.
+    """
+    rows.check(blob.column, np.array([value is None for value in values]), "is None; drop such elements, or fill them")
+    values = [value.asDict() if hasattr(value, "asDict") else value for value in values]
+    if isinstance(values[0], (bytes, bytearray, Decimal, Mapping)):
+        column = _arrow_column(values, blob.column, rows)
+        items = ColumnValues(column, blob.column, rows, blob.shape).items()
+        return items, column if holds_images(column) else None
+    arrays = [np.asarray(value.toArray() if hasattr(value, "toArray") else value) for value in values]
+    rows.check(blob.column, np.array([array.dtype.kind not in "biuf" for array in arrays]), "has no numbers")
+    rows.check_shapes(blob.column, arrays, "all must have one shape")
+    return as_items(np.stack(arrays), blob.shape), None
+
+
+def holds_images(column: Any) -> bool:
+    """Whether a column has images, whose sizes may differ."""
+    reader = reader_of(column.type, None)
+    return reader is not None and reader.holds_images
+
+
+def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
+    try:
+        return arrow().array(values)
+    except arrow().ArrowException as problem:
+        place = rows.place(column, 0)
+        raise DataError(f"{place} or one after it has a value of another type: {problem}") from None
+
+
+def element_table(
+    elements: Sequence[Any], blobs: Sequence[BlobColumn], names: Sequence[str], rows: RowRange, invalid: InvalidRows
+) -> Any:
+    """The values of elements as an Arrow batch with the blobs' columns, null where an element has None.
+
+    `names` are all blobs that a net takes, of which a tuple may have values for more than are needed. Where rows
+    without values are an error, so is a None.
+    """
+    values = [_element_values(_needed_part(element, blobs, names), blobs) for element in elements]
+    has_values = [invalid is InvalidRows.ERROR or all(value is not None for value in row) for row in values]
+    present = [row for row, whole in zip(values, has_values, strict=True) if whole]
+    if not present:
+        return arrow().RecordBatch.from_arrays([arrow().nulls(len(values))] * len(blobs), [b.column for b in blobs])
+    columns = dict[str, Any]()
+    for blob, column in zip(blobs, zip(*present, strict=True), strict=True):
+        array, images = _blob_values(column, blob, rows)
+        columns[blob.column] = column_of(array) if images is None else images
+    if len(present) < len(values):
+        places = iter(range(len(present)))
+        taken = arrow().array([next(places) if whole else None for whole in has_values], arrow().int64())
+        columns = {name: column.take(taken) for name, column in columns.items()}
+    return arrow().RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def _needed_part(element: Any, blobs: Sequence[BlobColumn], names: Sequence[str]) -> Any:
+    """Of a tuple with values for all blobs, those for the needed ones."""
+    if not isinstance(element, tuple) or hasattr(element, "asDict") or len(element) != len(names):
+        return element
+    return tuple(element[names.index(blob.name)] for blob in blobs)
+
+
+def with_values(element: Any, names: Sequence[str], values: Sequence[Any]) -> Any:
+    """An element with new values: a row or a dict has them by their names, anything else as a tuple, at its end."""
+    own = element.__fields__ if isinstance(element, Row) and hasattr(element, "__fields__") else element
+    if isinstance(element, Mapping) or own is not element:
+        for name in names:
+            if name in own:
+                raise DataError(f"an element of the RDD has a '{name}' already; name the new column otherwise")
+    if own is not element:
+        return Row(*own, *names)(*element, *values)
+    if isinstance(element, Mapping):
+        return {**element, **dict(zip(names, values, strict=True))}
+    return (*element, *values) if isinstance(element, tuple) else (element, *values)

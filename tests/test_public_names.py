@@ -1,0 +1,37 @@
+"""The names that users import: each says what it is, and pages import nothing that lies deeper."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import converters
+import netdsl
+import netdsl.spark
+import zoo
+
+ROOT = Path(__file__).parents[1]
+# Pages about extensions also import what an extension is made of.
+PUBLIC = {"caffe_proto", "converters", "netdsl", "netdsl.pycaffe", "netdsl.registry", "netdsl.spark", "zoo"}
+LONGEST = 1000  # letters of a signature that somebody can read
+
+
+def test_every_public_name_is_there_and_says_what_it_is() -> None:
+    for package in (netdsl, netdsl.spark, converters, zoo):
+        for name in package.__all__:
+            thing = getattr(package, name)
+            assert thing is not None
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                assert (thing.__doc__ or "").strip(), f"{package.__name__}.{name}"
+                assert len(str(inspect.signature(thing))) < LONGEST, f"{package.__name__}.{name}"
+
+
+def test_pages_import_public_names_only() -> None:
+    deeper = set()
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        if not page.name.startswith("extend_"):
+            text = page.read_text()
+            found = re.findall(r"^(?:from|import) ((?:caffe_proto|converters|netdsl|zoo)[\w.]*)", text, re.M)
+            deeper |= {f"{page.name}: {name}" for name in found if name not in PUBLIC}
+    assert not deeper

@@ -1,0 +1,75 @@
+"""Fine-tuning as a function of a program, alone, with workers, and in the ranks of mpiexec."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from netdsl import Action, Net, finetune
+from netdsl.data.sources.shapes import ShapesSource
+from netdsl.data.sources.source import DataSplit
+from netdsl.errors import DistributedError
+from netdsl.solver.events import Event
+from tests.patience import PATIENCE
+from zoo.cards import read_card
+
+PROGRAM = """
+from netdsl import finetune
+
+if __name__ == "__main__":
+    net = finetune("shapes", "photos", workers={workers}, epochs=1, strategy="averaging:tau=1")
+    print("rank ends", net.forward(data=net.get_weights()["ip1"][0].sum() * 0 + {ones})["prob"].argmax().item())
+"""
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a folder of pictures for each of two classes, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    classes = ("ring", "cross")
+    source = ShapesSource(DataSplit.TRAIN, classes)
+    for number in range(20):
+        image, label = source.item(source.fetch(number))
+        path = tmp_path / "photos" / classes[int(label)] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(cv2.imencode(".png", image.transpose(1, 2, 0))[1]))
+    return tmp_path / "photos"
+
+
+def test_a_model_learns_other_classes_in_one_sentence(photos: Path) -> None:
+    net = finetune("shapes", photos, workers=2, epochs=1)
+    assert net.forward(data=np.zeros((1, 3, 40, 40), np.float32))["prob"].shape == (1, 2)
+    tuned = Path("shapes_tuned")
+    assert (tuned / "labels.txt").read_text() == "cross\nring\n"
+    assert f'finetune("shapes", "{photos}", "shapes_tuned")' in read_card(tuned / "README.md").text
+    assert all((a == b).all() for a, b in zip(net.get_weights()["ip1"], Net(tuned).get_weights()["ip1"], strict=True))
+
+
+def test_what_a_callback_stopped_goes_on(photos: Path) -> None:
+    def stop_at_once(event: Event) -> Action:
+        return Action.STOP
+
+    with pytest.raises(DistributedError, match="new: the fine-tuning was stopped before its end; resume=True goes on"):
+        finetune("shapes", photos, "new", epochs=3, callbacks=[stop_at_once])
+    net = finetune("shapes", photos, "new", resume=True)
+    assert "ip2_photos" in net.get_weights()
+
+
+def test_the_ranks_of_a_program_fine_tune_together(photos: Path) -> None:
+    program = photos.parent / "program.py"
+    program.write_text(
+        "import numpy as np\n" + PROGRAM.format(workers=None, ones="np.ones((1, 3, 40, 40), np.float32)")
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+    mpiexec = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, str(program)]
+    said = subprocess.run(
+        mpiexec, check=True, timeout=PATIENCE, env=environment, cwd=photos.parent, capture_output=True, text=True
+    ).stdout
+    assert said.count("rank ends") == 2
+    assert (photos.parent / "shapes_tuned" / "model.onnx").is_file()

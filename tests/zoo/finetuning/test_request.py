@@ -1,0 +1,40 @@
+"""What follows from a request to fine-tune: batches, and lengths that count items."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from netdsl.distributed.strategies.settings import parse
+from netdsl.errors import DistributedError
+from netdsl.solver.length import Epoch
+from zoo.finetuning.request import Recipe, solver_settings, train_batch
+
+
+@pytest.mark.parametrize(
+    ("strategy", "workers", "items", "batch"),
+    [
+        ("averaging", 1, 1000, 32),
+        ("averaging", 2, 1000, 32),
+        ("averaging", 2, 80, 10),  # an epoch has four iterations at least
+        ("averaging", 3, 5, 1),
+        ("allreduce", 2, 1000, 32),
+        ("allreduce", 3, 1000, 30),  # which three workers can divide
+        ("allreduce", 3, 80, 18),
+        ("allreduce", 3, 5, 3),
+    ],
+)
+def test_the_batch_follows_from_the_items(strategy: str, workers: int, items: int, batch: int) -> None:
+    assert train_batch(Recipe(), items, parse(strategy), workers) == batch
+
+
+def test_a_batch_that_workers_can_not_divide() -> None:
+    assert train_batch(Recipe(batch=8), 99, parse("averaging"), 3) == 8
+    with pytest.raises(DistributedError, match="8 can't be divided by 3; give --batch 9, or another strategy"):
+        train_batch(Recipe(batch=8), 99, parse("allreduce"), 3)
+
+
+def test_a_training_is_so_many_epochs_long() -> None:
+    param = solver_settings(None, Recipe(epochs=6), Epoch(Fraction(101, 2)), tests=100)
+    assert (param.max_iter, param.test_interval, param.snapshot) == (303, 51, 51)
