@@ -18,7 +18,7 @@ from caffe_proto.errors import CaffeError
 from netdsl.allowed_modules import PLUGINS
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
 from zoo.cli.output import ExitCode, complain
-from zoo.cli.request_command import Entry, loaded, with_usage_errors
+from zoo.cli.request_command import Entry, loaded
 from zoo.requests.groups import modules_of
 from zoo.requests.request import RequestError
 
@@ -51,8 +51,6 @@ def _command(name: str) -> click.Command:
         group = GROUPS[name]
         return click.Group(name, inner, help=group.help, epilog=group.epilog, short_help=entry)
     command: click.Command = loaded(entry[0])
-    if command.callback is not None:
-        command.callback = with_usage_errors(command.callback)
     return command
 
 

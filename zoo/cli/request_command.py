@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from zoo.cli.config import config_options, config_text
 from zoo.cli.output import ExitCode, print_json
 from zoo.requests.request import NotesCommand, Request, RequestError, RequestField, fields_of, typed_request
 from zoo.requests.results import MayBeNo, MayFail
-
-T = TypeVar("T")
-
-_CONFIG_HELP = "A file with arguments and options that aren't given here: YAML, TOML or JSON."
-_PRINT_CONFIG_HELP = "Print such a file with all settings, and do nothing else."
 
 
 @dataclass(frozen=True)
@@ -47,14 +41,12 @@ class Entry:
     def command(self, name: str) -> click.Command:
         """The command, which imports what answers it once it is called as it should be."""
         kind: type[Request] = loaded(f"zoo.requests.{self.request}")
-        params = [*map(parameter_of, fields_of(kind)), *self._more_params(kind)]
+        settings = {"ignore_unknown_options": True, "allow_interspersed_args": False} if self.takes_all else {}
         return click.Command(
             name.rpartition(" ")[2],
-            context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-            if self.takes_all
-            else {},
-            callback=with_usage_errors(lambda **plain: self._answer(kind, plain)),
-            params=params,
+            context_settings=settings,
+            callback=lambda **plain: self._answer(kind, plain),
+            params=[*map(_parameter_of, fields_of(kind)), *self._more_params(kind)],
             help=kind.__doc__,
             epilog=kind.epilog or None,
             short_help=self.line,
@@ -64,38 +56,32 @@ class Entry:
         if self.json:
             yield click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON.")
         if fields_of(kind):
-            yield click.Option(
-                ["--config"],
-                metavar="FILE",
-                is_eager=True,
-                expose_value=False,
-                callback=_take_config,
-                help=_CONFIG_HELP,
-            )
-            yield click.Option(["--print-config"], is_flag=True, help=_PRINT_CONFIG_HELP)
+            yield from config_options()
 
     def _answer(self, kind: type[Request], plain: dict[str, Any]) -> None:
         as_json, print_config = self.json and plain.pop("as_json"), plain.pop("print_config", False)
-        request = typed_request(kind, plain)
-        if isinstance(request, NotesCommand):
-            request = replace(request, command=("zoo", *sys.argv[1:]))
-        if print_config:
-            _print_config(kind, plain)
-            return
-        if not self.function:
-            loaded(f"zoo.cli.{self.show}")(request)
-            return
+        with _usage_errors():
+            request = typed_request(kind, plain)
+            if print_config:
+                click.echo(config_text(kind, plain), nl=False)
+            elif not self.function:
+                loaded(f"zoo.cli.{self.show}")(request)
+            else:
+                if isinstance(request, NotesCommand):
+                    request = replace(request, command=("zoo", *sys.argv[1:]))
+                self._show(request, as_json=as_json)
+
+    def _show(self, request: Request, *, as_json: bool) -> None:
+        """Call the function, and show its answer."""
         display = loaded(f"zoo.cli.{self.display}")
         with closing(display(request, self.doing, quiet=as_json, err=request.prints_answers)) as listen:
             answer = loaded(f"zoo.{self.function}").ask(request, listen)
             if isinstance(answer, Iterator):
                 self._show_one_by_one(answer, request, as_json=as_json)
                 return
-        if answer is None and as_json:
-            return
-        if as_json:
+        if as_json and answer is not None:
             print_json(answer)
-        elif self.show:
+        elif self.show and not as_json:
             loaded(f"zoo.cli.{self.show}")(answer, request)
         _end(_exit_code(answer))
 
@@ -132,17 +118,16 @@ def loaded(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def parameter_of(field: RequestField) -> click.Parameter:
+def _parameter_of(field: RequestField) -> click.Parameter:
     """The option or the argument that a field is."""
     said, default = field.said, field.plain_default
-    required = field.is_needed
     if said.is_argument:
         return click.Argument(
             [field.name],
             type=_type_of(field),
             metavar=said.metavar,
             nargs=-1 if field.is_repeated else 1,
-            required=required,
+            required=field.is_needed,
         )
     long = f"--{field.option_name}"
     names = [*([f"-{said.short}"] if said.short else []), long, *said.aliases]
@@ -155,7 +140,7 @@ def parameter_of(field: RequestField) -> click.Parameter:
         type=_type_of(field),
         metavar=said.metavar,
         multiple=field.is_repeated,
-        required=required,
+        required=field.is_needed,
         default=default,
         show_default=default not in (None, ""),
         help=said.help,
@@ -198,91 +183,14 @@ class _RegisteredName(click.Choice[str]):
         return click.Choice([*self.choices, *self._registry]).convert(value, param, ctx)
 
 
-def with_usage_errors(callback: Callable[..., T]) -> Callable[..., T]:
-    """A command that ends with a usage error, which names the option that is wrong, where a request is."""
-
-    @wraps(callback)
-    def answer(**plain: Any) -> T:
-        try:
-            return callback(**plain)
-        except RequestError as problem:
-            ctx = click.get_current_context()
-            param = next((each for each in ctx.command.params if each.name == problem.field), None)
-            if param is None:
-                raise click.UsageError(str(problem), ctx) from None
-            raise click.BadParameter(str(problem), ctx, param) from None
-
-    return answer
-
-
-def _take_config(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Take the values of options and arguments that aren't given from a file."""
-    if value is None:
-        return
-    names = {name: param for param in ctx.command.params for name in (param.name, *_setting_names(param)) if name}
-    settings = {}
-    for key, given in _read_config(value).items():
-        name = key.replace("_", "-") if key.replace("_", "-") in names else key
-        if name not in names or names[name].name in ("config", "print_config"):
-            near = get_close_matches(name, names, 1)
-            hint = (
-                f"; did you mean {near[0]}?" if near else f"; there are {', '.join(map(_setting_name, names.values()))}"
-            )
-            raise click.BadParameter(f"{value}: {ctx.command_path} has no setting '{key}'{hint}", ctx, parameter)
-        settings[str(names[name].name)] = _as_words(names[name], given)
-    ctx.default_map = settings
-
-
-def _as_words(param: click.Parameter, given: Any) -> Any:
-    """A value of a file as a command line would have it."""
-    if isinstance(given, dict):
-        return [f"{name}={value}" for name, value in given.items()]
-    is_list = param.nargs == -1 or getattr(param, "multiple", False)
-    return [given] if is_list and not isinstance(given, list) else given
-
-
-def _setting_name(param: click.Parameter) -> str:
-    """What a file calls an option or an argument."""
-    return next(_setting_names(param), str(param.name))
-
-
-def _setting_names(param: click.Parameter) -> Iterator[str]:
-    return (name.removeprefix("--") for name in param.opts if name.startswith("--"))
-
-
-def _read_config(path: str) -> dict[str, Any]:
-    """The settings in a file."""
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    """End with a usage error, which names the option that is wrong, where a request is."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise click.BadParameter(f"{path}: can't be read: {problem}", param_hint="'--config'") from None
-    settings: object
-    if path.endswith(".toml"):
-        import tomllib
-
-        try:
-            settings = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as problem:
-            raise click.BadParameter(f"{path}: is no TOML: {problem}", param_hint="'--config'") from None
-    else:
-        import yaml
-
-        try:
-            settings = yaml.safe_load(text)
-        except yaml.YAMLError as problem:
-            raise click.BadParameter(f"{path}: is no YAML: {problem}", param_hint="'--config'") from None
-    if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
-        raise click.BadParameter(f"{path}: has no names with values, such as batch: 64", param_hint="'--config'")
-    return settings
-
-
-def _print_config(kind: type[Request], plain: Mapping[str, Any]) -> None:
-    """Print all that is said, and what is left at its default, as a file that --config reads."""
-    import yaml
-
-    ctx = click.get_current_context()
-    names = {each.name: _setting_name(each) for each in ctx.command.params}
-    described = sorted(fields_of(kind), key=lambda each: not each.said.is_argument)
-    values = {each.name: plain[each.name] for each in described if plain[each.name] not in (None, (), "")}
-    settings = {names[name]: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-    click.echo(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True), nl=False)
+        yield
+    except RequestError as problem:
+        ctx = click.get_current_context()
+        param = next((each for each in ctx.command.params if each.name == problem.field), None)
+        if param is None:
+            raise click.UsageError(str(problem), ctx) from None
+        raise click.BadParameter(str(problem), ctx, param) from None

@@ -47,7 +47,7 @@ def test_what_is_printed_is_read_again(zoo) -> None:
         ("to: tflite", "'tflite' is not one of 'caffe', 'onnx', 'torch'"),
         ("opst: 9", "zoo export has no setting 'opst'; did you mean opset?"),
         ("- a", "has no names with values"),
-        ("a: [", "is no YAML"),
+        ("a: [", "can't be read: while parsing"),
     ],
 )
 def test_a_wrong_file_is_a_wrong_call(zoo, text: str, problem: str) -> None:
