@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -19,9 +19,18 @@ from netdsl.data.sources.source_name import Content
 from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 
+
+class SparkRows(Protocol):
+    """A DataFrame or an RDD of Spark's, as far as type checkers must know."""
+
+    def unpersist(self, blocking: bool = False) -> Any:
+        """Let Spark keep the rows no longer."""
+        ...
+
+
 UserData = Values | UserRows | Table
-# What a program may give: see `user_data_of`.
-AnyData = str | Path | Table | Mapping[str, Any] | Iterable[Any] | Callable[[], Any] | Dataset[Any]
+# What a program may give: see `user_data_of`; a `Net` has the rows of Spark's stored first.
+AnyData = str | Path | Table | Mapping[str, Any] | Iterable[Any] | Callable[[], Any] | Dataset[Any] | SparkRows
 
 
 def user_data_of(data: AnyData, *, training: bool) -> UserData:
