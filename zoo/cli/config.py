@@ -84,7 +84,7 @@ def config_text(kind: type[Request], plain: Mapping[str, Any]) -> str:
 
     ctx = click.get_current_context()
     names = {each.name: _setting_name(each) for each in ctx.command.params}
-    described = sorted(fields_of(kind), key=lambda each: not each.said.is_argument)
+    described = sorted(fields_of(kind), key=lambda each: not each.said.get("is_argument"))
     values = {each.name: plain[each.name] for each in described if plain[each.name] not in (None, (), "")}
     settings = {names[name]: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return str(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))

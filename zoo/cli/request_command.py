@@ -121,52 +121,54 @@ def loaded(name: str) -> Any:
 def _parameter_of(field: RequestField) -> click.Parameter:
     """The option or the argument that a field is."""
     said, default = field.said, field.plain_default
-    if said.is_argument:
+    if said.get("is_argument"):
         return click.Argument(
             [field.name],
             type=_type_of(field),
-            metavar=said.metavar,
+            metavar=said.get("metavar"),
             nargs=-1 if field.is_repeated else 1,
             required=field.is_needed,
         )
     long = f"--{field.option_name}"
-    names = [*([f"-{said.short}"] if said.short else []), long, *said.aliases]
+    names = [*([f"-{said['short']}"] if "short" in said else []), long, *said.get("aliases", ())]
     if field.kind is bool:
         both = f"{long}/--no-{field.option_name}" if default else long
-        help_text = f"{said.help}  [default: {field.option_name}]" if default else said.help
-        return click.Option([both, field.name], is_flag=True, default=default, help=help_text, envvar=said.environment)
+        help_text = f"{said['help']}  [default: {field.option_name}]" if default else said["help"]
+        return click.Option(
+            [both, field.name], is_flag=True, default=default, help=help_text, envvar=said.get("environment")
+        )
     return click.Option(
         [*names, field.name],
         type=_type_of(field),
-        metavar=said.metavar,
+        metavar=said.get("metavar"),
         multiple=field.is_repeated,
         required=field.is_needed,
         default=default,
         show_default=default not in (None, ""),
-        help=said.help,
+        help=said.get("help"),
     )
 
 
 def _type_of(field: RequestField) -> click.ParamType[Any]:
     """The type of click's that checks a value and says in the help what it can be."""
     said = field.said
-    if said.parse:
+    if said.get("parse"):
         return click.STRING
-    if said.names is not None:
-        return _RegisteredName(*said.names())
+    if "names" in said:
+        return _RegisteredName(*said["names"]())
     if field.choices:
-        return click.Choice(field.choices, case_sensitive=not said.ignore_case)
+        return click.Choice(field.choices, case_sensitive=not said.get("ignore_case"))
     if field.kind in (int, float):
-        is_open, least = said.above is not None, said.least if said.above is None else said.above
-        if least is None and said.most is None:
+        is_open, least, most = "above" in said, said.get("above", said.get("least")), said.get("most")
+        if least is None and most is None:
             return click.INT if field.kind is int else click.FLOAT
         if field.kind is float:
-            return click.FloatRange(least, said.most, min_open=is_open)
-        least, most = (None if bound is None else int(bound) for bound in (least, said.most))
+            return click.FloatRange(least, most, min_open=is_open)
+        least, most = (None if bound is None else int(bound) for bound in (least, most))
         return click.IntRange(least, most)
-    if said.unprocessed:
+    if said.get("unprocessed"):
         return click.UNPROCESSED
-    return click.Path(exists=said.is_file, dir_okay=not said.is_file) if field.kind is Path else click.STRING
+    return click.Path(exists="is_file" in said, dir_okay="is_file" not in said) if field.kind is Path else click.STRING
 
 
 class _RegisteredName(click.Choice[str]):

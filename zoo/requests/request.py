@@ -16,8 +16,11 @@ from typing import (
     Generic,
     Literal,
     ParamSpec,
+    TypedDict,
     TypeVar,
     Union,
+    Unpack,
+    cast,
     dataclass_transform,
     get_args,
     get_origin,
@@ -42,43 +45,38 @@ class RequestError(CaffeError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(TypedDict, total=False):
     """What a field's declaration says of it, besides its type and default."""
 
-    help: str = ""
-    name: str = ""  # on the command line and in files, if not the field's own
-    short: str = ""
-    metavar: str | None = None
-    is_argument: bool = False
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
-    parse: Callable[[Any], Any] | None = None  # of its text, or of all of its texts if it is given `repeatedly`
-    repeatedly: bool = False
-    text: str | None = None  # its default, as users write it
-    aliases: tuple[str, ...] = ()
-    names: Callable[[], tuple[tuple[str, ...], Mapping[str, object]]] | None = None  # that are known, and of plug-ins
-    ignore_case: bool = False
-    environment: str | None = None
-    is_file: bool = False  # of this machine, which is there
-    unprocessed: bool = False  # whether it takes what looks like options, too
+    help: str
+    name: str  # on the command line and in files, if not the field's own
+    short: str
+    metavar: str
+    least: float
+    above: float
+    most: float
+    parse: Callable[[Any], Any]  # of its text, or of all of its texts if it is given `repeatedly`
+    repeatedly: bool
+    text: str  # its default, as users write it
+    aliases: tuple[str, ...]
+    names: Callable[[], tuple[tuple[str, ...], Mapping[str, object]]]  # that are known, and of plug-ins
+    ignore_case: bool
+    environment: str
+    is_argument: bool
+    is_file: bool  # of this machine, which is there
+    unprocessed: bool  # whether it takes what looks like options, too
 
 
-def option(
-    help: str,  # noqa: A002 - as every library of command lines calls it
-    *,
-    default: Any = MISSING,
-    default_factory: Any = MISSING,
-    **said: Any,
-) -> Any:
+def option(help_text: str, /, *, default: Any = MISSING, default_factory: Any = MISSING, **said: Unpack[Said]) -> Any:
     """A field that is an option; see `Said` for what can be said of it."""
-    return field(default=default, default_factory=default_factory, metadata={_SAID: Said(help, **said)})
+    metadata: Said = {**said, "help": help_text}
+    return field(default=default, default_factory=default_factory, metadata={_SAID: metadata})
 
 
-def argument(metavar: str, *, default: Any = MISSING, **said: Any) -> Any:
+def argument(metavar: str, /, *, default: Any = MISSING, **said: Unpack[Said]) -> Any:
     """A field that is an argument: a word of the command line that belongs to no option."""
-    return field(default=default, metadata={_SAID: Said(metavar=metavar, is_argument=True, **said)})
+    metadata: Said = {**said, "metavar": metavar, "is_argument": True}
+    return field(default=default, metadata={_SAID: metadata})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
@@ -135,7 +133,7 @@ class RequestField:
     @property
     def option_name(self) -> str:
         """Its name as an option and in files."""
-        return self.said.name or self.name.replace("_", "-")
+        return self.said.get("name") or self.name.replace("_", "-")
 
     @property
     def is_needed(self) -> bool:
@@ -147,15 +145,15 @@ class RequestField:
         """All values as users write them, if these are few."""
         if get_origin(self.kind) is Literal:
             return get_args(self.kind)
-        if isinstance(self.kind, type) and issubclass(self.kind, Enum) and not self.said.parse:
+        if isinstance(self.kind, type) and issubclass(self.kind, Enum) and not self.said.get("parse"):
             return tuple(each.value for each in self.kind)
         return ()
 
     @property
     def plain_default(self) -> Any:
         """The default as users write it; None if there is none to be written."""
-        if self.said.text is not None:
-            return self.said.text
+        if self.said.get("text") is not None:
+            return self.said.get("text")
         default = None if self.default is MISSING else self.default
         if isinstance(default, Enum):
             return default.value
@@ -164,23 +162,27 @@ class RequestField:
     def check(self, value: Any) -> None:
         """Raise a RequestError for a number that is out of range, or a word that isn't among the choices."""
         said = self.said
-        if value is None or said.parse:
+        if value is None or said.get("parse"):
             return
         for each in value if self.is_repeated else (value,):
             if isinstance(each, (int, float)) and not isinstance(each, bool):
-                if said.least is not None and each < said.least:
-                    raise RequestError(f"{self.name} is {each}; the least is {said.least}", self.name)
-                if said.above is not None and each <= said.above:
-                    raise RequestError(f"{self.name} is {each}; it must be more than {said.above}", self.name)
-                if said.most is not None and each > said.most:
-                    raise RequestError(f"{self.name} is {each}; the most is {said.most}", self.name)
+                self._check_number(each)
             if self.choices and not isinstance(each, Enum) and each not in self.choices:
                 known = ", ".join(map(str, self.choices))
                 raise RequestError(f"{self.name} is '{each}', which is not one of {known}", self.name)
 
+    def _check_number(self, value: float) -> None:
+        said = self.said
+        if "least" in said and value < said["least"]:
+            raise RequestError(f"{self.name} is {value}; the least is {said['least']}", self.name)
+        if "above" in said and value <= said["above"]:
+            raise RequestError(f"{self.name} is {value}; it must be more than {said['above']}", self.name)
+        if "most" in said and value > said["most"]:
+            raise RequestError(f"{self.name} is {value}; the most is {said['most']}", self.name)
+
     def typed(self, plain: Any) -> Any:
         """A value of text, numbers and lists of them in the type that the field has."""
-        if self.said.parse is not None:
+        if self.said.get("parse") is not None:
             return self._parsed(plain)
         return tuple(map(self._one, plain)) if self.is_repeated else self._one(plain)
 
@@ -189,9 +191,9 @@ class RequestField:
         return self.kind(plain) if is_class else plain
 
     def _parsed(self, plain: Any) -> Any:
-        assert self.said.parse is not None
+        parse = self.said["parse"]
         try:
-            return self.said.parse(plain)
+            return parse(plain)
         except ValueError as problem:
             raise RequestError(str(problem), self.name) from None
 
@@ -211,8 +213,8 @@ def _field_of(each: Any, hint: Any) -> RequestField:
     if get_origin(hint) in (Union, UnionType):
         is_optional = NoneType in get_args(hint)
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
-    is_repeated = said.repeatedly or (get_origin(hint) is tuple and not said.parse)
-    kind = get_args(hint)[0] if is_repeated and not said.parse else hint
+    is_repeated = said.get("repeatedly", False) or (get_origin(hint) is tuple and not said.get("parse"))
+    kind = get_args(hint)[0] if is_repeated and not said.get("parse") else hint
     default = each.default if each.default_factory is MISSING else each.default_factory()
     return RequestField(each.name, kind, is_optional, is_repeated, default, said)
 
@@ -232,8 +234,15 @@ class Answering(Generic[P, R, T]):
     def __init__(self, kind: Callable[P, R], function: Callable[[R, Listen], T]) -> None:
         self.kind, self.function = kind, function
         update_wrapper(self, function)
-        answer = inspect.signature(function).return_annotation
-        self.__signature__ = inspect.signature(kind).replace(return_annotation=answer)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The request's fields as keywords, in the order of a command's help, and the function's own answer."""
+        known = inspect.signature(self.kind).parameters
+        described = [each.name for each in fields_of(cast(type[Request], self.kind))]
+        names = dict.fromkeys([*described, *known])  # and those that are Python's alone
+        answer = inspect.signature(self.function).return_annotation
+        return inspect.Signature([known[name] for name in names], return_annotation=answer)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer to a request with these fields."""

@@ -38,13 +38,13 @@ def request_schema(kind: type[Request]) -> Schema:
 
 def _setting_schema(each: RequestField) -> Schema:
     said = each.said
-    one: Schema = {"type": "string"} if said.parse else dict(schema_of(each.kind))
-    if each.kind is float and not said.parse:
+    one: Schema = {"type": "string"} if said.get("parse") else dict(schema_of(each.kind))
+    if each.kind is float and not said.get("parse"):
         one = {"type": "number"}
-    bounds = {"minimum": said.least, "exclusiveMinimum": said.above, "maximum": said.most}
+    bounds = {"minimum": said.get("least"), "exclusiveMinimum": said.get("above"), "maximum": said.get("most")}
     one |= {name: bound for name, bound in bounds.items() if bound is not None}
     schema: Schema = {"type": "array", "items": one} if each.is_repeated else one
-    facts = {"description": said.help, "default": each.plain_default}
+    facts = {"description": said.get("help"), "default": each.plain_default}
     return schema | {name: fact for name, fact in facts.items() if fact not in (None, "")}
 
 

@@ -46,7 +46,7 @@ def paint(request: Paint, listen: Listen) -> str:
 
 def test_a_function_has_the_fields_as_its_keywords() -> None:
     signature = inspect.signature(paint)
-    assert list(signature.parameters) == ["hue", "thing", "coats", "shapes", "quickly"]
+    assert list(signature.parameters) == ["thing", "coats", "shapes", "hue", "quickly"]
     assert all(each.kind is each.KEYWORD_ONLY for each in signature.parameters.values())
     assert (signature.return_annotation, paint.__doc__) == ("str", "Paint it.")
     assert paint(thing=Path("door"), coats=3) == "door red 3"
