@@ -18,7 +18,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker_count import WorkerCount
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.planner.plan import read_plan
-from netdsl.planner.planned_run import begin_planned
+from netdsl.planner.planned_run import begin_planned, with_plan
 from netdsl.solver.events import (
     Action,
     DataOpened,
@@ -167,12 +167,12 @@ def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> t
         return job.begin_replay(Path(request.replay), folder, backend), folder
     if request.plan is not None:
         plan = read_plan(request.plan)
-        run = _described_run(request, backend, plan.workers, plan.precision, listen)
+        run = with_plan(_described_run(request, backend, plan.workers, plan.precision, listen), plan)
         folder = _folder_of(request, run)
-        return begin_planned(run, plan, folder, backend), folder
+        return begin_planned(_with_length(run, request), plan, folder, backend), folder
     precision = ComputePrecision(request.precision or ComputePrecision.EXACT)
     if not request.is_kept(backend.started):
-        return _described_run(request, backend, None, precision, listen), None
+        return _with_length(_described_run(request, backend, None, precision, listen), request), None
     most = request.workers.most if request.workers else None
     run = _described_run(request, backend, most, precision, listen)
     # If nothing says how many workers it has, each of its devices has one.
@@ -180,7 +180,11 @@ def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> t
     strategy = ModelAveraging() if request.strategy is None else parse(request.strategy)
     run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
     folder = _folder_of(request, run)
-    return job.begin(run, folder, backend), folder
+    return job.begin(_with_length(run, request), folder, backend), folder
+
+
+def _with_length(run: Run, request: TrainRequest) -> Run:
+    return run if request.epochs is None else job.with_epochs(run, request.epochs)
 
 
 def _folder_of(request: TrainRequest, run: Run) -> Path:

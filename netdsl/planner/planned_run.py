@@ -17,8 +17,8 @@ PLAN = "plan.json"  # of a run's folder
 
 
 def begin_planned(run: Run, plan: Plan, folder: Path, backend: Backend) -> Run:
-    """Begin a run as a plan says, in a folder, where the plan is kept too."""
-    begun = job.begin(with_plan(run, plan), folder, backend)
+    """Begin a run that is as a plan says, in a folder, where the plan is kept too."""
+    begun = job.begin(run, folder, backend)
     write_plan(plan, folder / PLAN)
     return begun
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 
 from caffe_proto.errors import FileError, MissingExtraError
+from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Retention, read_memberships
 from netdsl.distributed.run import NEWEST, Run, exists
 from netdsl.distributed.run_log import RoundRecord, Told, open_run_log
@@ -23,7 +25,8 @@ from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DataError, DistributedError, SolverError
 from netdsl.model.model import Model
 from netdsl.model.opening import open_files, store_for_workers
-from netdsl.net.graph import resolve_own_state
+from netdsl.net.feed import Feeds
+from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.solver import state
 from netdsl.solver.events import Action, Event, Listener, Notice, no_action
 from netdsl.solver.open_solver import open_solver
@@ -259,3 +262,18 @@ def train_on_devices(
         folder = Path(temporary, "run")
         begun = _begin_in_folder(_with_share_of_cores(several, HERE).settled(), folder, HERE, None)
         return train(folder, HERE, run=begun, listeners=listeners, requested=requested)
+
+
+def with_epochs(run: Run, epochs: float) -> Run:
+    """The run that ends when all workers together have seen each item so often; tests stay where the settings say."""
+    epoch = run.epoch_of(batches_of(run.solver.trained, run.tables.get(Phase.TRAIN)))
+    return replace(run, solver=run.solver.with_fields(max_iter=epoch.iterations_of(epochs)))
+
+
+def batches_of(model: Model, table: Table | None) -> Fraction:
+    """How many batches all items of a table, or of the net's own data, make."""
+    with closing(Feeds.open(resolve_own_state(model.net), table=table)) as feeds:
+        batches = feeds.epoch_batches()
+    if batches is None:
+        raise DataError("these data have no known number of items, so epochs can't be counted; train for iterations")
+    return batches

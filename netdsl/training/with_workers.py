@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -27,8 +27,7 @@ from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DataError
 from netdsl.model.edits import with_batch
 from netdsl.model.model import Model
-from netdsl.net.feed import Feeds
-from netdsl.net.graph import Phase, resolve_own_state
+from netdsl.net.graph import Phase
 from netdsl.prediction.net_inputs import inputs_of
 from netdsl.solver.events import Action, Listener
 from netdsl.solver.length import Intervals
@@ -179,7 +178,7 @@ def _with_lengths(run: Run, lesson: Lesson) -> Run:
     settings, tables, steps, epoch = run.solver, run.tables, lesson.steps, None
     param = settings.param
     if lesson.epochs is not None:
-        epoch = run.epoch_of(_batches(settings.trained, tables.get(Phase.TRAIN)))
+        epoch = run.epoch_of(job.batches_of(settings.trained, tables.get(Phase.TRAIN)))
         steps = epoch.iterations_of(lesson.epochs)
     assert steps is not None
     unset = {"display": max(1, steps // _DISPLAYS), "snapshot_after_train": False, "test_initialization": False}
@@ -188,16 +187,7 @@ def _with_lengths(run: Run, lesson: Lesson) -> Run:
         return replace(run, solver=settings.without_tests().with_fields(max_iter=steps, **fields))
     fields["test_interval"] = param.test_interval or (steps if epoch is None else epoch.interval)
     tested = settings.with_fields(test_iter=[1], **fields).tested[0]
-    fields["test_iter"] = list(param.test_iter) or [math.ceil(_batches(tested, tables[Phase.TEST]))]
+    fields["test_iter"] = list(param.test_iter) or [math.ceil(job.batches_of(tested, tables[Phase.TEST]))]
     if epoch is not None and not param.test_interval:
         run = replace(run, due=Intervals(epoch.iterations, Fraction(param.snapshot)))
     return replace(run, solver=settings.with_fields(max_iter=steps, **fields))
-
-
-def _batches(model: Model, table: Table | None) -> Fraction:
-    """How many batches all items of a table, or of the net's own data, make."""
-    with closing(Feeds.open(resolve_own_state(model.net), table=table)) as feeds:
-        batches = feeds.epoch_batches()
-    if batches is None:
-        raise DataError("nobody knows how many items these data have; say steps= for how long to train")
-    return batches

@@ -150,6 +150,10 @@ class TrainRequest(OfSolver, ByWorkers):
     )
     gpus: str | None = option("GPUs by their numbers, or all, with a worker for each.", default=None, metavar="0,1")
     max_iter: int | None = option("Train to this iteration instead.", default=None, least=0, metavar="N")
+    epochs: float | None = option(
+        "Train until all items were seen so often instead, however many workers see them.",
+        default=None, above=0, metavar="N",
+    )  # fmt: skip
     precision: ComputeType | None = option("What products are computed with, exact by default.", default=None)
     compiled: bool = option("Let torch compile the nets first.", default=False, name="compile")
     caffe_gradients: bool = option(
@@ -207,6 +211,8 @@ class TrainRequest(OfSolver, ByWorkers):
             self.check_model_or_solver()
             if self.plan is not None and (self.workers or self.strategy or self.precision):
                 raise RequestError("--plan says how many workers train, by which strategy and in which precision.")
+            if self.epochs is not None and self.max_iter is not None:
+                raise RequestError("--epochs and --max-iter both say how long to train; give one of them.")
             if self.gpus is not None and self.device is not None:
                 raise RequestError("--gpus and --device both name devices; give one of them.")
             if self.backend in (None, LOCAL):

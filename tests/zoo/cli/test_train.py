@@ -41,6 +41,13 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
     assert resumed.out.startswith(data + "training LeNet from iteration 20\n")
 
 
+@pytest.mark.parametrize("workers", [[], ["--workers", "2", "--strategy", "averaging:tau=5"]], ids=["one", "two"])
+def test_epochs_count_items_however_many_workers_see_them(zoo, workers: list[str]) -> None:
+    """Of 1,442 items in batches of 64, half an epoch is 12 iterations of one worker, and 6 of two."""
+    done = json.loads(zoo("train", "lenet", "--data", "digits", "--epochs", "0.5", "--json", *workers).out)
+    assert (done["iteration"], done["finished"]) == (6 if workers else 12, True)
+
+
 def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     zoo("train", "lenet", "--max-iter", "2")
