@@ -59,7 +59,7 @@ def test_a_folder_of_photos_becomes_a_model(zoo, workers: list[str]) -> None:
     assert "prob" in outputs
 
 
-def tested_iterations(folder: str) -> list[int]:
+def iterations_of_tests(folder: str) -> list[int]:
     """The iterations in which there were tests."""
     return [moment.iteration for moment in read_moments(Path(folder, "run", EVENTS)) if moment.tested]
 
@@ -80,14 +80,14 @@ def test_there_is_a_test_after_each_epoch_by_any_strategy(zoo, strategy: str, it
     photos("photos", "ring", "cross", "flower")
     words = ("--epochs", "3", "--batch", "4", "--workers", "2", "--strategy", strategy)
     zoo("finetune", "shapes", "--data", "photos", *words)
-    assert tested_iterations("shapes_tuned") == [0, *iterations]
+    assert iterations_of_tests("shapes_tuned") == [0, *iterations]
 
 
 def test_training_ends_when_tests_do_not_get_better(zoo) -> None:
     photos("photos", "ring", "cross")
     words = ("--epochs", "60", "--patience", "2", "--base-lr", "1e-9", "--workers", "2", "--strategy", "averaging")
     zoo("finetune", "shapes", "--data", "photos", *words)
-    assert 3 <= len(tested_iterations("shapes_tuned")) < 60
+    assert 3 <= len(iterations_of_tests("shapes_tuned")) < 60
 
 
 def test_epochs_that_can_not_be_promised_are_refused(zoo) -> None:
