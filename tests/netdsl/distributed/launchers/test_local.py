@@ -219,7 +219,8 @@ def test_the_others_go_on_without_a_lost_worker_and_it_joins_again_which_can_be_
 def replayed(folder: Path, again: Path, last: JournalEntry) -> JournalEntry:
     """The same round of a run in which the same workers leave and come."""
     run, memberships = Run.load(folder), read_memberships(folder)
-    solver = run.solver.with_fields(max_iter=20 * last.round)
+    reached = Journal(folder / "rounds", Retention()).read_part(last, last.parts[0]).iteration
+    solver = run.solver.with_fields(max_iter=reached)
     replace(run, solver=solver, fewest=None, memberships=memberships).save(again)
     assert train(again, LocalLauncher()) is End.FINISHED
     assert read_memberships(again) == memberships
