@@ -12,7 +12,7 @@ from typing import Any
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
-from netdsl.data.tables.table import Table
+from netdsl.data.tables.table import BlobColumn, Table
 from netdsl.errors import DataError
 from netdsl.model.model import Model
 from netdsl.net.build import warn_of_doubts
@@ -72,6 +72,13 @@ class RowsInFolder:
     def __init__(self, source: str, folder: Path) -> None:
         self.table = Table(source)
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+
+def store_columns(data: Data, blobs: Sequence[BlobColumn], folder: Path) -> Table:
+    """Store the columns of some blobs in a folder that all machines see; a DataError for data that have no rows."""
+    check_rows(data)
+    run_in_this_python(session_of(data).sparkContext)
+    return Table(store_rows(data, folder, blobs, hint=RENAMING).source)
 
 
 def store_for_net(data: Data, model: Model) -> RowsInFolder:

@@ -29,7 +29,7 @@ _REDRAWN = 0.2  # seconds between two lines of progress
 
 
 class Hearing:
-    """The callbacks of one training, of which one may ask it to stop."""
+    """Calls the callbacks of one training with its events, and remembers what they ask it to do."""
 
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         self._callbacks = callbacks

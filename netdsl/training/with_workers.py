@@ -1,4 +1,4 @@
-"""The training of one net of a program by several workers: its run begins, is trained, and leaves weights."""
+"""Trains the net of a program with several workers: begins the run, trains it, and hands its weights back."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Team:
         strategy: str | Strategy | None,
         folder: str | Path | None,
     ) -> Team:
-        """The way that names say. Where something else has started workers, there are as many."""
+        """The team that names describe. If another program has started the workers, the team has all of them."""
         count = WorkerCount(backend.started or 1) if workers is None else WorkerCount.parse(str(workers))
         chosen = ModelAveraging() if strategy is None else parse(strategy) if isinstance(strategy, str) else strategy
         return cls(backend, count, chosen, None if folder is None else Path(folder))
@@ -86,9 +86,9 @@ def train_with_team(
     requested: Callable[[], Action],
     take: Callable[[Path], object],
 ) -> History:
-    """Train a model with its weights as the settings say; `take` gets the file with the weights that came of it.
+    """Train a model, beginning with its weights, and call `take` with the file of the trained weights.
 
-    Every process that takes part calls this; each takes the weights, and has the history of the whole run.
+    Every process that takes part calls this. Each of them takes the weights, and returns the history of the whole run.
     """
     with _run_folder(team) as folder:
         backend, run, ended = team.backend, None, folder / _ENDED
@@ -117,7 +117,7 @@ def _run_folder(team: Team) -> Iterator[Path]:
 def _begun_run(
     model: Model, param: pb.SolverParameter, lesson: Lesson, team: Team, compute: Compute, folder: Path
 ) -> Run:
-    """The run, which begins in a folder; or the one that was begun there with the same settings, and interrupted."""
+    """Begin the run in a folder, or find the one that was begun there with the same settings and was interrupted."""
     if lesson.batch is not None:
         model = with_batch(model, Phase.TRAIN, lesson.batch)
     settings = SolverSettings(param, replace(model, weights={}))
@@ -136,14 +136,14 @@ def _begun_run(
 
 
 def devices_for(device: torch.device, workers: int, backend: Backend) -> tuple[torch.device, ...]:
-    """The devices of workers, of which each takes one in turn: every GPU here, where several train on a kind of GPU."""
+    """The devices that workers take in turn: all GPUs of this machine if several workers train on GPUs."""
     if device.type != "cuda" or workers == 1 or backend.remote:
         return () if backend.remote else (device,)
     return tuple(torch.device("cuda", number) for number in range(torch.cuda.device_count()))
 
 
 def _tables(settings: SolverSettings, lesson: Lesson, folder: Path) -> Mapping[Phase, Table]:
-    """The tables of the data that are given, which are stored in the run's folder unless they are in files already."""
+    """The given data as tables. Data that aren't in files yet are stored in the run's folder."""
     tables = {}
     if lesson.data is not None:
         tables[Phase.TRAIN] = _table_of(lesson.data, settings.trained, folder / "data" / "train", training=True)
@@ -159,9 +159,8 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
     if not blobs:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
     if is_of_spark(data):
-        store = import_module("netdsl.spark.tables.store")
-        stored = store.store_rows(data, folder, blobs, hint=store.RENAMING)
-        return Table(stored.source, shuffle=training)
+        table: Table = import_module("netdsl.spark.net_rows").store_columns(data, blobs, folder)  # which is above
+        return replace(table, shuffle=training)
     values: UserData = user_data_of(data, training=training)
     if isinstance(values, Table):
         return values
