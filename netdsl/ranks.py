@@ -15,9 +15,12 @@ _MPI_VARIABLES = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),  # MPICH's mpiexec, and Intel's
 )
-_VARIABLES = (
+_OF_PROCESSES = (
     ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
     *_MPI_VARIABLES,
+)
+_VARIABLES = (
+    *_OF_PROCESSES,
     (
         "SLURM_PROCID",
         "SLURM_NTASKS",
@@ -25,6 +28,9 @@ _VARIABLES = (
         "SLURM_NTASKS_PER_NODE",
     ),  # last: a job that runs mpiexec has them
 )
+
+
+_STEP = "SLURM_STEP_ID"  # which srun sets
 
 
 class Ranks(NamedTuple):
@@ -68,7 +74,12 @@ def working_together() -> Iterator[None]:
 
 
 def ranks_apart(environment: Mapping[str, str]) -> Ranks | None:
-    """The place of a process that is one of several which don't work together yet; None of any other process."""
+    """The place of a process that is one of several which don't work together yet; None of any other process.
+
+    The script of a batch job has SLURM's variables too, but is one process: only srun starts several, in a step.
+    """
+    if not any(environment.keys() >= set(names[:2]) for names in _OF_PROCESSES) and _STEP not in environment:
+        return None
     ranks = ranks_in(environment)
     return None if ranks is None or ranks.size == 1 or _TOGETHER.get() else ranks
 

@@ -36,7 +36,7 @@ from netdsl.solver.events import (
 )
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
-from netdsl.training.backends import LOCAL, SPARK, Backend, backend_named
+from netdsl.training.backends import HERE, SPARK, Backend, backend_named, chosen_backend
 from netdsl.training.data_sources import holds_out, with_sources
 from zoo.devices import training_devices
 from zoo.names import settings_to_train
@@ -155,7 +155,7 @@ def backend_of(request: ByWorkers) -> Backend:
     """The place where workers train."""
     if request.backend == SPARK:
         return backend_named(SPARK, master=request.master)
-    return backend_named(request.backend or LOCAL)
+    return chosen_backend(request.backend) or HERE
 
 
 def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> tuple[Run | None, Path | None]:

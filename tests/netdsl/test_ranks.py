@@ -12,5 +12,7 @@ def test_one_of_several_ranks_is_known_unless_they_work_together() -> None:
     with working_together():
         assert ranks_apart(TORCHRUN) is None
     assert ranks_apart(TORCHRUN) == Ranks(1, 2)
-    for environment in ({}, {"RANK": "0", "WORLD_SIZE": "1"}):
+    slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
+    assert ranks_apart({**slurm, "SLURM_STEP_ID": "0"}) == Ranks(0, 4)
+    for environment in ({}, {"RANK": "0", "WORLD_SIZE": "1"}, slurm):  # the last one is a batch job's script
         assert ranks_apart(environment) is None

@@ -11,7 +11,7 @@ from netdsl.distributed.launchers import LAUNCHERS
 from netdsl.distributed.transports import CONNECTIONS
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.worker_count import WorkerCount
-from netdsl.ranks import started_by_mpiexec
+from netdsl.ranks import ranks_apart, started_by_mpiexec
 from netdsl.training.backends import LOCAL, NAMES, SPARK
 from zoo.requests.groups import DATA_HELP, SKIP_BAD_HELP, AboutNet, ComputeType, OfSolver, WithPython
 from zoo.requests.request import NotesCommand, Request, RequestError, argument, option, request
@@ -105,7 +105,8 @@ class ByWorkers(AboutNet, NotesCommand):
     """A request about a training by one worker or by several."""
 
     backend: str | None = option(
-        "What starts them: this command, Spark, mpiexec, or torchrun and the like.",
+        "What starts them: this command, Spark, mpiexec, or torchrun and the like; by default what has started this "
+        "process.",
         default=None, names=_training_backends,
     )  # fmt: skip
     master: str | None = option(
@@ -215,7 +216,7 @@ class TrainRequest(OfSolver, ByWorkers):
                 raise RequestError("--epochs and --max-iter both say how long to train; give one of them.")
             if self.gpus is not None and self.device is not None:
                 raise RequestError("--gpus and --device both name devices; give one of them.")
-            if self.backend in (None, LOCAL):
+            if self.backend == LOCAL or (self.backend is None and ranks_apart(os.environ) is None):
                 self.is_kept(None)
 
     def is_kept(self, started: int | None) -> bool:

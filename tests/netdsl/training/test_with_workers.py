@@ -184,7 +184,7 @@ def test_what_only_this_process_has_isnt_divided() -> None:
 
 @pytest.mark.parametrize(
     "environment",
-    [{"RANK": "1", "WORLD_SIZE": "2"}, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}],
+    [{"RANK": "1", "WORLD_SIZE": "2"}, {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_ID": "0"}],
 )
 def test_ranks_of_several_machines_need_a_folder_that_all_see(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch

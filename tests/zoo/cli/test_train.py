@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import cv2
@@ -14,6 +17,7 @@ import pytest
 
 from netdsl.distributed.run import Run
 from netdsl.solver.events import read_event_log
+from tests.patience import PATIENCE
 
 
 def accuracies(text: str) -> list[float]:
@@ -174,6 +178,18 @@ def in_place_training(*options: str) -> tuple[str, ...]:
           layer { name: "loss" type: "Reduction" bottom: "ip" top: "loss" loss_weight: 1 } }
     """)
     return "train", "--solver", "solver.prototxt", *options
+
+
+def test_the_ranks_of_mpiexec_train_together_without_being_asked_to(tmp_path: Path) -> None:
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+    words = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--strategy", "averaging:tau=2"]
+    subprocess.run(
+        [scripts / "mpiexec", "-n", "2", sys.executable, "-c", "from zoo.cli import main; main()", *words],
+        check=True, timeout=PATIENCE, env=environment, cwd=tmp_path, capture_output=True,
+    )  # fmt: skip
+    assert Run.load(tmp_path / "lenet_run").workers == 2
+    assert (tmp_path / "lenet_run" / "model.caffemodel").is_file()
 
 
 def test_caffes_gradients_are_for_the_asking_where_layers_work_in_place(zoo) -> None:
