@@ -86,6 +86,12 @@ def test_a_wrong_call_is_told(zoo, words: list[str], what: str) -> None:
     assert what in err
 
 
+@pytest.mark.parametrize("package", ["netdsl", "zoo"])
+def test_packages_are_the_command_line_too(package: str) -> None:
+    done = subprocess.run([sys.executable, "-m", package, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("zoo, version ")
+
+
 def test_the_help_loads_nothing_that_is_slow() -> None:
     code = "import sys, zoo.cli\ntry: zoo.cli.main()\nexcept SystemExit: print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)

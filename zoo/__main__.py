@@ -1,0 +1,5 @@
+"""The command line as `python -m zoo`, for an environment whose scripts aren't on the path."""
+
+from zoo.cli import main
+
+main()
