@@ -181,7 +181,7 @@ def _inputs(net: pb.NetParameter) -> Iterator[str]:
 def _refused(model: Model) -> list[str]:
     """What Caffe refuses in the layers themselves; of a net that can't be built nothing is known."""
     with suppress(CaffeError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whoever opened the net heard them
+        warnings.simplefilter("ignore")  # opening the net has shown them
         return caffe_notes(model.graphs, [model.layers(phase) for phase in model.phases])
     return []
 

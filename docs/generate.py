@@ -77,7 +77,7 @@ Written by `make docs`. All of them run on a CPU and on a GPU.
 - *ONNX*: whether the layer can be exported.
 - *Deployed*: what becomes of the layer in a net to deploy, if it doesn't stay as it is.
 - *Data*: where a data layer's tops come from.
-- *From*: the dialects of Caffe whose schema has the type (see `caffe_proto/dialects`), or whoever added it.
+- *From*: the dialects of Caffe whose schema has the type (see `caffe_proto/dialects`), or the plug-in that added it.
 
 | Type | What it is | Blobs | Gradient | ONNX | Deployed | Data | From |
 |---|---|---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-"""Which of several processes this one is, as whoever started them says in the environment."""
+"""Which of several processes this one is, by the environment variables of the program that started them."""
 
 from __future__ import annotations
 

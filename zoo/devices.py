@@ -98,7 +98,7 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
     names = [number.strip() for number in numbers.split(",")]
     for name in names:
         if not (name.isascii() and name.isdigit()):
-            raise _wrong_numbers(f"'{name}' is no number of a GPU; write 0, or 0,1, or all")
+            raise _wrong_numbers(f"'{name}' isn't the number of a GPU; write 0, or 0,1, or all")
         if int(name) >= count:
             available = f"the GPUs here are 0 to {count - 1}" if count else "torch sees no GPU here"
             raise _wrong_numbers(f"there is no GPU {int(name)}: {available}")
@@ -131,7 +131,7 @@ def _parsed(name: str) -> torch.device:
     try:
         return torch.device(name)
     except RuntimeError:
-        raise _wrong_device(f"'{name}' is no device; try cpu, cuda:0 or all") from None
+        raise _wrong_device(f"'{name}' isn't a device; try cpu, cuda:0 or all") from None
 
 
 def _device(name: str, count: int) -> torch.device:

@@ -83,7 +83,7 @@ def show(request: ShowRequest, listen: Listen) -> Shown:
 
 
 def _refuse_folder(path: Path) -> None:
-    """Point those who name a folder that is no model's, and may be a database, at the command that shows data."""
+    """Point those who name a folder that isn't a model's, and may be a database, at the command that shows data."""
     if path.is_dir() and not is_model_folder(path):
         command = f"zoo data show {quote(str(path))}"
         raise FileError(f"{path}: is a directory; name a file in it, or show its data: {command}")
@@ -97,7 +97,7 @@ def _shapes_of(file: str, content: CaffeFile[Message], request: ShowRequest) -> 
 
     if not isinstance(content.message, pb.NetParameter):
         kind = content.message.DESCRIPTOR.name
-        raise NetError(f"{content.path}: has no shapes to infer: it is no net, but a {kind}")
+        raise NetError(f"{content.path}: has no shapes to infer: it isn't a net, but a {kind}")
     try:
         net = todays_form(located(content.message, content.path, content.body))
         model = Model(net, items=request.assume, stages=request.stages)

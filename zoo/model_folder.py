@@ -45,7 +45,7 @@ class ModelFolder:
         """The net to train or, if there is only one for use, that one."""
         net = self._train_val() or self._deploy() or next(filter(None, map(self._only_net, _OTHER_NETS)), None)
         if net is None:
-            raise NetError(f"{self.path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it is no model")
+            raise NetError(f"{self.path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
         return net
 
     @property
@@ -98,6 +98,6 @@ def is_model_folder(path: Path) -> bool:
 def open_folder(path: Path) -> ModelFolder:
     """The model in a folder; without a card it is named after the folder."""
     if not is_model_folder(path):
-        raise NetError(f"{path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it is no model")
+        raise NetError(f"{path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
     card = path / CARD
     return ModelFolder(path, read_card(card) if card.is_file() else Card(path.resolve().name))

@@ -147,7 +147,9 @@ def give(request: PushRequest, listen: Listen) -> GivenModel:
     if isinstance(folder, CatalogueModel):
         raise StoreError(f"{model}: comes with netdsl; `zoo import {model}` writes it as a folder of your own")
     if folder is None:
-        raise StoreError(f"{model}: is no folder of a model, which has a net as deploy.prototxt or train_val.prototxt")
+        raise StoreError(
+            f"{model}: isn't a folder of a model, which has a net as deploy.prototxt or train_val.prototxt"
+        )
     pushed = push(folder, request.target, private=request.private, tell=lambda text: listen(Notice(text)))
     return GivenModel(model, pushed.address, pushed.files)
 

@@ -54,7 +54,7 @@ def card_of(path: Path) -> Card:
     """The card of a model's folder or name, for which no net is built."""
     model = find_model(path)
     if model is None:
-        raise NetError(f"{path}: is no name or folder of a model, so it has no card")
+        raise NetError(f"{path}: is neither the name nor the folder of a model, so it has no card")
     return model.card
 
 
@@ -77,7 +77,7 @@ def solver_of(name: str, dialect: str | None = None) -> tuple[SolverSettings, Pa
 
     model = find_model(Path(name))
     if model is None:
-        raise NetError(f"{name}: is no name or folder of a model; --solver takes a file of your own")
+        raise NetError(f"{name}: is neither the name nor the folder of a model; --solver takes a file of your own")
     settings = settings_of(model)
     if settings is None:
         raise NetError(f"{model.origin}: has no solver.prototxt, which says how it is trained; --solver takes one")

@@ -58,7 +58,7 @@ def add_columns(request: TableRequest, rows: str, names: ColumnNames, listen: Li
     table = table_of(rows)
     if table is None:
         command = f"zoo data convert {rows} rows.parquet"
-        raise DataError(f"{rows}: is no table of Parquet or Arrow; `{command}` makes one of it")
+        raise DataError(f"{rows}: isn't a table of Parquet or Arrow; `{command}` makes one of it")
     adding = _Adding(request, str(request.output), rows, names, listen)
     backend, device = table_place(request, listen)
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)

@@ -130,7 +130,7 @@ def _producer(bottom: str, producers: Mapping[str, int], where: str) -> int:
     """The index of the layer that makes a bottom; -1 for an input of the net."""
     if bottom not in producers:
         raise UpgradeError(
-            f"{where}: its bottom '{bottom}' is no input of the net and no top of a layer before it; add it"
+            f"{where}: its bottom '{bottom}' isn't an input of the net, nor a top of a layer before it; add it"
         )
     return producers[bottom]
 

@@ -138,7 +138,7 @@ class Journal:
         return entry
 
     def after(self, number: int) -> JournalEntry | None:
-        """The entry after a round, whose files whoever chose it has checked; None before the first round."""
+        """The entry after a round, whose files were checked when it was chosen; None before the first round."""
         return _open_entry(self._entry_folder(number)) if number else None
 
     def read_tensors(self, entry: JournalEntry, worker: int, only: Sequence[str] = ()) -> dict[str, Tensor]:

@@ -56,8 +56,8 @@ class SparkLink(Link):
     A job takes `job` seconds besides what it moves, and `codec` bytes a second are serialised or read again by a
     machine. A reduction is Spark's treeAggregate of a `depth`: as long as that makes it quicker, groups of workers send
     to one of them, and those who remain send to the driver, which takes one after the other. With a depth of 1 all send
-    to the driver, as SparkNet's workers do. A broadcast is a swarm, as on other links. Whoever sends a buffer to a
-    single other worker doesn't use Spark.
+    to the driver, as SparkNet's workers do. A broadcast is a swarm, as on other links. A buffer for a single other
+    worker doesn't go by way of Spark.
     """
 
     codec: float = 4e8
@@ -121,7 +121,7 @@ class TwoLevelLink(Link):
     """The connections of workers of which `per_machine` share a machine: its network's, and the one `inside` it.
 
     A mean is made inside every machine, then among machines, each of which sends everything once over its network; and
-    so are other exchanges of all workers. Whoever sends a buffer to a single other worker does so over the network.
+    so are other exchanges of all workers. A buffer for a single other worker goes over the network.
     """
 
     inside: Link = Link()

@@ -217,7 +217,7 @@ def worker_device(requested: torch.device, number: int, assigned: Sequence[str] 
 def _gpu_number(address: str) -> int:
     if not address.isdecimal():
         raise _missing_device(
-            f"the GPU that was assigned is '{address}', which is no number; name a device, such as cuda:0"
+            f"the GPU that was assigned is '{address}', which isn't a number; name a device, such as cuda:0"
         )
     return int(address)
 

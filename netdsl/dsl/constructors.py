@@ -146,7 +146,7 @@ class Constructor:
             if name in self.type_settings:
                 continue
             if name in STRUCTURE:
-                raise NetError(f"{what}: '{name}' is no setting; it is set by {_SET_BY[name]}")
+                raise NetError(f"{what}: '{name}' isn't a setting; it is set by {_SET_BY[name]}")
             if name not in COMMON_FIELDS:
                 raise _unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
 

@@ -2945,7 +2945,7 @@ def AssistedExcitation(
 ) -> pb.LayerParameter:
     """x + alpha * mean inside boxes, where the mean over channels is the third bottom; no gradient goes through it.
 
-    Alpha falls with the cosine of how far training is. Whoever trains sets `iteration` and `max_iteration`. Labels
+    Alpha falls with the cosine of how far training is. The solver sets `iteration` and `max_iteration`. Labels
     have rows of class, x, y, width and height, until a zero. Caffe does it for the first item of a batch only.
     """
 
@@ -3791,7 +3791,7 @@ def DetectionOutput(
 
     The shape is known only when it runs; until then it is Caffe's, of one row. An image without detections has no row,
     but if none has any, each gets a row of -1. Nothing is saved or shown: `save_output_param` and `visualize` are for
-    whoever takes the top.
+    the program that takes the top.
 
     Synopsys' takes more bottoms: the scores of every feature map (batch, classes, ratios, places), then the locations
     of every feature map as a convolution makes them, then the priors.
@@ -4390,7 +4390,7 @@ def Input(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Its tops are given by whoever runs the net."""
+    """The caller of the net gives its tops."""
 
 def Interp(
     name: str | None,

@@ -35,7 +35,7 @@ class Capabilities:
     """What a layer type can do. All run on a CPU.
 
     `replacement` is the type that a net to deploy has in its place. `origins` are the names of dialects whose schema
-    has the type's settings, or whoever added the type without any.
+    has the type's settings, or the plug-in that added the type without any.
     """
 
     blobs: tuple[str, ...]

@@ -56,8 +56,8 @@ class Layer(LayerBlobs):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__()
         self.layer = layer
-        self.doubts: list[DialectDoubt] = []  # what may be meant otherwise, for whoever builds the net to say
-        self.caffe_notes: list[str] = []  # what Caffe refuses or does otherwise, for whoever checks the net to say
+        self.doubts: list[DialectDoubt] = []  # what may be meant otherwise; `build` warns of it
+        self.caffe_notes: list[str] = []  # what Caffe refuses or does otherwise; `zoo check` lists it
         self._check_count("bottom", len(bottoms), type(self).bottoms)
         self._check_count("top", len(layer.top), type(self).tops)
         if len(layer.loss_weight) not in (0, len(layer.top)):

@@ -26,7 +26,7 @@ _BATCH_FIELDS = "batch_size", "batchsize"  # that say how many items a batch has
 class DataOrigin(Enum):
     """Where the tops of a data layer come from."""
 
-    INPUT = auto()  # they are the net's inputs: whoever runs it gives them by name
+    INPUT = auto()  # they are the net's inputs, which its caller gives by name
     ARRAYS = auto()  # the program hands over all items at once
     FILES = auto()  # the layer reads them itself
 

@@ -45,7 +45,7 @@ def sample_values(
     if kind is BlobKind.COUNTED_BOX:
         return _counted_boxes(shape, image)
     length = len(_row(kind, image, random))
-    if math.prod(shape) % length:  # no such rows, as whoever reads them will say
+    if math.prod(shape) % length:  # no such rows; the reader will say so
         return np.zeros(shape, np.float32)
     rows = [_row(kind, image, random) for _ in range(math.prod(shape) // length)]
     return np.array(rows, np.float32).reshape(shape)

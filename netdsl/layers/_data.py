@@ -49,7 +49,7 @@ class DataLayer(BringsData):
     """A layer without bottoms. A type says how many items a batch has, and with `item_shapes` what one looks like.
 
     The shape of a top is the one in `input_param`, if somebody who knows put one there for it, as an Input layer has
-    it; it is no setting of the layer's, and not kept in its message. Otherwise it is what crop, new size or resizing
+    it; it isn't a setting of the layer's, and not kept in its message. Otherwise it is what crop, new size or resizing
     make of an image; lengths that these don't say are unknown until the data are read.
     """
 

@@ -261,7 +261,7 @@ class CoverageMaps:
         values = self._values(box, size, 4 * half.prod(-1), label)
         place = torch.arange(valid.shape[1], device=box.device)[:, None, None]
         covered = self._cells(middle - half, middle + half) & valid[..., None, None]
-        last = torch.where(covered, place, 0).amax(1).flatten(1)  # 0 is no box's place
+        last = torch.where(covered, place, 0).amax(1).flatten(1)  # 0 isn't a box's place
         values = torch.where(valid[:, None], values, 0)
         maps = values.gather(2, last[:, None].expand(-1, values.shape[1], -1)).view(len(last), *self.shape)
         maps[:, 1:5] -= self._corners(box).repeat(2, 1, 1) * maps[:, :1]  # as they are seen from the cell

@@ -274,14 +274,12 @@ def over_channels_onnx(g: OnnxGraph, losses: str, lengths: Sequence[int]) -> str
 def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
     """A layer's labels as whole numbers. Caffe's rule: they lose their fraction, of which a warning tells.
 
-    A NetError if one is no number that Caffe's labels can be, such as NaN.
+    A NetError if one isn't a number that Caffe's labels can be, such as NaN.
     """
     classes = labels.long()
     if labels.is_floating_point() and can_be_read(labels):
         if not _all_within(labels, -_BEYOND_INT, _BEYOND_INT):
-            _refuse_numbers(
-                labels, ~(labels.abs() < _BEYOND_INT), "label", "is no class, for an int doesn't hold it", ""
-            )
+            _refuse_numbers(labels, ~(labels.abs() < _BEYOND_INT), "label", "isn't a class: an int can't hold it", "")
         if not torch.equal(classes.to(labels.dtype), labels):
             warnings.warn(f"{error_label(layer)}: {_CUT}", LabelWarning, stacklevel=2)
     return classes
@@ -302,7 +300,7 @@ def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
     """Indices as whole numbers; a NetError if one isn't whole, or is none of `count` rows or items, as `what` says."""
     indices = bottom.long()
     if bottom.is_floating_point() and can_be_read(bottom):
-        _refuse_numbers(bottom, indices != bottom, "index", "is no index, for it isn't a whole number", "")
+        _refuse_numbers(bottom, indices != bottom, "index", "isn't an index: it isn't a whole number", "")
     _check_range(indices, count, "index", what, advice)
     return indices
 

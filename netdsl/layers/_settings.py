@@ -29,7 +29,7 @@ def read_param_str(text: str) -> dict[str, Any]:
     if text.startswith("{"):
         settings = _literal(text)
         if not isinstance(settings, dict):
-            raise NetError(f"param_str {text!r} is no dict")
+            raise NetError(f"param_str {text!r} isn't a dict")
         return settings
     return dict(_line_setting(line) for line in text.splitlines() if line.strip())
 
@@ -41,7 +41,7 @@ def _keywords(text: str) -> dict[str, Any]:
     except (SyntaxError, ValueError, RecursionError):
         call = None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-        raise NetError(f"param_str {text!r} is no dict")
+        raise NetError(f"param_str {text!r} isn't a dict")
     if any(keyword.arg is None for keyword in call.keywords):
         raise NetError(f"param_str {text!r} has settings without a name")
     return {str(keyword.arg): _literal(ast.unparse(keyword.value)) for keyword in call.keywords}
@@ -65,4 +65,4 @@ def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        raise NetError(f"param_str has {text!r}, which is no number, text, list or dict") from None
+        raise NetError(f"param_str has {text!r}, which isn't a number, text, list or dict") from None

@@ -19,7 +19,7 @@ _SHARE = 0.75  # of training, after which nothing is strengthened any more
 class AssistedExcitation(Layer):
     """x + alpha * mean inside boxes, where the mean over channels is the third bottom; no gradient goes through it.
 
-    Alpha falls with the cosine of how far training is. Whoever trains sets `iteration` and `max_iteration`. Labels
+    Alpha falls with the cosine of how far training is. The solver sets `iteration` and `max_iteration`. Labels
     have rows of class, x, y, width and height, until a zero. Caffe does it for the first item of a batch only.
     """
 

@@ -36,7 +36,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
 
     The shape is known only when it runs; until then it is Caffe's, of one row. An image without detections has no row,
     but if none has any, each gets a row of -1. Nothing is saved or shown: `save_output_param` and `visualize` are for
-    whoever takes the top.
+    the program that takes the top.
 
     Synopsys' takes more bottoms: the scores of every feature map (batch, classes, ratios, places), then the locations
     of every feature map as a convolution makes them, then the priors.

@@ -120,7 +120,7 @@ class _InFirstMemory(torch.autograd.Function):
 
 
 def _largest(first: Tensor, second: Tensor, *others: Tensor) -> Tensor:
-    """Caffe's rule for equal values: the gradient is the second bottom's, or else that of whoever came first."""
+    """Caffe's rule for equal values: the gradient goes to the second bottom, or else to the first of the others."""
     largest = torch.where(first > second, first, second)
     for other in others:
         largest = torch.where(other > largest, other, largest)

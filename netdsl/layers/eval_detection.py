@@ -1,4 +1,4 @@
-"""EvalDetection: which detections of YOLO's second version are right, for whoever computes their precision."""
+"""EvalDetection: which detections of YOLO's second version are right, from which a precision is computed."""
 
 from __future__ import annotations
 

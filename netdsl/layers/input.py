@@ -11,7 +11,7 @@ from netdsl.layer.data import DataOrigin, stated_shapes
 
 
 class Input(BringsData):
-    """Its tops are given by whoever runs the net."""
+    """The caller of the net gives its tops."""
 
     config = pb.InputParameter
     tops = (1, None)

@@ -182,7 +182,7 @@ def _check_settings(p: pb.MultiBoxLossParameter) -> None:
     if not p.num_classes:
         raise NetError("needs num_classes")
     if p.conf_loss_type == p.SOFTMAX and p.background_label_id >= p.num_classes:
-        raise NetError(f"background_label_id {p.background_label_id} is no class: there are {p.num_classes}")
+        raise NetError(f"background_label_id {p.background_label_id} isn't a class: there are {p.num_classes}")
     if p.mining_type != p.NONE and not p.share_location:
         raise NetError("mining needs share_location; set it, or mining_type: NONE")
     if p.HasField("do_neg_mining") and p.do_neg_mining != (p.mining_type != p.NONE):

@@ -66,6 +66,6 @@ class SegAccuracy(ComparesClasses):
         wrong = counted & ((labels < 0) | (labels >= classes))
         if can_be_read(labels) and bool(wrong.any()):
             first = int(labels[wrong][0])
-            raise NetError(f"label {first} is no class: there are {classes}; is an ignore_label missing?")
+            raise NetError(f"label {first} isn't a class: there are {classes}; is an ignore_label missing?")
         pairs = (labels * classes + best).where(counted, 0)
         return labels.new_zeros(classes**2).index_add(0, pairs, counted.to(labels)).view(classes, classes)

@@ -119,7 +119,7 @@ def named_model(path: str | Path) -> NamedModel:
     path = Path(path)
     if path.is_file():
         return FileModel(path)
-    model: NamedModel | None = _imported(_ZOO, f"{path}: is no file; to look for a model of this name")(path)
+    model: NamedModel | None = _imported(_ZOO, f"{path}: isn't a file; to look for a model of this name")(path)
     return model or FileModel(path)
 
 
@@ -157,5 +157,5 @@ def _is_prototxt(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return _FIRST_FIELD.match(file.read(_BEGINNING)) is not None
-    except OSError:  # whoever reads it says why
+    except OSError:  # the reader says why
         return False

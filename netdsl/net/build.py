@@ -161,7 +161,7 @@ def unknown_types(graph: Graph) -> list[Node]:
 
 
 def _check_types(graph: Graph) -> None:
-    """All unknown types at once, since whoever adds one wants to know of the others."""
+    """All unknown types at once, since a user who adds one wants to know of the others."""
     nodes, unknown = unknown_types(graph), dict[str, list[str]]()
     for node in nodes:
         if not node.layer.type:

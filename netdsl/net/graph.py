@@ -188,7 +188,7 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
 def _bottom(layer: pb.LayerParameter, name: str, current: dict[str, int]) -> int:
     if name not in current:
         raise GraphError(
-            f"{error_label(layer)}: bottom '{name}' is no top of any layer before it{_suggestion(name, current)}"
+            f"{error_label(layer)}: bottom '{name}' isn't a top of any layer before it{_suggestion(name, current)}"
         )
     return current[name]
 

@@ -29,7 +29,7 @@ class LayerCost:
     A layer whose work is done along with that of the one before it has no operations.
 
     `bottom_bytes`, `activation_bytes` (of its tops) and `parameter_bytes` (of all its blobs) are those of values,
-    whether or not a layer writes over its bottom, and whoever else has the same blob.
+    whether or not a layer writes over its bottom, and which others have the same blob.
     """
 
     name: str

@@ -68,7 +68,7 @@ def read_plan(path: Path) -> Plan:
     except OSError as problem:
         raise PlanError(f"{path}: can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise PlanError(f"{path}: is no plan: {problem}; `zoo plan` writes one") from None
+        raise PlanError(f"{path}: isn't a plan: {problem}; `zoo plan` writes one") from None
     if plan.version != _VERSION:
         raise PlanError(f"{path}: is a plan of another version of netdsl; make it again with `zoo plan`")
     return plan

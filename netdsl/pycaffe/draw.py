@@ -76,7 +76,9 @@ class GraphPicture:
         import_extra("matplotlib", "logs", "drawing nets needs graphviz or matplotlib")
         figure = import_module("matplotlib.figure").Figure(layout=None)
         if kind not in figure.canvas.get_supported_filetypes():
-            raise NetError(f"'{kind}' is no format of pictures here; png, svg and pdf are, and graphviz has more")
+            raise NetError(
+                f"'{kind}' isn't a picture format that netdsl writes: take png, svg or pdf, or one of graphviz's"
+            )
         self._draw_on(figure)
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind, dpi=min(_DPI, _LARGEST / max(figure.get_size_inches())))

@@ -77,7 +77,7 @@ class NetSpec:
         """The net of all layers that these blobs depend on."""
         for name, value in self.tops.items():
             if not isinstance(value, (Top, Function)):
-                raise NetError(f"'{name}' is no blob but a {type(value).__name__}; unpack a layer with several tops")
+                raise NetError(f"'{name}' isn't a blob but a {type(value).__name__}; unpack a layer with several tops")
         return _net_of(self.tops.values(), {top: name for name, top in self.tops.items()})
 
 
@@ -193,7 +193,7 @@ class Layers:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
-            raise AttributeError(f"'{name}' is no type of layer")
+            raise AttributeError(f"'{name}' isn't a type of layer")
 
         def make(*inputs: Top, **params: Any) -> Any:
             function = Function(name, inputs, params)

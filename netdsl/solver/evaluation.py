@@ -184,7 +184,7 @@ def asks_for_scores(param: pb.SolverParameter) -> bool:
 
 
 def precision_rule(param: pb.SolverParameter) -> PrecisionRule:
-    """What `ap_version` says; a SolverError if it is no version."""
+    """What `ap_version` says; a SolverError if it isn't a version."""
     for rule in _AP_VERSIONS:
         if rule.value == param.ap_version:
             return rule

@@ -228,7 +228,7 @@ def _packed_tensor(tensor: Tensor) -> PackedTensor:
 def _unpacked_tensor(packed: PackedTensor) -> Tensor:
     dtype = getattr(torch, packed.type, None)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"'{packed.type}' is no type of numbers")
+        raise ValueError(f"'{packed.type}' isn't a type of numbers")
     return _unpacked(packed.values).view(dtype).view(packed.shape)
 
 

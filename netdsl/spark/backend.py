@@ -110,7 +110,7 @@ def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
 
 
 def new_folder(session: SparkSession) -> Path:
-    """A new folder that all of a session's executors see; whoever asks for it removes it."""
+    """A new folder that all of a session's executors see; the caller removes it."""
     shared = session.conf.get(FOLDER, "")
     if not shared and not str(session.conf.get("spark.master", "")).startswith("local"):
         raise DistributedError(

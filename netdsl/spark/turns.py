@@ -75,7 +75,7 @@ class TurnResult:
 class KeptWorker:
     """A worker that stays in a process of Spark's between turns, since opening its nets and data takes time.
 
-    The saved state is what counts: whoever lost the worker opens another one, which goes on with the same bits.
+    The saved state is what counts: if the worker is lost, another one is opened and goes on with the same bits.
     """
 
     def __init__(self, turn: Turn, rank: int, device: torch.device) -> None:

@@ -280,7 +280,7 @@ class Net:
         try:
             tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
         except (ValueError, TypeError) as problem:
-            raise NetError(f"input '{name}' is no array of numbers: {problem}") from None
+            raise NetError(f"input '{name}' isn't an array of numbers: {problem}") from None
         shape = self._shape(name)
         if shape and tensor.dim() != len(shape):
             raise NetError(

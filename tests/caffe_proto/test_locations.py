@@ -61,7 +61,7 @@ def test_layers_of_old_nets_keep_their_lines(net, text: str, expected: dict[str,
     [
         (V1.replace("type: TANH", "import_param { }"), 3, "layer 'b': import_param has no equal"),
         (V0.replace("relu", "rely"), 4, "layer 'b': 'rely' is no V0 type"),
-        (V0.replace('bottom: "a"', 'bottom: "o"'), 4, "layer 'b': its bottom 'o' is no input"),
+        (V0.replace('bottom: "a"', 'bottom: "o"'), 4, "layer 'b': its bottom 'o' isn't an input"),
         (V0.replace('bottom: "a"', 'name: "z" bottom: "a"'), 4, "layer 'b': name is a field of V1"),
     ],
 )

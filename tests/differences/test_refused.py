@@ -139,7 +139,7 @@ def test_a_sum_in_place_is_caffes() -> None:
     assert x.grad.flatten().tolist() == [3] * 4 and z.grad.flatten().tolist() == [6] * 4
 
 
-@shows("A label that is no class, and an index that is no row or item")
+@shows("A label that isn't a class, and an index that isn't a row or an item")
 def test_labels_and_indices_out_of_range() -> None:
     loss = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'x' bottom: 'y' top: 'loss' }"
     with pytest.raises(NetError, match=r"layer 'loss': label -1 is none of 3 classes, which are 0 to 2; it is at"):

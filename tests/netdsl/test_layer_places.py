@@ -49,7 +49,7 @@ def convolution(settings: str) -> str:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        (layer("ReLU", bottom="xx"), "layer 'one': bottom 'xx' is no top of any layer before it; did you mean 'x'?"),
+        (layer("ReLU", bottom="xx"), "layer 'one': bottom 'xx' isn't a top of any layer before it; did you mean 'x'?"),
         (
             layer("ReLU").replace("top: 'y'", "top: 'x' top: 'x'"),
             "layer 'one': top 'x' is also a top of the same layer",
@@ -117,7 +117,7 @@ def test_rows_of_another_width_than_the_net_takes(path) -> None:
 
 def test_no_data_are_told_where_they_are_set(path) -> None:
     net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
-    with pytest.raises(CaffeError, match="there are no data: the list of batches or items is empty"):
+    with pytest.raises(CaffeError, match="the data are empty: the list of batches or items is empty"):
         net.set_training_data([])
 
 

@@ -155,7 +155,7 @@ def test_strategies_launchers_and_transports_have_names_too(folder: Path) -> Non
         transport = Transport("pigeon")
         assert transport is Transport("pigeon") and transport.value == "pigeon" and transport not in list(Transport)
         assert CONNECTIONS["pigeon"](None, 3, 4, None) == "pigeons of 3"
-    with pytest.raises(DistributedError, match=r"strategy 'lazy': 'round=7' is no setting; did you mean rounds\?"):
+    with pytest.raises(DistributedError, match=r"strategy 'lazy': 'round=7' isn't a setting; did you mean rounds\?"):
         parse("lazy:round=7")
     with pytest.raises(ValueError, match="'dove' is not a valid Transport"):
         Transport("dove")

@@ -142,7 +142,7 @@ class Answerer:
         return self.prepare(decode(data, self.preparation.color, where), where, keep=keep)
 
     def prepare(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
-        """The input for an image of channels, height, width; `keep` keeps the image for whoever draws on it."""
+        """The input for an image of channels, height, width; `keep` keeps the image, to draw on it."""
         return self.preparation(image, where, keep=keep)
 
     def run(self, images: Sequence[PreparedImage]) -> Outputs:

@@ -95,7 +95,7 @@ class StandardInput:
         return (decode(fetched, self._color, "standard input"),)
 
     def close(self) -> None:
-        """Do nothing: whoever opened standard input closes it."""
+        """Do nothing: standard input isn't this object's to close."""
 
 
 class MarkedImages:
@@ -169,7 +169,7 @@ def _files_matching(pattern: Path) -> list[str]:
     try:
         paths = sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
     except ValueError as problem:
-        raise DataError(f"{pattern}: is no pattern of paths: {problem}") from None
+        raise DataError(f"{pattern}: isn't a pattern of paths: {problem}") from None
     return [str(path) for path in paths if path.is_file()]
 
 

@@ -310,7 +310,7 @@ def features_output(parts: CaptionerParts) -> NetOutput:
 
 
 def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:
-    """The names of the blobs that are a detector's answer; none if the net is no detector."""
+    """The names of the blobs that are a detector's answer; none if the net isn't a detector."""
     for edge, name in outputs.items():
         if isinstance(_maker_of(built, edge), MakesDetections):
             return (name,)

@@ -41,7 +41,7 @@ def format_of(path: Path) -> PictureFormat:
     try:
         return PictureFormat(path.suffix.lower())
     except ValueError:
-        raise FileError(f"{path}: is no name of a picture; let it end in .svg or .png") from None
+        raise FileError(f"{path}: isn't the name of a picture; it must end in .svg or .png") from None
 
 
 @answers(DrawRequest)

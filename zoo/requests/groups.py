@@ -24,7 +24,7 @@ def modules_of(values: Iterable[str], field: str) -> dict[str, str]:
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
-            raise RequestError(f"'{name}' is no name of a module, such as voc_layers", field)
+            raise RequestError(f"'{name}' isn't the name of a module, such as voc_layers", field)
     return in_folder(names, Path.cwd())
 
 

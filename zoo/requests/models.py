@@ -102,7 +102,7 @@ class FetchRequest(Request):
 @request
 class PushRequest(Request):
     """Write a model's folder to TARGET: a new folder, or hf:OWNER/NAME, a repository of the hub. Its card gets the name
-    and the SHA-256 of the weights, so that whoever pulls it gets what was pushed.
+    and the SHA-256 of the weights, so that a pull gets what was pushed.
 
     The card is the beginning of README.md, and must have a summary and a license. The hub's token is that of
     `hf auth login` or of HF_TOKEN.

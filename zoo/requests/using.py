@@ -192,7 +192,7 @@ class ServeRequest(WithWeights, OnDevice, AboutNet):
     """Answer requests about images: POST one to /predict, and JSON with classes, boxes or segments comes back.
 
     Requests that come together are answered together. GET / is a page to drop an image on, /card the model's card,
-    /health and /ready are for whoever watches, and /metrics is for Prometheus. Only this machine can ask; another
+    /health and /ready are for monitoring, and /metrics is for Prometheus. Only this machine can ask; another
     --host needs a token, which requests show as 'Authorization: Bearer TOKEN'. Ctrl-C or SIGTERM ends the server after
     the requests under way.
     """

@@ -35,7 +35,7 @@ class ServerSettings:
     def __post_init__(self) -> None:
         if not self.is_local and self.token is None:
             raise NetError(
-                f"{self.host}: others can reach this address, so whoever asks must show a token; write one of "
+                f"{self.host}: others can reach this address, so clients must show a token; write one of "
                 f"{_SHORTEST_TOKEN} letters or more into a file for --token, or into the variable {TOKEN_VARIABLE}, "
                 "or listen at 127.0.0.1"
             )

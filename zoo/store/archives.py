@@ -96,7 +96,7 @@ class _Budget:
 
 
 def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Member]:
-    """The files of an archive; an error at the first that is no plain file, or lies outside."""
+    """The files of an archive; an error at the first that isn't a plain file, or lies outside."""
     kind = _zip_members if zipfile.is_zipfile(archive) else _tar_members
     for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown)):
         if count == _MOST_MEMBERS:
@@ -173,6 +173,6 @@ def _archive_errors(shown: str) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as problem:
-        raise StoreError(f"{shown}: is no whole archive: {problem}") from None
+        raise StoreError(f"{shown}: isn't a whole archive: {problem}") from None
     except (RuntimeError, NotImplementedError) as problem:  # what zipfile raises for a password or another compression
         raise StoreError(f"{shown}: can't be unpacked: {problem}") from None

@@ -138,14 +138,14 @@ def _open_address(address: str, headers: Mapping[str, str], silence: float) -> I
 
 
 def check_address(address: str) -> None:
-    """Raise an error for what is no address of a file on the web, or has a password, which would be kept with it."""
+    """Raise an error for what isn't an address of a file on the web, or has a password, which would be kept with it."""
     try:
         parts = urlsplit(address)
         is_address = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_address = False
     if not is_address or not address.isascii() or any(letter <= " " for letter in address):
-        raise DownloadError(f"{address}: is no address of a file, such as https://example.org/net.caffemodel")
+        raise DownloadError(f"{address}: isn't an address of a file, such as https://example.org/net.caffemodel")
     if "@" in parts.netloc:
         raise DownloadError(f"{parts.hostname}: addresses with a password in them aren't taken, since they are kept")
 

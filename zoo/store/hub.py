@@ -33,7 +33,9 @@ class HubSource:
 
     def __post_init__(self) -> None:
         if _REPOSITORY.fullmatch(self.repository) is None:
-            raise StoreError(f"hf:{self.repository}: is no repository; it looks like hf:OWNER/NAME or hf:OWNER/NAME@v1")
+            raise StoreError(
+                f"hf:{self.repository}: isn't a repository; it looks like hf:OWNER/NAME or hf:OWNER/NAME@v1"
+            )
 
     @property
     def address(self) -> str:

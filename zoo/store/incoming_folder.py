@@ -81,7 +81,7 @@ class IncomingFolder:
         self.files: dict[str, StoredFile] = {}
 
     def tell(self, text: str) -> None:
-        """Tell whoever listens something that the user should know."""
+        """Tell the listeners something that the user should know."""
         self.settings.listen(Notice(text))
 
     def download(

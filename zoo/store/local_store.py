@@ -130,5 +130,5 @@ def name_from(text: str) -> str:
 def checked_model_name(name: str) -> str:
     """A model's name in the store; an error if it couldn't be a folder's or would be taken for something else."""
     if _MODEL_NAME.fullmatch(name) is None:
-        raise StoreError(f"'{name}' is no name for a model; --as takes letters, digits, dots, '-' and '_'")
+        raise StoreError(f"'{name}' isn't a name for a model; --as takes letters, digits, dots, '-' and '_'")
     return name

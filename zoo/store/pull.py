@@ -177,7 +177,7 @@ def _add_weights(folder: IncomingFolder, weights: str, expected: ExpectedFile) -
 
 def _weights_name(name: str, where: str) -> str:
     if kind_of(taken_name(name, where)) is not FileKind.WEIGHTS:
-        raise StoreError(f"{where}: is no file of weights, such as .caffemodel or .safetensors")
+        raise StoreError(f"{where}: isn't a file of weights, such as .caffemodel or .safetensors")
     return name
 
 

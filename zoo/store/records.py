@@ -95,7 +95,7 @@ def read_lock(path: Path) -> LockFile:
     try:
         lock = msgspec.json.decode(path.read_bytes(), type=LockFile)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
-        raise StoreError(f"{path}: is no lock file: {problem}; `zoo pull MODEL --lock FILE` writes one") from None
+        raise StoreError(f"{path}: isn't a lock file: {problem}; `zoo pull MODEL --lock FILE` writes one") from None
     if lock.version != _LOCK_VERSION:
         raise StoreError(f"{path}: is of version {lock.version}, and this netdsl reads version {_LOCK_VERSION}")
     return lock

@@ -104,7 +104,7 @@ class GistSource:
 
     def __post_init__(self) -> None:
         if _GIST_ID.fullmatch(self.id) is None:
-            raise StoreError(f"gist:{self.id}: is no gist; it looks like gist:ID or gist:OWNER/ID")
+            raise StoreError(f"gist:{self.id}: isn't a gist; it looks like gist:ID or gist:OWNER/ID")
 
     @property
     def address(self) -> str:
@@ -179,8 +179,8 @@ def taken_name(name: str, where: str) -> str:
         )
     if kind_of(name) not in (FileKind.NET, FileKind.WEIGHTS):
         raise StoreError(
-            f"{where}: is no file that a model is pulled by, such as .prototxt, .caffemodel, .onnx, .safetensors, "
-            f"{', '.join(ARCHIVES[:2])} or a README.md with a card"
+            f"{where}: isn't a file that a model can be pulled by, such as .prototxt, .caffemodel, .onnx, "
+            f".safetensors, {', '.join(ARCHIVES[:2])} or a README.md with a card"
         )
     return stored_name(name)
 

@@ -47,9 +47,9 @@ class Slot:
 class BatchThreads:
     """Threads that make the batches from `first` on, up to `prefetch` of them before they are taken.
 
-    They hold no reference to whoever takes the batches, so that the garbage collection of an abandoned iterator can end
-    them. One lock guards all that they share. Each thread waits for what concerns it: the fetching one for room, the
-    decoding ones for fetched items, and whoever takes batches for a complete one.
+    They hold no reference to the iterator that takes the batches, so that the garbage collection of an abandoned
+    iterator can end them. One lock guards all that they share. Each thread waits for what concerns it: the fetching one
+    for room, the decoding ones for fetched items, and the iterator for a complete batch.
     """
 
     def __init__(self, reading: Reading, loading: Loading, order: Order, first: int) -> None:
@@ -301,7 +301,7 @@ class Batches(Iterator[tuple[Tensor, ...]]):
         return [tuple(top.shape) for top in self._running_threads().wait(self.position).tops]
 
     def epoch_batches(self) -> Fraction:
-        """How many batches all items make, whoever of several processes reads them."""
+        """How many batches all items make, in all processes that share the data."""
         return Fraction(count_of(self.reading.source), self.reading.batch_size)
 
     def seek(self, position: int) -> None:

@@ -152,7 +152,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
             for rows in values:
                 yield rows
             if rows is None and not self.position:
-                raise DataError("there are no data: the values that were given end before the first batch or item")
+                raise DataError("the data are empty: the values that were given end before the first batch or item")
             if rows is None or isinstance(values, Iterator):
                 raise DataError(
                     f"the data ended after {self.position} batches; give a list, or a function that returns the next "
@@ -181,7 +181,7 @@ def as_tensor(name: str, value: Any) -> Tensor:
     try:
         array = np.asarray(value, np.float32)
     except (ValueError, TypeError) as problem:
-        raise DataError(f"'{name}' is no array of numbers: {problem}") from None
+        raise DataError(f"'{name}' isn't an array of numbers: {problem}") from None
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 

@@ -49,7 +49,7 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
     if isinstance(data, Table):
         return data
     if length_of(data) == 0:
-        raise DataError("there are no data: the list of batches or items is empty")
+        raise DataError("the data are empty: the list of batches or items is empty")
     arrays = _arrays_of(data)
     if arrays is not None:
         return ArrayRows(arrays, shuffle=training)
@@ -75,7 +75,7 @@ def begin_again(data: UserData) -> bool:
 
 def _arrays_of(data: object) -> Mapping[str, Any] | tuple[Any, ...] | None:
     """Arrays with a row for each item, by blob names or in the order of blobs; None if the data are something else."""
-    pandas = sys.modules.get("pandas")  # whoever has a DataFrame has imported it
+    pandas = sys.modules.get("pandas")  # a program that has a DataFrame has imported it
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return {str(name): data[name] for name in data.columns}
     if isinstance(data, Mapping):

@@ -65,7 +65,7 @@ class ArrayRows(UserRows):
             if len(self._arrays[name]) != len(self):
                 raise DataError(f"'{first}' has {len(self)} rows, and '{name}' has {len(self._arrays[name])}")
         if not len(self):
-            raise DataError(f"there are no data: '{first}' has no rows")
+            raise DataError(f"the data are empty: '{first}' has no rows")
 
     def shapes(self) -> dict[str, Shape]:
         """The shapes of the arrays' rows."""
@@ -161,7 +161,7 @@ def _array(name: str, values: Any) -> Array:
         array: Array = np.asarray(values)
         array = np.stack([np.asarray(value) for value in values]) if array.dtype == object else array
     except ValueError as problem:
-        raise DataError(f"'{name}' is no array of numbers: {problem}") from None
+        raise DataError(f"'{name}' isn't an array of numbers: {problem}") from None
     if not array.ndim or array.dtype.kind not in "biuf":
-        raise DataError(f"'{name}' is no array of numbers with a row for each item, but of {array.dtype}")
+        raise DataError(f"'{name}' isn't an array of numbers with a row for each item, but of {array.dtype}")
     return array

@@ -14,7 +14,7 @@ class Alphabet:
     r"""Characters by their numbers.
 
     In a labels.txt a line has one of them. Spaces, ends of lines and others that can't be seen there are written as
-    `\s`, `\n`, or `\x` with a number and `;`. A longer name is no character, and nothing is written for it.
+    `\s`, `\n`, or `\x` with a number and `;`. A longer name isn't a character, and nothing is written for it.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

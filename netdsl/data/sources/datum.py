@@ -117,7 +117,7 @@ class AnnotatedDatumSource:
             first = self._records.fetch(0)
             return self.record(first).HasField("type")
         except DataError:
-            return True  # whoever reads the record as an item will say what is wrong with it
+            return True  # the reader of items will say what is wrong with it
 
     def __len__(self) -> int:
         return len(self._records)
@@ -145,7 +145,9 @@ class AnnotatedDatumSource:
         try:
             annotated = pb.AnnotatedDatum.FromString(fetched.value)
         except DecodeError:
-            raise DataError(f"{where}: isn't an AnnotatedDatum; the database is damaged, or is no such one") from None
+            raise DataError(
+                f"{where}: isn't an AnnotatedDatum; the database is damaged, or isn't one of these"
+            ) from None
         if not annotated.HasField("datum"):
             raise DataError(f"{where}: isn't an AnnotatedDatum with an image; a Data layer reads records of Datum")
         return annotated

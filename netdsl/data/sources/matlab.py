@@ -80,7 +80,7 @@ def _existing(found: _Matrix | None, place: Sequence[str], where: str) -> _Matri
 
 def _numbers(matrix: _Matrix, order: _Order, what: str) -> Array:
     if not _FIRST_NUMERIC <= matrix.kind <= _LAST_NUMERIC or matrix.flags & _COMPLEX:
-        raise DataError(f"{what} is no array of real numbers")
+        raise DataError(f"{what} isn't an array of real numbers")
     try:
         (values,) = matrix.values
         numbers = np.frombuffer(values.data, np.dtype(_NUMBERS[values.kind]).newbyteorder(order))

@@ -116,7 +116,7 @@ def _matrix(data: bytes, place: Sequence[str], where: str) -> NDArray[np.int64]:
         labels = values.astype(np.int64)
     whole = values.ndim == 2 and np.array_equal(labels, values)
     if not whole or labels.min(initial=0) < -1 or labels.max(initial=0) > _LARGEST:
-        raise DataError(f"{where}: '{'.'.join(place)}' is no matrix of labels")
+        raise DataError(f"{where}: '{'.'.join(place)}' isn't a matrix of labels")
     return labels
 
 

@@ -106,7 +106,7 @@ class SourceName:
         name = cls(kind, path, split, query)
         if path and not form.has_path:
             there = ", ".join([kind, *(f"{kind}:{part}" for part in _SPLITS if form.has_splits)])
-            raise DataError(f"{name}: is no source; there are {there}")
+            raise DataError(f"{name}: isn't a source; there are {there}")
         for option, value in name._pairs.items():
             if not form.allows(option):
                 raise DataError(f"{name}: has no option '{option}'; the form is {form.form}")

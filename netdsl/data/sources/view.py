@@ -132,7 +132,7 @@ def read_items(path: Path, count: int) -> Indices:
         item = int(text) if text.strip().isdecimal() and len(text) < 20 else count
         if item >= count:
             raise DataError(
-                f"{path}:{line}: '{text.strip()[:20]}' is no number of an item; they are 0 to {count - 1:,}"
+                f"{path}:{line}: '{text.strip()[:20]}' isn't the number of an item; they are 0 to {count - 1:,}"
             )
         items.append(item)
     return np.array(items, np.int64)

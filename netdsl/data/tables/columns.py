@@ -185,7 +185,7 @@ class PixelReader(ColumnReader):
         height, width, channels, mode = (column.field(name).fill_null(-1).to_numpy() for name in names)
         sizes = np.stack([height, width, channels], 1).astype(np.int64)
         if data.null_count or (sizes < 1).any():
-            raise ValueError("is no image that Spark could read; drop such rows")
+            raise ValueError("isn't an image that Spark could read; drop such rows")
         if (mode & _DEPTH).any():
             raise ValueError("is an image whose values aren't of 8 bits; convert it")
         if (np.diff(_ends(data)) != sizes.prod(1)).any():

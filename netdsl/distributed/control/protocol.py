@@ -14,7 +14,7 @@ from netdsl.distributed.journal import Membership
 from netdsl.errors import DistributedError
 
 TOKEN_BYTES = 32
-HANDSHAKE = 10.0  # seconds for whoever connects to show the token and say who it is
+HANDSHAKE = 10.0  # seconds for a new connection to show the token and say which worker it is
 _LONGEST = 1 << 24  # bytes of a message; the longest record is far below
 _LENGTH = struct.Struct(">I")
 

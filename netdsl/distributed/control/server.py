@@ -44,7 +44,7 @@ _NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of thos
 
 
 class ControlServer:
-    """Lets in whoever has the token, as one of `size` workers. Leaving it ends all connections.
+    """Lets in the processes that have the token, as `size` workers. Leaving it ends all connections.
 
     With `again`, one who was lost may come again. The store and the relay are those of a meeting of workers, of which
     there is one after the other.
@@ -128,7 +128,7 @@ class ControlServer:
             threading.Thread(target=self._admit, args=(connection,), name="control server", daemon=True).start()
 
     def _admit(self, connection: socket.socket) -> None:
-        """Serve a worker; whoever hasn't the token, or says what nobody understands, is left outside."""
+        """Serve a worker; a connection without the token, or with an unknown message, is closed."""
         hello: FromWorker | None = None
         try:
             with suppress(*_NONSENSE):
@@ -196,7 +196,7 @@ class ControlServer:
         with suppress(*_NONSENSE):
             while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Left | Ended):
                 self._happened.put((rank, message))
-        with self._changing:  # whoever comes in its place is heard of later
+        with self._changing:  # its successor connects later
             del self._workers[rank]
             self._happened.put((rank, None))
 

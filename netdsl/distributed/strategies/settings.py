@@ -36,7 +36,7 @@ def parse(text: str) -> Strategy:
     for pair in filter(None, rest.split(",")):
         setting, equals, value = pair.partition("=")
         if not equals or setting not in names:
-            raise DistributedError(f"strategy '{name}': '{pair}' is no setting{_suggestion(setting, names)}")
+            raise DistributedError(f"strategy '{name}': '{pair}' isn't a setting{_suggestion(setting, names)}")
         settings[setting] = _setting_value(name, STRATEGIES[name], setting, value)
     strategy: Strategy = STRATEGIES[name](**settings)
     return strategy

@@ -39,7 +39,7 @@ class Operation:
         return problem
 
     def end(self, problem: Exception | None) -> None:
-        """Let whoever waits go on; only the first call counts."""
+        """Let all waiting threads go on; only the first call counts."""
         if not self._over.is_set():
             self._problem = problem
             self._over.set()
@@ -209,6 +209,6 @@ class LaneVariable:
 
     def close(self) -> None:
         """Leave the variable, after everything that is under way."""
-        with suppress(DistributedError):  # whoever is lost needs no farewell
+        with suppress(DistributedError):  # a lost worker needs no farewell
             self._lane.do(self._values.leave)
         self._lane.close()

@@ -153,7 +153,7 @@ def variable_bytes(buffer: Tensor) -> int:
 
 
 class SharedMemoryValues:
-    """The values as one worker sees them. The lock is the kernel's, which takes it back from whoever dies."""
+    """The values as one worker sees them. The lock is the kernel's, which takes it back from a worker that dies."""
 
     def __init__(
         self, memory: SharedBlock, rank: int, start: int, like: Tensor, traffic: Traffic, interruption: Interruption

@@ -228,7 +228,7 @@ class TorchGroup:
         return 4 * (self.size - 1) * buffer.nbytes // self.size
 
     def _begin_gather(self, group: Any, values: Sequence[float], device: torch.device) -> Callable[[], list[Tensor]]:
-        """Begin to gather numbers. The function gives everybody's, by rank: whoever comes first waits there."""
+        """Begin to gather numbers. The function waits for the numbers of all workers, and returns them by rank."""
         numbers = torch.tensor(values, dtype=torch.float64, device=device)
         rows = [torch.empty_like(numbers) for _ in range(self.size)]
         gathering = group.allgather([rows], [numbers])

@@ -66,7 +66,9 @@ def check_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         where = f"{path}: '{name[:_SHOWN]}'"
         plain = tensor.layout is torch.strided and tensor.device.type == "cpu"
         if not plain or tensor.is_quantized or tensor.is_nested:
-            raise FileError(f"{where} is no plain tensor, but a sparse, quantized or nested one, or one without values")
+            raise FileError(
+                f"{where} isn't a plain tensor, but a sparse, quantized or nested one, or one without values"
+            )
         if tensor.dtype not in _TYPES:
             kind = str(tensor.dtype).removeprefix("torch.")
             raise FileError(f"{where} has values of type {kind}; weights are real numbers, so convert them first")

@@ -220,5 +220,5 @@ def test_padding_of_several_blobs_is_refused(edges: str) -> None:
 
 def test_an_unknown_bottom_is_refused() -> None:
     net = "layers { layer { name: 'a' type: 'relu' } bottom: 'b' top: 'a' } layers { layer {} top: 'b' }"
-    with pytest.raises(UpgradeError, match="layer 'a': its bottom 'b' is no input of the net and no top of a layer"):
+    with pytest.raises(UpgradeError, match="layer 'a': its bottom 'b' isn't an input of the net, nor a top of a layer"):
         upgrade_net(parse(net))

@@ -78,7 +78,7 @@ def test_a_type_of_the_users_own_is_known(check) -> None:
 
 def test_a_bottom_that_nobody_makes_is_named(check) -> None:
     found = check(IMAGE, convolution("conv", "daat"))
-    expected = "layer 'conv': bottom 'daat' is no top of any layer before it; did you mean 'data'?"
+    expected = "layer 'conv': bottom 'daat' isn't a top of any layer before it; did you mean 'data'?"
     assert found.reason == f"{found.file}:2: {expected}"
 
 

@@ -40,7 +40,7 @@ def run(kind: str, labels: list[float]) -> None:
 def test_a_label_that_no_int_holds(kind: str, value: float, name: str) -> None:
     with pytest.raises(NetError) as raised:
         run(kind, [0, 2, value, 1])
-    what = f"layer 'judge': label {name} is no class, for an int doesn't hold it; it is at"
+    what = f"layer 'judge': label {name} isn't a class: an int can't hold it; it is at"
     assert str(raised.value) in [f"{what} {place} of the labels: change it" for place in ("[2]", "[2, 0]")]
 
 
@@ -96,7 +96,7 @@ def test_what_to_do_about_a_label_beyond_the_classes(kind: str, advice: str) -> 
     [
         ("Embed", "index -1 is none of 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise"),
         ("Embed", "index 3 is none of 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise"),
-        ("Embed", "index 1.5 is no index, for it isn't a whole number; it is at [1] of the indices: change it"),
+        ("Embed", "index 1.5 isn't an index: it isn't a whole number; it is at [1] of the indices: change it"),
         ("BatchReindex", "index -1 is none of 3 items, which are 0 to 2; it is at [1] of the indices: change it, or"),
         ("BatchReindex", "index 3 is none of 3 items, which are 0 to 2; it is at [1] of the indices: change it, or"),
         ("Upsample", "index 36 is none of 36 places, which are 0 to 35; it is at [0, 0, 1] of the indices: change it"),

@@ -94,7 +94,7 @@ def find(data: np.ndarray, side: float, most: float) -> tuple[str, bool, float]:
                 rest[:, : pixels.shape[1], : pixels.shape[2]] = 0
                 assert not rest.any()  # what is added for a larger image
                 return each.name, flipped, scale
-    raise AssertionError("is no image of the set")
+    raise AssertionError("isn't an image of the set")
 
 
 def boxes_of(name: str, flipped: bool, scale: float) -> list[list[float]]:

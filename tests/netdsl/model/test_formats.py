@@ -44,7 +44,9 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(FileError, match=r"x.onnx: to read it, no_such_package.reading is needed, and the pack"):
         reader_of(Path("x.onnx"))
     monkeypatch.setattr(formats, "_ZOO", "no_such_package.names:find")
-    with pytest.raises(FileError, match=r"lenett: is no file; to look for a model of this name, no_such_package.names"):
+    with pytest.raises(
+        FileError, match=r"lenett: isn't a file; to look for a model of this name, no_such_package.names"
+    ):
         open_net("lenett")
 
 

@@ -125,7 +125,10 @@ def test_the_net_that_was_given_stays_as_it_is():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('layer { name: "b" bottom: "x" top: "y" } layer { name: "a" top: "x" }', "layer 'b': bottom 'x' is no top of"),
+        (
+            'layer { name: "b" bottom: "x" top: "y" } layer { name: "a" top: "x" }',
+            "layer 'b': bottom 'x' isn't a top of",
+        ),
         ('layer { name: "a" top: "data" } layer { name: "b" bottom: "date" }', "did you mean 'data'"),
         ('layer { name: "a" bottom: "y" top: "x" } layer { name: "b" bottom: "x" top: "y" }', "layer 'a': bottom 'y'"),
         (

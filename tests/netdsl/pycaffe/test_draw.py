@@ -84,7 +84,7 @@ def test_the_suffix_says_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "<svg" in (tmp_path / "net.svg").read_text()
     draw.draw_net_to_file(NET, str(tmp_path / "net.raw"), "TB")
     assert "rankdir=TB" in (tmp_path / "net.raw").read_text()
-    with pytest.raises(NetError, match="'gold' is no format of pictures here; png, svg and pdf are"):
+    with pytest.raises(NetError, match="'gold' isn't a picture format that netdsl writes: take png, svg or pdf"):
         draw.draw_net_to_file(NET, tmp_path / "net.gold")
     assert not (tmp_path / "net.gold").exists()
 

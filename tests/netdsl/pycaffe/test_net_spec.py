@@ -109,7 +109,7 @@ def test_only_blobs_are_read_by_layers() -> None:
         L.Silence(data, ntop=0)
     n = NetSpec()
     n.data = data
-    with pytest.raises(NetError, match="'data' is no blob but a tuple"):
+    with pytest.raises(NetError, match="'data' isn't a blob but a tuple"):
         n.to_proto()
 
 

@@ -213,5 +213,5 @@ def test_without_a_saved_state_layers_begin_anew(recurrent: Callable[[], Solver]
     point = state.resume_point(second)
     (part,) = point.kept[0].values()
     damaged = {"lstm": {name: replace(tensor, type="nothing") for name, tensor in part.items()}}
-    with pytest.raises(SolverError, match="'nothing' is no type of numbers"):
+    with pytest.raises(SolverError, match="'nothing' isn't a type of numbers"):
         state.resume_from(second, replace(point, kept=[damaged]), Path("point"))

@@ -136,8 +136,8 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
         (given() | {"data": 1}, "given are x, label, data"),
         (given() | {"x": np.ones((3, 4, 5))}, r"input 'x' has shape \[3, 4, 5\]; wanted are 4 axes, as \[2, 3, 4, 5\]"),
         (given() | {"label": np.ones((2, 1))}, r"input 'label' has shape \[2, 1\]; wanted are 1 axes, as \[2\]"),
-        (given() | {"label": ["one", "two"]}, "input 'label' is no array of numbers: could not convert"),
-        (given() | {"x": [[1], [2, 3]]}, "input 'x' is no array of numbers"),
+        (given() | {"label": ["one", "two"]}, "input 'label' isn't an array of numbers: could not convert"),
+        (given() | {"x": [[1], [2, 3]]}, "input 'x' isn't an array of numbers"),
         (
             given(channels=4),
             r"layer 'conv': takes 3 channels, and a bottom \[2, 4, 4, 5\] has 4 on axis 1; "

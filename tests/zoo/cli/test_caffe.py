@@ -270,7 +270,7 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
         ),
         (
             "train -solver solver.prototxt -gpu one",
-            "-gpu one: 'one' is no number of a GPU; write 0, or 0,1, or all",
+            "-gpu one: 'one' isn't the number of a GPU; write 0, or 0,1, or all",
         ),
     ],
 )

@@ -136,7 +136,7 @@ def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
         (["convert", "in", "in.lmdb/x_lmdb"], "zoo: in.lmdb/x_lmdb: there is no folder in.lmdb"),
         (["mean", "in", "m.txt"], "zoo: m.txt: can't tell the format by the name"),
         (["show", "in", "-o", "no/sheet.png"], "zoo: no/sheet.png: can't be written: No such file"),
-        (["mean", "digits:none", "m.binaryproto"], "zoo: digits:none: is no source; there are digits, digits:train"),
+        (["mean", "digits:none", "m.binaryproto"], "zoo: digits:none: isn't a source; there are digits, digits:train"),
     ],
 )
 def test_what_cannot_be_is_one_line(zoo, folder, words: list[str], what: str) -> None:

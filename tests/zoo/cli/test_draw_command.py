@@ -55,7 +55,7 @@ def test_shapes_that_were_assumed_are_told(zoo) -> None:
 
 def test_what_cannot_be_drawn(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     assert zoo("draw", "net.prototxt", "-o", "net.gif").err == (
-        "zoo: net.gif: is no name of a picture; let it end in .svg or .png\n"
+        "zoo: net.gif: isn't the name of a picture; it must end in .svg or .png\n"
     )
     assert zoo("draw", "missing.prototxt").code == 2
     assert zoo("draw", "net.prototxt", "-o", "no/net.svg").code == 2

@@ -55,7 +55,7 @@ def test_other_words_may_stand_anywhere() -> None:
         ("-nomodel", "there is no flag -nomodel; did you mean -model?"),
         ("-model", "-model needs a value, as -model=VALUE"),
         ("-model -help", "-model needs a value, as -model=VALUE"),
-        ("-iterations ten", "-iterations is 'ten', which is no whole number"),
+        ("-iterations ten", "-iterations is 'ten', which isn't a whole number"),
         ("-help=maybe", "-help is 'maybe', which is neither true nor false"),
     ],
 )

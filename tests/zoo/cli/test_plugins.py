@@ -112,8 +112,8 @@ def test_every_command_takes_plugins(zoo) -> None:
     for name in (name for names in grouped().values() for name in names):
         words = ("-plugin", "a b", "train", "-solver", "nowhere") if name == "caffe" else ("--plugin", "a b")
         code, _, err = zoo(name, *words)
-        assert code == 2 and "'a b' is no name of a module, such as voc_layers" in err, name
-    assert "'a b' is no name of a module" in zoo("data", "show", "digits", "--plugin", "a b").err
+        assert code == 2 and "'a b' isn't the name of a module, such as voc_layers" in err, name
+    assert "'a b' isn't the name of a module" in zoo("data", "show", "digits", "--plugin", "a b").err
 
 
 def test_an_installed_package_is_part_of_every_command(command: Command, installed: None, tmp_path: Path) -> None:

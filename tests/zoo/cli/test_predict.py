@@ -97,7 +97,7 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["digits:test"], "digits:test: is no table of Parquet or Arrow; `zoo data convert digits:test"),
+        (["digits:test"], "digits:test: isn't a table of Parquet or Arrow; `zoo data convert digits:test"),
         (["parquet:ROWS?columns=data"], "say which with --column BLOB=COLUMN, not in the name"),
         (["parquet:missing"], "missing: can't be opened"),
         (["ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
@@ -105,7 +105,7 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
         (["ROWS", "--workers", "2"], "about Spark; give --backend spark too"),
         (["ROWS", "--master", "yarn"], "about Spark; give --backend spark too"),
         (["ROWS", "-o", "missing/out"], "missing/out: can't be written"),
-        (["digits", "--backend", "spark"], "is no table"),
+        (["digits", "--backend", "spark"], "isn't a table"),
         (["arrow:rows", "--backend", "spark"], "on Spark a table is Parquet"),
     ],
 )

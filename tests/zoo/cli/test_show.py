@@ -177,7 +177,7 @@ def test_what_has_no_shapes_says_so(zoo, files) -> None:
     code, _, err = zoo("show", "--shapes", "solver.prototxt")
     assert (code, err) == (
         2,
-        "zoo: solver.prototxt: has no shapes to infer: it is no net, but a SolverParameter\n",
+        "zoo: solver.prototxt: has no shapes to infer: it isn't a net, but a SolverParameter\n",
     )
 
 

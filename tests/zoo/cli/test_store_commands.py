@@ -109,7 +109,7 @@ def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -
         (["pull", "no-such-model"], "no-such-model: is neither a file nor a model of the zoo"),
         (["pull", "lenet", "--sha256", "0" * 64], "--sha256 is about the file of a URL or of --weights"),
         (["pull", "lenet", "--max-size", "much"], "'much' isn't like 500M or 2G"),
-        (["pull", "lenet", "--as", "../x"], "'../x' is no name for a model"),
+        (["pull", "lenet", "--as", "../x"], "'../x' isn't a name for a model"),
         (["push", "no-such-model", "x"], "no-such-model: is neither a file nor a model of the zoo"),
         (["push", "lenet", "x", "--private"], "--private is about repositories of the hub"),
         (["store", "check", "gone"], "gone: isn't in the store; `zoo store list`"),

@@ -76,7 +76,7 @@ def test_a_shape_that_nothing_says_is_a_guess_that_is_told(zoo) -> None:
     [
         (None, "zoo: net.prototxt: can't be opened: No such file or directory\n"),
         ("layer { name: 'a' type: 'Convolutoin' }", "did you mean Convolution?"),
-        ("layer { name: 'a' type: 'ReLU' bottom: 'b' top: 'a' }", "bottom 'b' is no top of any layer before it"),
+        ("layer { name: 'a' type: 'ReLU' bottom: 'b' top: 'a' }", "bottom 'b' isn't a top of any layer before it"),
         (NET.replace("{ name", "{ include { phase: TEST } name"), "the net has no layers in phase TRAIN"),
     ],
 )

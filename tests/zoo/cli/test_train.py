@@ -226,7 +226,7 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
         (["lenett"], "lenett: is neither a file nor a model of the zoo; did you mean lenet?"),
         (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; name it KIND:PATH"),
         (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
-        (["lenet", "--device", "gpu"], "'gpu' is no device"),
+        (["lenet", "--device", "gpu"], "'gpu' isn't a device"),
         (["lenet", "--gpus", "99"], "there is no GPU 99"),
         (["lenet", "--gpus", "0", "--device", "cpu"], "--gpus and --device both name devices"),
         (["lenet", "--snapshot", "missing.solverstate"], "missing.solverstate: can't be opened"),

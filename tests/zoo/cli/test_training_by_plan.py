@@ -75,7 +75,7 @@ def test_what_does_not_go_with_a_plan_is_told(zoo, plan, words: list[str], chang
 def test_a_file_that_is_no_plan_is_told(zoo, text: str) -> None:
     Path("plan.json").write_text(text)
     done = zoo(*TRAIN, "--plan", "plan.json")
-    assert done.code == 2 and "plan.json: is no plan: " in done.err and done.err.count("\n") == 1
+    assert done.code == 2 and "plan.json: isn't a plan: " in done.err and done.err.count("\n") == 1
 
 
 def test_inputs_whose_batch_is_their_shape_get_the_plans() -> None:

@@ -232,12 +232,12 @@ def test_a_web_page_is_no_model(server: FileServer, target: Path, told: Told) ->
 @pytest.mark.parametrize(
     ("address", "what"),
     [
-        ("ftp://127.0.0.1/x", "is no address of a file, such as https://"),
-        ("http://", "is no address of a file"),
-        ("http://[::1/x", "is no address of a file"),
-        ("http://127.0.0.1:99999/x", "is no address of a file"),
-        ("http://127.0.0.1/a b", "is no address of a file"),
-        ("http://127.0.0.1/\u00e9", "is no address of a file"),
+        ("ftp://127.0.0.1/x", "isn't an address of a file, such as https://"),
+        ("http://", "isn't an address of a file"),
+        ("http://[::1/x", "isn't an address of a file"),
+        ("http://127.0.0.1:99999/x", "isn't an address of a file"),
+        ("http://127.0.0.1/a b", "isn't an address of a file"),
+        ("http://127.0.0.1/\u00e9", "isn't an address of a file"),
         ("http://me:secret@127.0.0.1/x", "127.0.0.1: addresses with a password in them aren't taken"),
     ],
 )

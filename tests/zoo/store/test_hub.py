@@ -106,7 +106,7 @@ def test_what_the_hub_refuses_is_one_sentence(hub: FileServer, store: Store, tol
 
 def test_what_is_no_repository_is_said() -> None:
     for wrong in ("hf:net", "hf:", "hf:a/b/c", "hf:a/b c", "hf:../b"):
-        with pytest.raises(StoreError, match="is no repository; it looks like hf:OWNER/NAME"):
+        with pytest.raises(StoreError, match="isn't a repository; it looks like hf:OWNER/NAME"):
             open_model_source(wrong)
 
 

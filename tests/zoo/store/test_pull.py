@@ -193,8 +193,8 @@ def test_the_net_of_a_published_model_is_found_by_its_name(
     [
         ("x.pt", "is a pickled file, which runs what it says when it is loaded"),
         ("x.BIN", "is a pickled file"),
-        ("x.exe", "is no file that a model is pulled by"),
-        ("solver", "is no file that a model is pulled by"),
+        ("x.exe", "isn't a file that a model can be pulled by"),
+        ("solver", "isn't a file that a model can be pulled by"),
     ],
 )
 def test_what_is_no_models_file_is_refused(
@@ -291,7 +291,7 @@ def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, store: S
 def test_a_damaged_archive_is_said(tmp_path: Path, store: Store, told: Told, name: str) -> None:
     whole = zipped(**{"deploy.prototxt": NET * 100}) if name == "a.zip" else tarred(("deploy.prototxt", NET, FILE))
     (tmp_path / name).write_bytes(whole[:60])
-    with pytest.raises(StoreError, match=r"a\.[a-z.]+: is no whole archive"):
+    with pytest.raises(StoreError, match=r"a\.[a-z.]+: isn't a whole archive"):
         pulled(store, str(tmp_path / name), told)
     (tmp_path / name).write_bytes(zipped(readme=b"x"))
     with pytest.raises(StoreError, match=r"has neither a net nor weights"):
@@ -321,7 +321,7 @@ def test_a_gist_is_its_archive_and_the_weights_that_its_card_names(
     again = pull(store, PullRequest(source.at(revision), "again"), told.settings())
     assert again.record.files == model.record.files
     for wrong in ("gist:../../x", "gist:", "gist:me/x y"):
-        with pytest.raises(StoreError, match="is no gist; it looks like gist:ID"):
+        with pytest.raises(StoreError, match="isn't a gist; it looks like gist:ID"):
             open_model_source(wrong)
 
 
@@ -356,7 +356,7 @@ def test_a_lock_file_pins_every_byte(
     with pytest.raises(StoreError, match=r"some_net: deploy.prototxt: not as in the lock file; `zoo store prune"):
         pull_locked(store, locked, told.settings())
     lock.write_text("{}x")
-    with pytest.raises(StoreError, match=r"zoo.lock: is no lock file"):
+    with pytest.raises(StoreError, match=r"zoo.lock: isn't a lock file"):
         read_lock(lock)
 
 
@@ -387,7 +387,7 @@ def test_weights_that_are_not_those_of_the_card_are_refused(tmp_path: Path, stor
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "a b", "", "x" * 101])
 def test_a_name_that_is_no_name_is_refused(store: Store, told: Told, name: str) -> None:
-    with pytest.raises(StoreError, match="is no name for a model" if name else "isn't fetched"):
+    with pytest.raises(StoreError, match="isn't a name for a model" if name else "isn't fetched"):
         pulled(store, "http://127.0.0.1:9/w.caffemodel", told, name=name, offline=True)
     assert not store.path.exists() or leftovers(store) == set()
 

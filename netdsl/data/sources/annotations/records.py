@@ -98,7 +98,7 @@ def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
         with catch_warnings(action="ignore"):
             records = open_records(path)
     except DataError:
-        return False  # whoever opens it will say what is wrong with it
+        return False  # opening it will say what is wrong with it
     try:
         return test(records)
     except DataError:

@@ -62,7 +62,7 @@ class YoloFolder:
         """The object of a line: its class, and its box or its polygon in parts of the image."""
         number, *words = line.split()
         if not number.isdecimal() or len(number) > 9 or int(number) + 1 >= len(self.classes):
-            raise DataError(f"{where}: '{number[:40]}' is no class; there are 0 to {len(self.classes) - 2}")
+            raise DataError(f"{where}: '{number[:40]}' isn't a class; there are 0 to {len(self.classes) - 2}")
         values = [number_in(word, where) for word in words]
         outlines: tuple[Outline, ...] = ()
         if len(words) + 1 == _BOX:

@@ -25,7 +25,7 @@ SUMMED: tuple[np.dtype[Any], ...] = (
     np.dtype(np.int64),
 )  # kinds of values that can be added up
 _KINDS = (*SUMMED, RAW)
-_MOST = 1 << 40  # values; what claims more is no request
+_MOST = 1 << 40  # values; what claims more isn't a request
 _FORM = struct.Struct("<BBxxiQd")
 LENGTH = _FORM.size  # of a request, in bytes
 CONTROL = LANES  # the connection for what has no lane
@@ -131,7 +131,7 @@ class Connection:
             self.send(piece.data)
 
     def fill(self, data: Bytes, *, patient: bool = False) -> None:
-        """Receive as much as there is room for. Whoever is patient waits for its beginning as long as it takes."""
+        """Receive as much as there is room for. A patient receiver waits for its beginning as long as it takes."""
         got = 0
         while got < data.size:
             try:
@@ -191,7 +191,7 @@ class Connection:
             self.fill(piece)
 
     def end(self, how: int = socket.SHUT_RDWR) -> None:
-        """Let whoever waits here, at either end, wait no longer."""
+        """End all waiting here, at either end."""
         with suppress(OSError):
             self.socket.shutdown(how)
 

@@ -37,7 +37,7 @@ _FOR_TWO = (RelayOperation.SEND, RelayOperation.RECEIVE)
 
 
 class Relay:
-    """Adds up and passes on what `size` workers send. Whoever stalls an exchange for the timeout is lost."""
+    """Adds up and passes on what `size` workers send. A worker that stalls an exchange for the timeout is lost."""
 
     def __init__(self, size: int, timeout: float = TIMEOUT) -> None:
         self._size, self._timeout = size, timeout
@@ -265,7 +265,7 @@ class Meeting:
         return variable if variable.fits(request) else None
 
     def _await_others(self, rank: int, visit: _Visit) -> None:
-        """Wait for the others; whoever comes last lets everybody go on."""
+        """Wait for the others; the last one lets all go on."""
         with self._meeting:
             self._here[rank] = visit
             self._problem = self._problem or self._mismatch()

@@ -56,8 +56,8 @@ def test_what_is_written_is_read_by_scipy(place: tuple[str, ...]) -> None:
         (matlab_bytes(LABELS, ("S",)), ("T",), "has no 'T'"),
         (matlab_bytes(LABELS, ("S",)), ("S", "field"), "has no 'S.field'"),
         (matlab_bytes(LABELS, ("S", "field")), ("S", "other"), "has no 'S.other'"),
-        (matlab_bytes(LABELS, ("S", "field")), ("S",), "'S' is no array of real numbers"),
-        (saved(S=np.array([1 + 2j])), ("S",), "'S' is no array of real numbers"),
+        (matlab_bytes(LABELS, ("S", "field")), ("S",), "'S' isn't an array of real numbers"),
+        (saved(S=np.array([1 + 2j])), ("S",), "'S' isn't an array of real numbers"),
         (matlab_bytes(LABELS, ("S",))[:-20], ("S",), "ends within an element"),
         (saved(S=LABELS, compressed=True)[:-9], ("S",), "ends within an element"),
     ],
@@ -93,5 +93,5 @@ def test_the_arrays_in_cells_are_found_by_their_name(compressed: bool) -> None:
     with pytest.raises(DataError, match=r"one\.mat: has no 'others'"):
         matlab_cells(data, "others", "one.mat")
     texts = saved(boxes=np.array(["a", "bb"], object))
-    with pytest.raises(DataError, match=r"one\.mat: cell 1 of 'boxes' is no array of real numbers"):
+    with pytest.raises(DataError, match=r"one\.mat: cell 1 of 'boxes' isn't an array of real numbers"):
         matlab_cells(texts, "boxes", "one.mat")

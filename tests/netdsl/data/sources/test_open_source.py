@@ -177,7 +177,7 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
         ("class/cat", "class/cat: its kind can't be recognised"),
         ("t.csv?lable=b", "csv:t.csv?lable=b: has no option 'lable'; the form is csv:PATH?columns=A,B&label=C"),
         ("cifar10:ten:val", "ten:val"),
-        ("digits:val", "digits:val: is no source; there are digits, digits:train, digits:test"),
+        ("digits:val", "digits:val: isn't a source; there are digits, digits:train, digits:test"),
         ("voc:class", "voc:class: gives images with marked objects, and not items; names of items are lmdb:PATH"),
         ("lmdb:an_lmdb?first_pixel=1", "lmdb:an_lmdb?first_pixel=1: first_pixel is about marked objects"),
     ],

@@ -125,7 +125,7 @@ def test_images_of_spark_become_channels_height_width() -> None:
         (["a"], None, "is of type string, which can't be an array; a column has numbers, arrays"),
         ([["a"]], None, r"is of type list<.*string>, which can't be an array"),
         ([{"type": 0, "size": 3, "indices": [3], "values": [1]}], vectors, "row 100 .* whose indices don't fit"),
-        ([image(2, 4, 3, 16), {**image(2, 4, 3, 16), "height": -1}], images, "row 101 .* is no image"),
+        ([image(2, 4, 3, 16), {**image(2, 4, 3, 16), "height": -1}], images, "row 101 .* isn't an image"),
         ([{**image(2, 4, 3, 16), "mode": None}], images, "row 100 .* whose values aren't of 8 bits"),
         ([image(2, 4, 3, 21)], images, "row 100 .* whose values aren't of 8 bits"),
         ([{**image(2, 4, 3, 16), "data": b"1"}], images, "row 100 .* whose data don't fit its size"),
@@ -409,7 +409,7 @@ def test_what_spark_stores_is_the_same(tmp_path: Path, name: str) -> None:
         (pa.array([b"\xff\xd8\xff"] * 2 + [None] * 3), "is null; drop such rows, or fill them"),
         (
             pa.array([*[spark_image(BGR[0])] * 2, *[spark_image(BGR[0]) | {"height": -1}] * 3], IMAGE),
-            "is no image that Spark could read; drop such rows",
+            "isn't an image that Spark could read; drop such rows",
         ),
     ],
 )

@@ -24,8 +24,8 @@ def test_there_and_back(name: str) -> None:
     "text, message",
     [
         ("averagin", r"unknown strategy 'averagin'; did you mean averaging\?"),
-        ("averaging:tua=3", r"'tua=3' is no setting; did you mean tau\?"),
-        ("averaging:tau", "'tau' is no setting"),
+        ("averaging:tua=3", r"'tua=3' isn't a setting; did you mean tau\?"),
+        ("averaging:tau", "'tau' isn't a setting"),
         ("averaging:tau=much", "tau can't be 'much'"),
         ("averaging:tau=1.5", r"tau can't be '1\.5'"),
         ("averaging:weighted=2", "weighted can't be '2'"),
