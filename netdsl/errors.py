@@ -50,7 +50,7 @@ class DataError(CaffeError):
 
 
 class WeightsWarning(UserWarning):
-    """Layers that learn got no weights, and begin anew."""
+    """Layers that learn got no weights, and begin from scratch."""
 
 
 class ShapeWarning(UserWarning):

@@ -51,7 +51,7 @@ def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
                 return Ranks(*map(int, filter(None, texts)))
             except ValueError:
                 where = ", ".join(f"{name}={environment[name]}" for name in names if name in environment)
-                raise DistributedError(f"{where}: ranks must be whole numbers; start the processes anew") from None
+                raise DistributedError(f"{where}: ranks must be whole numbers; start the processes again") from None
     return None
 
 

@@ -124,7 +124,7 @@ class Journal:
         """The newest entry that is whole; None if there are no entries.
 
         `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since the run
-        would begin anew.
+        would begin from scratch.
         """
         entry, problems = first_whole(self._completed(), _open_whole_entry)
         if entry is not None:
@@ -132,7 +132,7 @@ class Journal:
                 note(f"the run goes on from round {entry.round}, for a newer one is damaged: {reason}")
         elif problems:
             raise DistributedError(
-                f"{self.folder}: none of the saved rounds is whole: {'; '.join(problems)}; to begin anew, remove this "
+                f"{self.folder}: none of the saved rounds is whole: {'; '.join(problems)}; to begin again, remove this "
                 "folder"
             )
         return entry

@@ -103,7 +103,7 @@ class Retries:
         return self._stopping
 
     def note_progress(self) -> None:
-        """Count failures anew."""
+        """Count failures from zero again."""
         self._failures = 0
 
     def run(self, attempt: Callable[[int], str | None], restarting: Callable[[int, str], object]) -> End:
@@ -163,7 +163,7 @@ class Attempt:
 
     Workers come, wait, and are told who takes part from the newest entry of the journal on. Where the run is elastic,
     and the launcher lets workers go on, those who take part leave when one of them is lost or another has come, and are
-    told anew.
+    told again.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class Attempt:
         before = membership.members if entry is None else entry.members or membership.members
         if before != membership.members:
             others = Membership(membership.after, before).names()
-            divided = "the data are divided anew from where they were read up to"
+            divided = "the data are divided again from where they were read up to"
             self._told(Notice(f"{membership}, in place of {others}; {divided}"))
         elif self._elastic:
             self._told(Notice(str(membership)))

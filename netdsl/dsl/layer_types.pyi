@@ -3838,7 +3838,7 @@ def DummyData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Each top is filled by its `data_filler`: once if that is constant, else anew whenever the net runs."""
+    """Each top is filled by its `data_filler`: once if that is constant, else again whenever the net runs."""
 
 def ELU(
     name: str | None,

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class DummyData(MakesData, HasOnnxForm):
-    """Each top is filled by its `data_filler`: once if that is constant, else anew whenever the net runs."""
+    """Each top is filled by its `data_filler`: once if that is constant, else again whenever the net runs."""
 
     config = pb.DummyDataParameter
     tops = (1, None)

@@ -129,7 +129,7 @@ def doubts_of(built: Built) -> list[DialectDoubt]:
 
 
 def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
-    """Infer all shapes anew from those of some edges; the layers stay."""
+    """Infer all shapes again from those of some edges; the layers stay."""
     for node, layer in built.pairs():
         if isinstance(layer, BringsData):
             for edge in node.tops:

@@ -55,7 +55,7 @@ class ResumePoint:
     """What Caffe's state lacks: positions in the data of all nets, the random numbers' states, the loss scale.
 
     `kept` has what layers carry from batch to batch, as recurrent ones do: of the net that is trained, and then of
-    those for tests. It is empty in snapshots of versions that didn't save it; these layers then begin anew.
+    those for tests. It is empty in snapshots of versions that didn't save it; these layers then begin from scratch.
     """
 
     iteration: int
@@ -121,12 +121,12 @@ def newest(prefix: str, note: Callable[[str], object] = lambda text: None) -> Pa
     """The state with the most iterations among the whole snapshots of a prefix; None if there are no snapshots.
 
     `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since training
-    would begin anew.
+    would begin from scratch.
     """
     path, problems = first_whole(_states(prefix), _check_snapshot)
     if path is None and problems:
         raise SolverError(
-            f"no snapshot of '{prefix}' is whole: {'; '.join(problems)}; to begin anew, remove them or name another "
+            f"no snapshot of '{prefix}' is whole: {'; '.join(problems)}; to begin again, remove them or name another "
             "snapshot_prefix"
         )
     for reason in problems:

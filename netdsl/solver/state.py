@@ -127,7 +127,7 @@ def _way_out(path: Path) -> str:
         other = newest(str(path.with_name(prefix))) if prefix else None
     except SolverError:
         other = None
-    return f"resume from {other}, the newest whole one" if other else "there is no whole one beside it; begin anew"
+    return f"resume from {other}, the newest whole one" if other else "there is no whole one beside it; begin again"
 
 
 def _restore_trained(solver: KeptSolver, point: SavedPoint | None, path: Path) -> None:
@@ -213,7 +213,7 @@ def _kept_states(net: TrainableNet) -> KeptStates:
 
 
 def _keep_states(net: TrainableNet, kept: KeptStates) -> None:
-    """Let the layers of a net go on from what they carried; those of which nothing is known begin anew."""
+    """Let the layers of a net go on from what they carried; those of which nothing is known begin from scratch."""
     for node, layer in net.built.remembering_layers():
         layer.reset()
         if node.layer.name in kept:

@@ -54,7 +54,7 @@ class NetRDD:
     that is lost takes nothing with it: Spark runs its task again, with the same bits. A call that fails leaves all
     workers as they were before.
 
-    The rows are one sequence, shuffled anew in each epoch, of which each of K workers takes every K-th, as with
+    The rows are one sequence, shuffled again in each epoch, of which each of K workers takes every K-th, as with
     `backend="spark"`. A context: at its end, or by `close`, the stored rows and states are removed.
     """
 

@@ -183,7 +183,7 @@ def train(
 def _with_choices(
     run: Run, folder: Path, transport: Transport | None, workers: WorkerCount | None, deadline: float | None
 ) -> Run:
-    """The run with what is named. For other workers a transport is chosen anew, unless one is named."""
+    """The run with what is named. For other workers a transport is chosen again, unless one is named."""
     if workers is not None and run.memberships:
         raise DistributedError(f"{folder}: is a replay, which goes on with the workers that the run had")
     if workers is not None and workers != (run.workers, run.fewest):

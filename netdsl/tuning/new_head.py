@@ -48,7 +48,7 @@ class TunableModel:
 
 
 def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
-    """The layers that are made anew and their numbers of outputs: those that are named, or those that are found."""
+    """The layers that are replaced, and their numbers of outputs: those that are named, or those that are found."""
     name, layers = model.net.name, {layer.name for layer in model.net.layer}
     for head in replaced:
         if head not in layers:

@@ -164,7 +164,7 @@ def entry_of(name: str, classes: int | None = None) -> CatalogueEntry:
     if classes is None:
         return make()
     if "classes" not in signature(make).parameters:
-        raise NetError(f"{name}: is made for the classes of its authors; `zoo finetune` makes what predicts anew")
+        raise NetError(f"{name}: is for the classes of its authors; `zoo finetune` replaces the layers that predict")
     return make(classes=classes)
 
 

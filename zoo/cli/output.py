@@ -89,7 +89,7 @@ def progress_bar(total: float | None = None, doing: str = "", unit: str = "") ->
 
 
 def can_show_bars() -> bool:
-    """Whether standard error is a terminal on which lines can be drawn anew."""
+    """Whether standard error is a terminal on which lines can be drawn again."""
     return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 

@@ -159,7 +159,7 @@ def _tuning_lines(tuning: FineTuning) -> Iterator[str]:
     yield f"images are {tuning.preparation}"
     yield from tuning.notes
     heads = ", ".join(f"'{old}' becomes '{new}'" for old, new in tuning.heads.items())
-    yield f"{heads}, which learns anew; other layers begin with the model's weights"
+    yield f"{heads}, which learns from scratch; other layers begin with the model's weights"
     if tuning.frozen:
         yield f"{len(tuning.frozen)} layers keep them: {', '.join(tuning.frozen)}"
 

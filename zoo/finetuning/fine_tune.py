@@ -85,14 +85,14 @@ def finetune(
 ) -> Net:
     """Fine-tune a model, by its name, folder or file, to the classes of data, and return the new net, ready to use.
 
-    `finetune("shapes", "photos/", workers=2)` does what `zoo finetune` does: the layer that predicts is found and made
-    anew for the classes, the others begin with the model's weights, a share of each class is held out and tested on
+    `finetune("shapes", "photos/", workers=2)` does what `zoo finetune` does: the layer that predicts is found and
+    replaced for the classes, the others begin with the model's weights, a share of each class is held out and tested on
     after each epoch, and the best model of all tests is kept. `data` is a folder with a folder of images for each
     class, or an address such as "lmdb:PATH".
 
     The result is written into the folder `output`, by default MODEL_tuned: nets, weights and classes for Caffe, the
     ONNX form, a card with the measured accuracy, and the run, with which `resume` goes on. `replace_layers` names the
-    layers to make anew, with the outputs of each, or None for as many as there are classes; `freeze` has patterns of
+    layers to replace, with the outputs of each, or None for as many as there are classes; `freeze` has patterns of
     the names of layers that stay as they are. `workers`, `strategy`, `backend`, `callbacks` and `on_round` are those of
     `Net.train`; a process that mpiexec or torchrun has started as one of several takes part in one fine-tuning.
     """
@@ -296,7 +296,7 @@ def load(output: Path) -> tuple[FineTuning, Run]:
     except msgspec.ValidationError as problem:
         raise FileError(f"{path}: is damaged: {problem}") from None
     if not exists(output / RUN):
-        raise FileError(f"{output / RUN}: has no run; remove {output}, and begin anew")
+        raise FileError(f"{output / RUN}: has no run; remove {output}, and begin again")
     return replace(tuning, request=replace(tuning.request, output=output)), Run.load(output / RUN)
 
 

@@ -237,7 +237,7 @@ class TrainRequest(OfSolver, ByWorkers):
 @request
 class TuneRequest(ByWorkers):
     """Fine-tune a MODEL, by its name, folder or file, to tell the classes of your data apart. The layer that predicts
-    is found and made anew for the classes; the others begin with the model's weights. A share of each class is held
+    is found and replaced for the classes; the others begin with the model's weights. A share of each class is held
     out, and tested on after each epoch; the best model of all tests is kept.
 
     The result is a folder: nets, weights and classes for Caffe, the ONNX form, a card with the measured accuracy, and
@@ -252,7 +252,7 @@ class TuneRequest(ByWorkers):
     held_out: float = option("The share of each class to test on.", default=0.1, least=0.01, most=0.9, metavar="SHARE")
     weights: tuple[str, ...] = option("The weights to begin with, if not the model's own.", default=(), metavar="FILE")
     replaced: Mapping[str, int | None] = option(
-        "The layer to make anew with N outputs; by default what predicts, and as many as there are classes.",
+        "The layer to replace by one with N outputs; by default what predicts, and as many as there are classes.",
         default_factory=dict, name="replace", metavar="LAYER[:N]", parse=replaced_layers, repeatedly=True,
     )  # fmt: skip
     frozen: tuple[str, ...] = option(

@@ -78,7 +78,7 @@ class _PartialFile:
             return None
 
     def begin(self, note: _PartNote) -> None:
-        """Begin anew, with bytes from somewhere."""
+        """Begin again, with bytes from another place."""
         self.discard()
         write_pieces(self._note, [msgspec.json.encode(note)])
 
@@ -275,7 +275,7 @@ class _Download:
         return {**self._headers, **rest, **({"If-Range": note.validator} if note.validator else {})}
 
     def _receive_rest(self, response: HTTPResponse, note: _PartNote | None) -> Hashes:
-        """Write what comes behind what is here, or anew."""
+        """Write what comes behind what is here, or from the beginning."""
         length = response.headers.get("Content-Length", "")
         if response.status == 206 and note is not None:
             total = self._total_of_range(response, note)
@@ -298,11 +298,11 @@ class _Download:
         changed = note.validator.startswith('"') and etag and etag != note.validator
         if match is None or int(match[1]) != self._part.size or changed:
             self._part.discard()
-            raise InterruptedTransferError(f"{self._address}: the file changed meanwhile; it is fetched anew")
+            raise InterruptedTransferError(f"{self._address}: the file changed meanwhile; it is fetched again")
         total = None if match[2] == "*" else int(match[2])
         if None not in (total, note.total) and total != note.total:
             self._part.discard()
-            raise InterruptedTransferError(f"{self._address}: the file has another size now; it is fetched anew")
+            raise InterruptedTransferError(f"{self._address}: the file has another size now; it is fetched again")
         return total
 
     def _check_size(self, total: int | None) -> None:

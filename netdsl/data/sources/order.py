@@ -15,7 +15,7 @@ SEEDS = 1 << 63  # how many seeds the generator of `Order.random` tells apart
 
 @dataclass(frozen=True)
 class Order:
-    """The items of a source epoch after epoch, in the source's order or shuffled anew in each epoch.
+    """The items of a source epoch after epoch, in the source's order or shuffled again in each epoch.
 
     `groups` are the lengths of runs of items that shuffling doesn't mix. A place is a position in the sequence that all
     ranks share. Everything follows from the place and the seed, so a run can be resumed anywhere, and ranks need not

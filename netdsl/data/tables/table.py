@@ -24,7 +24,7 @@ class Table:
     source without named columns, or whose name lists them already as in `parquet:PATH?columns=A,B`, are the blobs in
     their order.
 
-    Rows come in their order, or shuffled anew each time, again and again without an end. Each of K workers takes every
+    Rows come in their order, or shuffled again each time, again and again without an end. Each of K workers takes every
     K-th row of that one sequence, and batches go on over the table's end. So it doesn't matter how many
     rows there are, nor in how many files they lie: fewer rows than a batch or than workers, empty files and remainders
     are all the same. Only a table without any row is an error. When a net is tested, one worker takes all rows.

@@ -96,7 +96,7 @@ class ControlServer:
             self._tell_workers(self._workers, message)
 
     def begin_meeting(self, join: Join, adopt: Adopt | None = None) -> None:
-        """Let workers meet anew, and tell them with whom; what is left of the meeting before has no store any more."""
+        """Let workers meet again, and tell them with whom; what is left of the meeting before has no store any more."""
         with self._changing:
             store, self._store = self._store, StoreServer()
             self._meeting, self._adopt = join.meeting, adopt

@@ -63,12 +63,12 @@ class LoadReport:
     mismatched: tuple[Mismatch, ...]  # layers that were skipped because of their shapes
 
     def __str__(self) -> str:
-        """A line such as: 7 of 8 layers filled; 'fc8_new' begins anew; unused: 'fc8'."""
+        """A line such as: 7 of 8 layers filled; 'fc8_new' begins from scratch; unused: 'fc8'."""
         skipped = [mismatch.layer for mismatch in self.mismatched]
         count = len(self.matched) + len(self.missing) + len(skipped)
         parts = [f"{len(self.matched)} of {count} layers filled"]
         if self.missing:
-            parts.append(f"{_quoted(self.missing)} {'begin' if len(self.missing) > 1 else 'begins'} anew")
+            parts.append(f"{_quoted(self.missing)} {'begin' if len(self.missing) > 1 else 'begins'} from scratch")
         if skipped:
             parts.append(f"skipped for other shapes: {_quoted(skipped)}")
         if self.unused:

@@ -46,7 +46,7 @@ from netdsl.tuning.new_head import DataLayers, heads_of, label_of, tunable_model
 from netdsl.tuning.preparation import transforms_of
 
 _TUNED_BATCH = 32  # of each worker, and of tests
-_SUFFIX = "tuned"  # of the names of layers that learn anew
+_SUFFIX = "tuned"  # of the names of layers that learn from scratch
 
 
 class NetEstimator(
@@ -121,7 +121,7 @@ class NetEstimator(
         Params._dummy(),
         "model",
         "the model to fine-tune, in place of a net: its name, its folder or its file; it begins with its weights, and "
-        "what predicts is made anew for the labels of the rows",
+        "what predicts is replaced for the labels of the rows",
         typeConverter=lambda value: str(value),
     )
 

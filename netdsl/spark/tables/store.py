@@ -75,7 +75,7 @@ def store_rows(
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder anew, with another one in it to write to; both are removed on an error."""
+    """Make a new folder, with another one in it to write to; both are removed on an error."""
     writing = folder / _WRITING
     shutil.rmtree(folder, ignore_errors=True)
     try:

@@ -76,7 +76,7 @@ def test_if_no_entry_is_whole_the_run_does_not_begin_anew(run: Simulate, folder:
     for entry in folder.iterdir():
         flip_a_bit(entry / "worker-0.npz")
     with pytest.raises(
-        DistributedError, match=r"none of the saved rounds is whole: .*to begin anew, remove this folder"
+        DistributedError, match=r"none of the saved rounds is whole: .*to begin again, remove this folder"
     ):
         run(STRATEGY, journal=journal)
 

@@ -66,7 +66,7 @@ def test_layers_that_only_one_side_has_are_passed_over(make_net, tmp_path: Path)
     net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("fc", 9, "true") + MORE)
     both.save(tmp_path / "x")
     before = other.params["fc"][0].data.copy()
-    with pytest.warns(WeightsWarning, match="1 of 2 layers filled; 'fc' begins anew; unused: 'ip'"):
+    with pytest.warns(WeightsWarning, match="1 of 2 layers filled; 'fc' begins from scratch; unused: 'ip'"):
         other.copy_from(tmp_path / "x")
     other.share_with(net)
     np.testing.assert_array_equal(other.params["fc"][0].data, before)

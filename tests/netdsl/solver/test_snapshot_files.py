@@ -100,7 +100,7 @@ def test_a_damaged_snapshot_that_is_named_is_an_error_that_says_what_to_do(
 def test_if_none_is_whole_training_does_not_begin_anew(regression, tmp_path: Path) -> None:
     for saved in three_snapshots(regression(), tmp_path):
         flip_a_bit(saved.model)
-    with pytest.raises(SolverError, match=r"no snapshot of '.*s' is whole: .*s_iter_2.*; to begin anew, remove them"):
+    with pytest.raises(SolverError, match=r"no snapshot of '.*s' is whole: .*s_iter_2.*; to begin again, remove them"):
         newest(str(tmp_path / "s"))
 
 

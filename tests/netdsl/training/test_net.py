@@ -184,7 +184,7 @@ def test_weights_by_name_may_be_any_arrays() -> None:
 
 def test_a_net_that_is_opened_with_weights_for_some_layers_says_which_begin_anew() -> None:
     arrays = {"ip": [np.ones((6, 7)), np.ones(6)]}
-    with pytest.warns(WeightsWarning, match="1 of 3 layers filled; 'conv', 'bn' begin anew"):
+    with pytest.warns(WeightsWarning, match="1 of 3 layers filled; 'conv', 'bn' begin from scratch"):
         Net(net().message, weights=arrays)
 
 

@@ -172,11 +172,11 @@ def test_what_weights_fill_is_told_and_a_layer_without_any_is_a_warning(zoo) -> 
     Path("net.prototxt").write_text(NET + new)
     words = ["test", "-model", "net.prototxt", "-weights", "signs_iter_6.caffemodel", "-iterations=1"]
     tested = zoo("caffe", *words)
-    assert tested.code == 0 and "1 of 2 layers filled; 'new' begins anew" in tested.err
+    assert tested.code == 0 and "1 of 2 layers filled; 'new' begins from scratch" in tested.err
     log = zoo("caffe", "train", "-solver", "solver.prototxt", "-weights", "signs_iter_6.caffemodel").err
     assert "Finetuning from signs_iter_6.caffemodel" in texts(log)
     warned = [line for line in log.splitlines() if line.startswith("W")]
-    assert len(warned) == 1 and warned[0].endswith("1 of 2 layers filled; 'new' begins anew")
+    assert len(warned) == 1 and warned[0].endswith("1 of 2 layers filled; 'new' begins from scratch")
     Path("net.prototxt").write_text(Path("net.prototxt").read_text().replace('name: "', 'name: "other_'))
     tested = zoo("caffe", *words)
     assert tested.code == 2 and "has weights for 'ip', 'new', and net 'other_signs' has no such layer" in tested.err

@@ -98,7 +98,8 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo,
     solver = re.sub(r'net: ".*"', 'net: "new.prototxt"', (lenet / "solver.prototxt").read_text())
     Path("solver.prototxt").write_text(solver)
     words = ["--weights", "lenet_iter_1.caffemodel"]
-    told = f"weights lenet_iter_1.caffemodel: 3 of 4 layers filled; '{last}_new' begins anew; unused: '{last}'\n"
+    filled = f"3 of 4 layers filled; '{last}_new' begins from scratch; unused: '{last}'"
+    told = f"weights lenet_iter_1.caffemodel: {filled}\n"
     training = ["train", "--solver", "solver.prototxt", "--max-iter", "2", "--log", "log.jsonl", *words]
     assert told in zoo(*training).out
     logged = next(entry for entry in read_event_log("log.jsonl") if entry["event"] == "weights")

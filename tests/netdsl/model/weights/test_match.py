@@ -108,10 +108,10 @@ def test_blobs_of_all_ages_of_the_format():
 def test_a_report_is_a_line_about_what_is_filled_and_what_is_not() -> None:
     assert str(LoadReport(("a", "b"), (), (), ())) == "2 of 2 layers filled"
     replaced = LoadReport(("a", "b"), ("fc_new",), ("fc",), ())
-    assert str(replaced) == "2 of 3 layers filled; 'fc_new' begins anew; unused: 'fc'"
+    assert str(replaced) == "2 of 3 layers filled; 'fc_new' begins from scratch; unused: 'fc'"
     skipped = Mismatch("d", ((3,),), ((4,),))
     assert str(LoadReport((), ("b", "c"), (), (skipped,))) == (
-        "0 of 3 layers filled; 'b', 'c' begin anew; skipped for other shapes: 'd'"
+        "0 of 3 layers filled; 'b', 'c' begin from scratch; skipped for other shapes: 'd'"
     )
     many = LoadReport(("a",), (), tuple("bcdefgh"), ())
     assert str(many) == "1 of 1 layers filled; unused: 'b', 'c', 'd', 'e', 'f' and 2 more"
