@@ -85,5 +85,5 @@ def ranks_apart(environment: Mapping[str, str]) -> Ranks | None:
 
 
 def share_of_cores(processes: int) -> int:
-    """The number of processor cores for each of so many processes of this machine."""
+    """The number of processor cores for each of this many processes of this machine."""
     return max(1, (os.cpu_count() or 1) // processes)

@@ -138,7 +138,7 @@ def _convert_people(source: SourceName, request: ConvertDataRequest, listen: Lis
 
 @dataclass(frozen=True)
 class MeanImage:
-    """The mean of so many items: its shape, and the mean of each channel."""
+    """The mean of this many items: its shape, and the mean of each channel."""
 
     items: int
     shape: tuple[int, ...]

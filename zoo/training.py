@@ -194,7 +194,7 @@ def _folder_of(request: TrainRequest, run: Run) -> Path:
 def _described_run(
     request: TrainRequest, backend: Backend, workers: int | None, precision: ComputePrecision, listen: Listen
 ) -> Run:
-    """The run that a request describes, with so many workers of a backend if that is known."""
+    """The run that a request describes, with this many workers of a backend if that is known."""
     settings, folder = settings_to_train(request.model, request.solver, request.dialect)
     if request.max_iter is not None:
         settings = settings.with_fields(max_iter=request.max_iter)

@@ -63,7 +63,7 @@ class DataTrial:
 
 @dataclass(frozen=True)
 class TrialSettings:
-    """Settings of trials. A batch has so many items, where the net asks for more and takes that many."""
+    """Settings of trials. A batch has this many items, where the net asks for more and takes that many."""
 
     batch: int = 2
     forward_only: bool = False

@@ -84,7 +84,7 @@ class Run:
         return Intervals(due.test if param.test_iter else NEVER, due.snapshot if param.snapshot else NEVER)
 
     def epoch_of(self, batches: Fraction) -> Epoch:
-        """The epoch of items that make so many batches of the net.
+        """The epoch of items that make this many batches of the net.
 
         A DistributedError if all iterations don't see equally many items, so that none could be promised.
         """
@@ -111,7 +111,7 @@ class Run:
         return self.workers if self.fewest is None else max(self.fewest, min(self.workers, room))
 
     def with_transport(self, per_machine: int, *, mpi: bool = False) -> Run:
-        """The run with the transport that was asked for, or else the best one for so many workers on each machine.
+        """The run with the transport that was asked for, or else the best one for this many workers on each machine.
 
         `mpi` is whether the workers are ranks of mpiexec.
         """

@@ -129,7 +129,7 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
 
 @contextmanager
 def compute_threads(count: int) -> Iterator[None]:
-    """Let so many threads compute each sum, which decides on its last bits; afterwards as many as before."""
+    """Let this many threads compute each sum, which decides on its last bits; afterwards as many as before."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

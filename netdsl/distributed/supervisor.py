@@ -58,7 +58,7 @@ def train(
     """Train the run that a folder has, from its beginning or from where it was left.
 
     `run` is that one, where it needn't be read again. `told` gets the workers' events and records. When a worker is
-    lost, all workers begin again from the journal; the run fails after so many attempts without a round done in
+    lost, all workers begin again from the journal; the run fails after this many attempts without a round done in
     between. Where the launcher can't start workers again the run fails at once, and says how to go on.
     """
     folder = folder.resolve()
@@ -159,7 +159,7 @@ class Supervised(Protocol):
 
 
 class Attempt:
-    """One attempt at a run, whose launcher has room for so many workers.
+    """One attempt at a run, whose launcher has room for this many workers.
 
     Workers come, wait, and are told who takes part from the newest entry of the journal on. Where the run is elastic,
     and the launcher lets workers go on, those who take part leave when one of them is lost or another has come, and are

@@ -39,7 +39,7 @@ class MakesRegions(Layer):
     """
 
     def keep_regions(self, most: int) -> None:
-        """Make at most so many regions of an image from now on, of all that there are."""
+        """Make at most this many regions of an image from now on, of all that there are."""
         raise NotImplementedError
 
 

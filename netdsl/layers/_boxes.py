@@ -156,7 +156,7 @@ def _settled(boxes: Tensor, groups: Tensor, most: Tensor, count: Tensor, thresho
 
 
 def _after(thresholds: Tensor, count: Tensor) -> Tensor:
-    """The threshold after so many boxes."""
+    """The threshold after this many boxes."""
     return thresholds[count.clamp_max(len(thresholds) - 1)]
 
 

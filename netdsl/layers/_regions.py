@@ -58,7 +58,7 @@ class Spans:
 
     @classmethod
     def of(cls, start: Tensor, stop: Tensor, length: int) -> Spans:
-        """Stretches of an axis that has so many places."""
+        """Stretches of an axis that has this many places."""
         size = (stop - start).clamp_min(1)
         level = torch.frexp(size.double()).exponent - 1
         first = start.clamp_max(length - 1)

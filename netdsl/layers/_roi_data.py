@@ -191,7 +191,7 @@ class RoIBatches:
     """An endless sequence of batches, each of which is an item; batch n follows from (seed, n) alone.
 
     An epoch has all images once and, in training, all of them mirrored too. Images of a batch are alike, both wide or
-    both high, except where an odd number of them is left. Boxes are learned for so many classes, in some units. With
+    both high, except where an odd number of them is left. Boxes are learned for this many classes, in some units. With
     `proposes` a batch has the image's size and its objects, otherwise the chosen regions and what is learned of them.
     """
 
@@ -313,7 +313,7 @@ def _padded(images: Sequence[Array]) -> Array:
 
 
 def write_coco_sample(folder: Path, classes: int, count: int, *, regions: bool) -> tuple[str, int]:
-    """Write images, each with an object, in a set of so many classes and the background; its name and images' sides."""
+    """Write images, each with an object of one of this many classes; returns the set's name and the images' sides."""
     random = np.random.default_rng(0)
     names = write_images(
         (as_pixels(random.standard_normal((3, _SAMPLE_SIDE, _SAMPLE_SIDE))) for _ in range(count)), folder

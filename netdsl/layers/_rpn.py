@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
 Numbers = Sequence[float]
-Pick = Callable[[Tensor, int], Tensor]  # at most so many of the places where a mask is true
+Pick = Callable[[Tensor, int], Tensor]  # at most this many of the places where a mask is true
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a text"}
 Anchor = tuple[float, float, float, float]
 

@@ -83,7 +83,7 @@ def plain(kernel: Iterable[int], stride: Iterable[int] | None = None, pad: Itera
 
 
 def convolution_window(p: pb.ConvolutionParameter, axes: int) -> Window:
-    """The window of a convolution over so many axes; over none at all it is one point."""
+    """The window of a convolution over this many axes; over none at all it is one point."""
     refuse(p, *_FOREIGN)
     if not axes:
         return plain((1,))

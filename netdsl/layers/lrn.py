@@ -18,7 +18,7 @@ from netdsl.layer.onnx_form import scaled
 from netdsl.layer.running import MakesNewMemory, Reads, ReadsInBackward, in_pieces, in_single, on_cpu
 from netdsl.layers._settings import refuse
 
-_CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
+_CACHED = 2**18  # this many values of each of three tensors stay in a CPU's caches
 
 
 class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):

@@ -1,4 +1,4 @@
-"""MultiStageMeanfield: the conditional random field of CRF-RNN, as so many steps of mean-field inference."""
+"""MultiStageMeanfield: the conditional random field of CRF-RNN, as this many steps of mean-field inference."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MultiStageMeanfield(NeedsValues, Layer):
 
 
 class _Kernel:
-    """A blur over points of so many features, whose weights add up to 1 for every point."""
+    """A blur over points of this many features, whose weights add up to 1 for every point."""
 
     def __init__(self, features: Tensor, like: Tensor) -> None:
         self.lattice = Lattice.of(features)

@@ -16,7 +16,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, whole
 from netdsl.layers._settings import refuse
 
-_AROUND = 7  # a peak's place is the middle of so many pixels each way
+_AROUND = 7  # a peak's place is the middle of this many pixels each way
 
 
 class Nms(HasOnnxForm):

@@ -193,7 +193,7 @@ def _other_requests(request: PlanRequest) -> Iterator[tuple[str, PlanRequest]]:
 
 
 def efficiency(overhead: float, gpus: int) -> float:
-    """The part of its work that each of so many GPUs does for the speed-up, by Lemma 3.1.
+    """The part of its work that each of this many GPUs does for the speed-up, by Lemma 3.1.
 
     `overhead` is R_O, the seconds in which a single GPU doesn't compute in each second in which it does. Only computing
     is divided among GPUs: this is Amdahl's law.
@@ -203,12 +203,12 @@ def efficiency(overhead: float, gpus: int) -> float:
 
 
 def speedup(overhead: float, gpus: int) -> float:
-    """How many times as fast as one GPU so many are."""
+    """How many times as fast as one GPU this many are."""
     return gpus * efficiency(overhead, gpus)
 
 
 def acceptable_overhead(efficiency: float, gpus: int) -> float:
-    """The largest ratio of overhead with which so many GPUs have an efficiency; infinite if they always have it."""
+    """The largest ratio of overhead with which this many GPUs have an efficiency; infinite if they always have it."""
     _check_overhead(0.0, gpus)
     if not 0 < efficiency <= 1:
         raise DistributedError(f"an efficiency of {efficiency:g}; it is a share, above 0 and 1 at most")
@@ -218,7 +218,7 @@ def acceptable_overhead(efficiency: float, gpus: int) -> float:
 
 
 def gpus_for(speedup: float, overhead: float) -> int:
-    """The least number of GPUs that are so many times as fast as one; a DistributedError if no number is."""
+    """The least number of GPUs that are this many times as fast as one; a DistributedError if no number is."""
     _check_overhead(overhead, 1)
     if speedup <= 1:
         return 1
@@ -229,7 +229,7 @@ def gpus_for(speedup: float, overhead: float) -> int:
 
 
 def _why_out_of_reach(speedup: float, overhead: float) -> str:
-    """Why no number of GPUs makes training so many times as fast, and what comes near to that."""
+    """Why no number of GPUs makes training this many times as fast, and what comes near to that."""
     limit = 1 + 1 / overhead
     near = gpus_for(_CLOSE * limit, overhead)
     return (
@@ -242,7 +242,7 @@ def _why_out_of_reach(speedup: float, overhead: float) -> str:
 def parameter_servers(parameter_bytes: int, workers: int, bandwidth: float, computing: float) -> int:
     """The least number of parameter servers that hide what workers exchange with them, by Lemma 3.2.
 
-    Each worker pulls and pushes all parameters once in a round, in which it computes for so many seconds. `bandwidth`
+    Each worker pulls and pushes all parameters once in a round, in which it computes for this many seconds. `bandwidth`
     is that of a server, in bytes a second.
     """
     if parameter_bytes < 0 or workers < 1 or bandwidth <= 0 or computing <= 0:

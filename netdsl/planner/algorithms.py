@@ -213,7 +213,7 @@ class AlgorithmChoice:
 
 
 def choose_algorithms(options: Options, bound: int) -> AlgorithmChoice:
-    """The quickest choice that takes at most so many bytes; a MemoryBoundError says how many are missing."""
+    """The quickest choice that takes at most this many bytes; a MemoryBoundError says how many are missing."""
     least = {name: min(option.bytes for option in ways) for name, ways in options.items()}
     room = bound - sum(least.values())
     if room < 0:

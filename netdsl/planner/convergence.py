@@ -158,7 +158,7 @@ class EstimatedTau(TauOptimum):
 
 
 def estimate_best_tau(grid: ConvergenceGrid, workers: int, ratio: float) -> EstimatedTau:
-    """Estimate the best tau of so many workers among all within a grid of trainings."""
+    """Estimate the best tau of this many workers among all within a grid of trainings."""
     estimates = {tau: grid.estimate(workers, tau) for tau in range(min(grid.taus), max(grid.taus) + 1)}
     optimum = best_tau({tau: estimate.factor for tau, estimate in estimates.items()}, ratio)
     assert optimum is not None

@@ -195,7 +195,7 @@ def _numbers_of(device: Device) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True)
 class DeviceCluster:
-    """So many equal machines with so many devices each, of which the last `stragglers` are slower.
+    """So many equal machines with this many devices each, of which the last `stragglers` are slower.
 
     `bandwidth` and `latency` are those of a machine's connection to a switch, in bytes a second and seconds. Devices of
     one machine exchange over its own links.
@@ -222,7 +222,7 @@ class DeviceCluster:
         return self.devices * self.machines
 
     def link(self, workers: int) -> Link:
-        """The connections of so many workers, which fill one machine after the other."""
+        """The connections of this many workers, which fill one machine after the other."""
         inside = self._link_inside()
         if workers <= self.devices:
             return inside
@@ -238,12 +238,12 @@ class DeviceCluster:
         return Link(device.node_link or device.host_link or device.bandwidth)
 
     def pace(self, workers: int, step: float) -> Machines:
-        """The pace of so many workers whose iterations take `step` seconds; slow machines are used last."""
+        """The pace of this many workers whose iterations take `step` seconds; slow machines are used last."""
         quick = (self.machines - self.stragglers) * self.devices if self.machines > 1 else workers
         return Machines(step, workers, max(0, workers - quick), self.slowdown, self.jitter)
 
     def with_bandwidth(self, factor: float) -> DeviceCluster:
-        """The same machines on a network that is so many times as wide."""
+        """The same machines on a network that is this many times as wide."""
         return replace(self, bandwidth=factor * self.bandwidth)
 
     def without_stragglers(self) -> DeviceCluster:

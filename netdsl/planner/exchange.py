@@ -1,4 +1,4 @@
-"""The time that rounds and epochs of a strategy take, with so many machines on a network."""
+"""The time that rounds and epochs of a strategy take, with this many machines on a network."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ class StrategyTime:
         return _rate(float(self._iterations * batches), self.round.total)
 
     def epoch(self, items: int, batch: int) -> float:
-        """The seconds in which all workers together see so many items, in a net's batches of this size."""
+        """The seconds in which all workers together see this many items, in a net's batches of this size."""
         return items / batch / self.iterations_per_second
 
     def run(self, iterations: int) -> float:
-        """The seconds of a whole run, until the last worker has done so many iterations.
+        """The seconds of a whole run, until the last worker has done this many iterations.
 
         At a server stragglers are taken to wait for others to the end, though these are done before.
         """
@@ -185,7 +185,7 @@ class StrategyTime:
         return seconds
 
     def _served_rounds(self, rounds: Sequence[tuple[int, int]]) -> float:
-        """The seconds of rounds, of so many iterations and so often, of the worker that a server serves last.
+        """The seconds of rounds, of this many iterations and so often, of the worker that a server serves last.
 
         All of the slowest ones come to it at once in the first round, and one after the other in the later ones. Where
         nobody waits for it, chance delays the last worker by what it does without a server.
@@ -246,7 +246,7 @@ def _turn_seconds(periods: Sequence[float], once: float) -> float:
 
 
 def slowest_seconds(machines: Machines, iterations: int) -> float:
-    """The expected time until the last of all machines has done so many iterations."""
+    """The expected time until the last of all machines has done this many iterations."""
     return _expected_maximum(
         machines.step * iterations,
         machines.slowdown,
@@ -257,7 +257,7 @@ def slowest_seconds(machines: Machines, iterations: int) -> float:
 
 
 def steps_until(seconds: float, step: float, jitter: float) -> float:
-    """The expected number of iterations that a machine begins before so many seconds are over, and at least one.
+    """The expected number of iterations that a machine begins before this many seconds are over, and at least one.
 
     It is the sum of the probabilities that those before were over in time.
     """

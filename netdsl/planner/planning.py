@@ -145,7 +145,7 @@ class Planner:
             raise (
                 misfits[-1]
                 if misfits
-                else PlanError("no way to train divides the batch among so many workers; name another one")
+                else PlanError("no way to train divides the batch among this many workers; name another one")
             )
         passes = {cost.batch: cost for cost in costs if isinstance(cost, PassCost)}
         ranked = _ranked(candidates, request)
@@ -170,7 +170,7 @@ class Planner:
         return sorted({least, most, *(2**power for power in range(32) if least <= 2**power <= most)})
 
     def _quickest(self, request: PlanRequest, items: int) -> tuple[PassCost, int] | None:
-        """The quickest passes that see so many items in an iteration, and how many they are; None if none fit."""
+        """The quickest passes that see this many items in an iteration, and how many they are; None if none fit."""
         fitting = []
         for passes in (count for count in range(1, min(items, _MOST_PASSES) + 1) if items % count == 0):
             cost = self._pass_cost(request, items // passes)

@@ -140,7 +140,7 @@ def measured_name(operation: TensorOperation) -> str:
 
 
 def _least_seconds(flops: float, bytes_: float, rate: float, bandwidth: float) -> float:
-    """The time for so much arithmetic and so many bytes, which go on at the same time; never none."""
+    """The time for so much arithmetic and this many bytes, which go on at the same time; never none."""
     return max(flops / rate, bytes_ / bandwidth, _INSTANT)
 
 
@@ -261,7 +261,7 @@ class PassCost:
         return {} if self.choice is None else {name: way.algorithm.value for name, way in self.choice.options.items()}
 
     def iteration(self, iter_size: int) -> float:
-        """The seconds of an iteration of so many passes."""
+        """The seconds of an iteration of this many passes."""
         return iter_size * self.seconds + self.time.update
 
 

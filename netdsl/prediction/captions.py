@@ -52,7 +52,7 @@ class Sentence:
     score: float = 0.0
 
     def is_whole(self, length: int) -> bool:
-        """Whether nothing follows: it ended, or has so many words."""
+        """Whether nothing follows: it ended, or has this many words."""
         return self.numbers[-1:] == (_END,) or len(self.numbers) >= length
 
 

@@ -61,7 +61,7 @@ def set_device(index: int) -> None:
 
 
 def check_gpu(index: int, count: int) -> None:
-    """Raise a NetError if there are so many GPUs, and none has this number; where there are none, nets have the CPU."""
+    """Raise a NetError if none of this many GPUs has this number; without any GPU, nets have the CPU."""
     if count and index not in range(count):
         raise NetError(f"there is no GPU {index}; the GPUs here are 0 to {count - 1}")
 

@@ -32,7 +32,7 @@ class DetectedBoxes:
         return cls(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3:])
 
     def after(self, images: int) -> DetectedBoxes:
-        """The same boxes in images that are numbered after so many others."""
+        """The same boxes in images that are numbered after this many others."""
         return replace(self, image=self.image + images)
 
     def take(self, places: Integers | Flags) -> DetectedBoxes:
@@ -86,7 +86,7 @@ class ObjectBoxes:
         )
 
     def after(self, images: int) -> ObjectBoxes:
-        """The same boxes in images that are numbered after so many others."""
+        """The same boxes in images that are numbered after this many others."""
         return replace(self, image=self.image + images)
 
     @staticmethod

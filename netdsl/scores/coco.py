@@ -54,7 +54,7 @@ class CocoScores:
         return _mean(self.precisions[SIZES.index(size)][:, chosen])
 
     def recall(self, size: ObjectSize = ObjectSize.ALL, limit: int = LIMITS[-1]) -> float | None:
-        """The mean recall over all overlaps with so many detections of a class in an image."""
+        """The mean recall over all overlaps with this many detections of a class in an image."""
         return _mean(self.recalls[LIMITS.index(limit), SIZES.index(size)])
 
     def by_class(self) -> list[CocoClass]:

@@ -23,7 +23,7 @@ class Epoch:
 
     @classmethod
     def of(cls, batches: Fraction, *, iter_size: int = 1, batches_at_once: int = 1) -> Self:
-        """The epoch of items that make so many batches of the net, `batches_at_once` of which workers see together."""
+        """The epoch of items that make this many batches of the net; workers see `batches_at_once` of them together."""
         return cls(batches / (iter_size * batches_at_once))
 
     def iterations_of(self, epochs: float) -> int:

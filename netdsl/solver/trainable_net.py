@@ -212,8 +212,9 @@ class ModuleNet:
 class LossScale:
     """What a loss is multiplied by before the backward pass: as much as gradients in float16 bear.
 
-    A step whose gradients aren't finite is skipped, and halves the scale; so many good ones in a row double it. All is
-    decided on the device, for which nobody waits. Scales are powers of two, so that no digit of a gradient changes.
+    A step whose gradients aren't finite is skipped, and halves the scale; `patience` good ones in a row double it. The
+    device decides all this, so the program never waits for it. Scales are powers of two, so that no digit of a gradient
+    changes.
     """
 
     def __init__(self, device: torch.device | str = "cpu", patience: int = _PATIENCE) -> None:

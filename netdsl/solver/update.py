@@ -196,7 +196,7 @@ class _OnePassMomentum:
     def __init__(
         self, momentum: float, decay: float, weights: FlatWeights, velocities: Tensor, *, batches: int = 1
     ) -> None:
-        """Update by gradients that are sums over so many batches."""
+        """Update by gradients that are sums over this many batches."""
         self._momentum, self._batches = momentum, batches
         self._blobs = [[blob.tensor for blob in group.blobs] for group in weights.groups]
         self._velocities = [[weights.view(velocities, blob) for blob in group.blobs] for group in weights.groups]

@@ -77,7 +77,7 @@ def _learners(built: Built, targets: int) -> Iterator[tuple[Node, Layer]]:
 
 
 def _output(node: Node, layer: Layer, units: TargetUnits) -> NormalizedOutput:
-    """The weights of a layer, whose outputs are as many as the units have numbers, or so many times as many."""
+    """The weights of a layer, whose outputs are as many as the units have numbers, or this many times as many."""
     blobs = list(layer.blob_tensors())
     means, deviations = (torch.tensor(rows).flatten() for rows in (units.means, units.deviations))
     if len(blobs) != 2 or len(blobs[0]) != len(blobs[1]) or len(blobs[1]) % len(means):

@@ -32,7 +32,7 @@ _HISTORY = "history"
 
 @dataclass(frozen=True)
 class Turn:
-    """A job in which every worker of a run does some work with its net, from its state after so many turns."""
+    """A job in which every worker of a run does some work with its net, from its state after this many turns."""
 
     folder: str  # of the run, which no other loop has
     form: NetForm
@@ -90,7 +90,7 @@ class KeptWorker:
         self.turns: int | None = 0  # that it has behind it; None while it is in one, and after one that went wrong
 
     def begin(self, turn: Turn) -> None:
-        """Be in the state after so many turns."""
+        """Be in the state after this many turns."""
         turns, self.turns = self.turns, None
         if turns != turn.after:
             self._go_to_saved(turn.after)

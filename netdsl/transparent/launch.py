@@ -71,7 +71,7 @@ def keep_output(log: Path) -> None:
 
 
 class ScriptPlan(msgspec.Struct, frozen=True):
-    """A script and how many workers run it, each with so many threads."""
+    """A script and how many workers run it, each with this many threads."""
 
     script: Script
     workers: int

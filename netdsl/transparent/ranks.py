@@ -51,7 +51,7 @@ class ScriptRanks:
         self._data = 0  # a digest of the items of all batches until now
 
     def part(self, items: int) -> slice:
-        """The part of so many items that is this rank's."""
+        """The part of this many items that is this rank's."""
         return self._part_of_rank(items, self.rank)
 
     def _part_of_rank(self, items: int, rank: int) -> slice:

@@ -551,7 +551,7 @@ def test_a_long_name_of_a_damaged_layer_does_not_fill_the_screen(tmp_path: Path)
 
 
 def _big_file(path: Path, count: int) -> None:
-    """One blob of so many floats, made as a hole; only its last values take room on the disk. Then a small layer."""
+    """One blob of this many floats, made as a hole; only its last values take room on the disk. Then a small layer."""
     dims = length(1, _number(count))
     blob = len(_number(4 * count)) + 1 + 4 * count + 2 + len(dims)
     inner = length(1, b"big") + length(2, b"InnerProduct") + b"\x3a" + _number(blob)

@@ -38,7 +38,7 @@ class MarkedProcess:
                 os.kill(self.pid, number)
 
     def limit_files(self, size: int) -> None:
-        """Let files grow to so many bytes at most, as if the disk were full; -1 is as much as they like."""
+        """Let files grow to this many bytes at most, as if the disk were full; -1 is as much as they like."""
         if not self.has_ended:
             with suppress(ProcessLookupError):
                 _, hard = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)

@@ -81,7 +81,7 @@ class UserCommands:
         return result
 
     def left_processes(self, seconds: float) -> list[str]:
-        """Let whoever is stopped go on; returns which processes are there after so many seconds."""
+        """Let whoever is stopped go on; returns which processes are there after this many seconds."""
         for _, action in self._later:
             action()
         for process in marked_processes(self._mark):

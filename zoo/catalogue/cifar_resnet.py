@@ -69,7 +69,7 @@ class _Recipe:
         yield _relu(name, f"{name}_sum")
 
     def layers(self, blocks: int) -> Iterator[pb.LayerParameter]:
-        """The layers from the images to the scores, with so many blocks in each of the three groups."""
+        """The layers from the images to the scores, with this many blocks in each of the three groups."""
         yield from self.normalised("first_conv", "data", 16, 3, 1, **self.first)
         yield _relu("first_conv", "first_conv")
         blob = "first_conv"

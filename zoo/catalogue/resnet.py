@@ -80,7 +80,7 @@ def _block(
 def _layers(
     convolutions: Callable[[int, int], list[Convolution]], depths: Sequence[int], *, numbered: bool, first_bias: bool
 ) -> Iterator[pb.LayerParameter]:
-    """The layers from the images to the scores, with so many blocks in each stage."""
+    """The layers from the images to the scores, with this many blocks in each stage."""
     yield from _normalised("conv1", "data", (64, 7, 2), "_conv1", bias=first_bias)
     yield from (_relu("conv1"), PoolLayer("pool1", ["conv1"], pool=Max, kernel=3, stride=2))
     blob = "pool1"

@@ -161,7 +161,7 @@ class _Tester:
         self._are_probabilities = True
 
     def test(self, items: int) -> TestPredictions:
-        """Test on so many items, each once, unless it takes too long."""
+        """Test on this many items, each once, unless it takes too long."""
         reading = next(iter(self._feeds.readings()), None)
         if reading is None:
             raise NetError("the data have no end, and no items that could be counted")

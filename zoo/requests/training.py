@@ -268,7 +268,7 @@ class TuneRequest(ByWorkers):
     )  # fmt: skip
     base_lr: float | None = option("The rate to begin with.", default=None, above=0, metavar="R")
     seed: int = option("Of all chance.", default=1, least=0, metavar="N")
-    patience: int = option("End after so many tests without progress.", default=5, least=1, metavar="N")
+    patience: int = option("End after this many tests without progress.", default=5, least=1, metavar="N")
     output: str | None = option(
         "The new model's folder; by default MODEL_tuned.", default=None, short="o", metavar="FOLDER"
     )

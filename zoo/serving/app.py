@@ -50,7 +50,7 @@ class _Waiting:
 
 
 class _Batcher:
-    """Collects images until there are enough, or the first has waited so many seconds, and lets one thread answer."""
+    """Collects images until there are enough, or the first has waited this many seconds, and lets one thread answer."""
 
     def __init__(self, answerer: Answerer, wait: float, on_batch: Callable[[int], object]) -> None:
         self._answerer, self._wait, self._on_batch = answerer, wait, on_batch

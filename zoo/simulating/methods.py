@@ -20,7 +20,7 @@ RATIOS = (10, 100)  # iterations that pass while all workers exchange their mode
 _CODING = 9 / 6.6  # bandwidths that a machine serialises with; then a mean of eight models costs 12.6 sends
 _TEST_INTERVAL = 10  # iterations at least, after which a model is tested at the end of a round
 _ALPHAS = {10: 0.05, 100: 0.005}  # MPCA's, as its authors chose them for models with about such ratios
-_COMPUTE_RATIO = 5  # SparkNet's: computing should take so many times as long as exchanging
+_COMPUTE_RATIO = 5  # SparkNet's: computing should take this many times as long as exchanging
 _SPARE_TIME = 1.3  # EASGD's, of the time in which the server serves all workers
 
 

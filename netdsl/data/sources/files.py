@@ -78,7 +78,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_text(path: Path, longest: int) -> str:
-    """A whole text of so many characters at most."""
+    """A whole text of this many characters at most."""
     with file_errors(path), regular_file(path).open(encoding="utf-8", newline="") as file:
         try:
             text = file.read(longest + 1)

@@ -27,7 +27,7 @@ _IMAGE = (3, 32, 32)
 _PIXELS = 3 * 32 * 32
 TEN = {DataSplit.TRAIN: [f"data_batch_{number}.bin" for number in range(1, 6)], DataSplit.TEST: ["test_batch.bin"]}
 HUNDRED = {DataSplit.TRAIN: ["train.bin"], DataSplit.TEST: ["test.bin"]}
-_TEST_EVERY = 5  # one in so many of each digit's images is for testing
+_TEST_EVERY = 5  # one in this many of each digit's images is for testing
 
 
 class MnistSource(ArraySource):

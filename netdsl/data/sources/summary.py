@@ -56,7 +56,7 @@ def example_items(source: Source, count: int | None = None) -> list[Item]:
 
 
 def _of_every_class(labels: Array, count: int) -> list[int]:
-    """The places of so many examples: the first of every class, then the second of each, and so on."""
+    """The places of this many examples: the first of every class, then the second of each, and so on."""
     seen, turns = Counter[float](), list[tuple[int, int]]()
     for place, label in enumerate(labels.tolist()):
         turns.append((seen[label], place))

@@ -66,7 +66,7 @@ class TableFiles:
         return arrow().RecordBatch.from_arrays(columns, schema=self.schema)
 
     def batches(self, size: int) -> Iterator[Any]:
-        """All rows, in Parquet's case no more than so many at once."""
+        """All rows, in Parquet's case no more than this many at once."""
         for path in self._files:
             with self._open(path) as file:
                 batches = self._read(path, file, size)

@@ -180,7 +180,7 @@ class EncodedFrames(NamedTuple):
 class VideoList:
     """A list whose lines name a folder, the number of its frames and a label.
 
-    An item has `length` frames in a row from each of so many `segments` of a video. A frame is an image, or two gray
+    An item has `length` frames in a row from each of this many `segments` of a video. A frame is an image, or two gray
     ones if it is `flow`: how far things move across, and down. `pattern` is the form of the files' names. Frames are
     resized to `size` unless it is (0, 0).
     """

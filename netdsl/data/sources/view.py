@@ -26,7 +26,7 @@ from netdsl.data.transforms.decode import Color, in_color
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_TEST_EVERY = 10  # one in so many items is for testing
+_TEST_EVERY = 10  # one in this many items is for testing
 
 
 class SourceView:
@@ -93,7 +93,7 @@ class ColorView(SourceView):
 
 
 def array_names_of(source: Source, count: int) -> tuple[str, ...]:
-    """The names of so many arrays of an item: the source's own, or else `data`, `label` and numbers."""
+    """The names of this many arrays of an item: the source's own, or else `data`, `label` and numbers."""
     names = tuple(source.array_names) if isinstance(source, NamedArrays) else ()
     names = names or ("data", "label", *map(str, range(2, count)))
     return names[:count]

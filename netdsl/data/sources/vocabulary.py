@@ -22,7 +22,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, captions: Iterable[Sequence[str]], least: int) -> Vocabulary:
-        """The words that are there so many times or more, most frequent first, behind the end and the unknown word."""
+        """The words that occur this many times or more, most frequent first, behind the end and the unknown word."""
         counts = Counter(word for words in captions for word in words)
         order = sorted(counts, key=lambda word: (-counts[word], word))
         return cls([END, UNKNOWN, *(word for word in order if counts[word] >= least)])

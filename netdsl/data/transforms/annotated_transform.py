@@ -33,7 +33,7 @@ from netdsl.errors import DataError
 
 _FOREGROUND = 100  # Caffe's rule: a place of a map of one class counts from here on
 _ALL = 255
-_BATCHES_OF_ONE_SIZE = 10  # Caffe's rule, of MobileNet-YOLO: after so many batches another size is drawn
+_BATCHES_OF_ONE_SIZE = 10  # Caffe's rule, of MobileNet-YOLO: after this many batches another size is drawn
 _SUM_OF_SHARES = 0.01  # how far it may be from 1
 
 

@@ -136,7 +136,7 @@ class Expansion:
         return Canvas(high, wide, top, left)
 
     def fill(self, channels: int) -> Array:
-        """The values around an image of so many channels."""
+        """The values around an image of this many channels."""
         if len(self._mean) not in (0, 1, channels):
             raise DataError(
                 f"transform_param has {len(self._mean)} mean_values for {channels} channels: give one for each"

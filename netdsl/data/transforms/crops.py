@@ -65,7 +65,7 @@ class CropChoice:
         return free_height // _QUARTERS * down, free_width // _QUARTERS * right, high, wide
 
     def _size(self, shorter: int, random: Random) -> Size:
-        """The height and width of a part of an image whose shorter side has so many pixels."""
+        """The height and width of a part of an image whose shorter side has this many pixels."""
         if self._ratios is None:
             return self._crop
         sides = [max(1, int(np.float32(shorter) * ratio)) for ratio in self._ratios]

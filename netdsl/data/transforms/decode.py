@@ -21,7 +21,7 @@ from netdsl.errors import DataError
 
 _VARIABLE = "OPENCV_IO_MAX_IMAGE_PIXELS"  # OpenCV reads it when it is imported
 _PIXELS = 1 << 26
-_COSTLY = 4  # where decoding needs several times the memory, so many times fewer pixels are allowed
+_COSTLY = 4  # where decoding needs several times the memory, this many times fewer pixels are allowed
 _COSTLY_STARTS = (b"\xff\x4f\xff\x51", b"\x00\x00\x00\x0cjP")  # JPEG 2000
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # tags of TIFF
@@ -246,7 +246,7 @@ def resize(image: Array, height: int, width: int, interpolation: Interpolation =
 
 
 def rescale(image: Array, scale: float) -> Array:
-    """An image of channels, height, width that is so many times as large. Its sides are rounded, its pixels aren't
+    """An image of channels, height, width that is this many times as large. Its sides are rounded, its pixels aren't
     stretched for that."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))

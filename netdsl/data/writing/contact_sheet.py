@@ -42,7 +42,7 @@ def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bo
 
 
 def sheet_of(tiles: Sequence[Any], captions: Sequence[str], side: int) -> bytes:
-    """A PNG of Pillow's images, whose sides have at most so many pixels, each above its caption."""
+    """A PNG of Pillow's images, whose sides have at most this many pixels, each above its caption."""
     columns = math.ceil(math.sqrt(len(tiles)))
     width, height = side + _GAP, side + _GAP + _TEXT
     library = pillow()
@@ -103,7 +103,7 @@ def pillow() -> Any:
 
 
 def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:
-    """A PNG of so many images from all over a set, each above its name. Those that can't be read aren't on it."""
+    """A PNG of this many images from all over a set, each above its name. Those that can't be read aren't on it."""
     indices = np.unique(np.linspace(0, len(annotated) - 1, min(count, len(annotated))).astype(np.int64)).tolist()
     classes, tiles, captions, problems = classes_of(annotated), list[Any](), list[str](), list[DataError]()
     for index in indices:

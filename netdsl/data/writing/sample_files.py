@@ -81,7 +81,7 @@ def write_video(frames: Array, folder: Path) -> str:
 
 
 def write_stacks(stacks: Array, channels: int, folder: Path) -> tuple[list[str], str]:
-    """Write stacks of frames of so many channels as folders; returns their paths and the form of the frames' names.
+    """Write stacks of frames of this many channels as folders; returns their paths and the form of the frames' names.
 
     Of two channels each is a file.
     """
@@ -138,7 +138,7 @@ def _map(height: int, width: int, brightness: int) -> Array:
 
 
 def write_class_groups(path: Path, count: int) -> None:
-    """Write a label map of class maps with so many channels, each of which stands for one class."""
+    """Write a label map of class maps with this many channels, each of which stands for one class."""
     labels = pb.YoloSegLabel()
     for number in range(count + 1):
         labels.item.add(name=f"class{number}", label_id=number)

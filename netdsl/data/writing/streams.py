@@ -125,7 +125,7 @@ def _images_that_are_there(
 
 
 def _side_by_side(captions: Sequence[Sequence[int]], steps: int) -> dict[str, Numbers]:
-    """The rows of captions side by side, each cut after so many steps."""
+    """The rows of captions side by side, each cut after this many steps."""
     shape = steps, len(captions)
     inputs, cont = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     targets = np.full(shape, _NO_WORD, np.float32)

@@ -137,7 +137,7 @@ class GradientBuckets:
         self._bucket_of = {id(tensor): bucket for bucket in buckets for tensor in bucket.tensors}
 
     def begin(self, passes: int = 1) -> None:
-        """Begin an iteration with so many backward passes."""
+        """Begin an iteration with this many backward passes."""
         self._sent = 0
         for bucket in self.buckets:
             bucket.missing = len(bucket.tensors) * passes

@@ -99,7 +99,7 @@ class StrategyTraffic:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Bytes that workers exchange, in so many nearly equal pieces one after the other."""
+    """Bytes that workers exchange, in this many nearly equal pieces one after the other."""
 
     kind: ExchangeKind
     bytes: int

@@ -49,7 +49,7 @@ def fence() -> None:
 
 
 def create_memory(size: int) -> int:
-    """Make shared memory for so many workers, where there is room for it; returns its descriptor."""
+    """Make shared memory for this many workers, where there is room for it; returns its descriptor."""
     last_error: OSError | None = None
     for folder in _FOLDERS:
         try:

@@ -85,7 +85,7 @@ class Messages(Protocol):
 
 
 class OrderedSum:
-    """Sums in pieces of so many bytes. It keeps room for others' values: new memory is slow when it is first used."""
+    """Sums in pieces of this many bytes. It keeps room for others' values: new memory is slow when it is first used."""
 
     def __init__(self, messages: Messages, piece: int) -> None:
         self._messages, self._piece = messages, piece

@@ -91,7 +91,7 @@ class Fit:
         return replace(run, solver=solver, tables=tables)
 
     def _of_epochs(self, run: Run, batches: Fraction) -> Run:
-        """The run for the epochs that were asked for, if any were, of rows that make so many batches."""
+        """The run for the epochs that were asked for, if any were, of rows that make this many batches."""
         if self.epochs is None:
             return run
         epoch, param = run.epoch_of(batches), run.solver.param

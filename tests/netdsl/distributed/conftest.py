@@ -68,7 +68,7 @@ def param() -> pb.SolverParameter:
 
 @pytest.fixture
 def run(param: pb.SolverParameter) -> Simulate:
-    """Train with a strategy and so many workers; with a journal, one that is stopped after some rounds goes on."""
+    """Train with a strategy and this many workers; with a journal, one that is stopped after some rounds goes on."""
 
     def ran(
         strategy: str,

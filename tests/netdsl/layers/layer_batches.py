@@ -15,7 +15,7 @@ from netdsl.net.graph import Phase, resolve
 def batches(
     layer: str, loading: Loading, count: int, position: int = 0, phase: Phase = Phase.TRAIN
 ) -> list[list[np.ndarray]]:
-    """The tops of so many batches from a position on, each of the shape that the layer states."""
+    """The tops of this many batches from a position on, each of the shape that the layer states."""
     graph = resolve(from_text(layer, pb.NetParameter), phase)
     feeds = Feeds.open(graph, loading=loading)
     if position:

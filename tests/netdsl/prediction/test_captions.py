@@ -56,7 +56,7 @@ def random_weights(seed: int) -> Weights:
 
 
 def all_sentences(weights: Weights) -> dict[tuple[int, ...], float]:
-    """The likelihood of every sentence up to its end or so many words, all of them side by side through the net."""
+    """The likelihood of every sentence up to its end or this many words, all of them side by side through the net."""
     tokens = np.array(list(product(range(len(WORDS)), repeat=LENGTH)))  # sentence, step
     inputs = np.concatenate([np.zeros((len(tokens), 1), int), tokens[:, :-1]], 1)
     module = Model(todays_form(made(LENGTH, len(tokens))), weights).module(Phase.TEST)

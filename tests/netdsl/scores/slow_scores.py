@@ -46,7 +46,7 @@ def overlap(one: Corners, other: Corners, pixel: float = 0, *, crowd: bool = Fal
 
 
 def voc(found: list[Found], things: list[Thing], label: int, points: int | None, pixel: float = 1) -> float | None:
-    """VOC's average precision of a class: with so many points, or as an integral."""
+    """VOC's average precision of a class: with this many points, or as an integral."""
     things = [thing for thing in things if thing.label == label]
     needed = sum(not thing.difficult for thing in things)
     if not needed:

@@ -49,7 +49,7 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def data_layer(settings: str, data: str, count: int) -> list[np.ndarray]:
-    """What a net's data layer gives of so many items in tests."""
+    """What a net's data layer gives of this many items in tests."""
     net = Path("net.prototxt")
     net.write_text(
         'layer { name: "data" type: "Data" top: "data" top: "label" '

@@ -38,7 +38,7 @@ def _is_large(name: str, quick: int) -> bool:
 def _with_inputs(
     net: pb.NetParameter, inputs: Mapping[str, Shape], items: Callable[[int], int]
 ) -> tuple[pb.NetParameter, dict[str, Shape]]:
-    """The net in TRAIN with inputs in the place of its data layers, and their shapes for so many items."""
+    """The net in TRAIN with inputs in the place of its data layers, and their shapes for this many items."""
     built = Model(net, items=inputs).settled(Phase.TRAIN).built
     data = {id(node) for node, _ in built.data_layers()}
     fed, shapes = pb.NetParameter(name=net.name), dict[str, Shape]()

@@ -65,7 +65,7 @@ def lenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def full_disk() -> Callable[[int], AbstractContextManager[None]]:
-    """Let no file grow beyond so many bytes, as on a disk that has no more room."""
+    """Let no file grow beyond this many bytes, as on a disk that has no more room."""
 
     @contextmanager
     def full(size: int) -> Iterator[None]:

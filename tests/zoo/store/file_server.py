@@ -18,7 +18,7 @@ class ServedFile:
     etag: str = '"one"'
     ranges: bool = True
     if_range: bool = True  # whether it is heeded
-    breaks: list[int] = field(default_factory=list)  # after so many bytes of an answer, one for each answer
+    breaks: list[int] = field(default_factory=list)  # after this many bytes of an answer, one for each answer
     length: int | None = None  # what Content-Length says; by default the truth
     has_length: bool = True
     redirect: str = ""

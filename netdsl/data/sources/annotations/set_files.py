@@ -108,7 +108,7 @@ def _in_words(edges: Edges) -> str:
 
 
 def read_json(path: Path, kind: type[T], largest: int) -> T:
-    """The contents of a file that has at most so many bytes, as a msgspec struct."""
+    """The contents of a file that has at most this many bytes, as a msgspec struct."""
     import msgspec  # without which nets are built
 
     with file_errors(path):

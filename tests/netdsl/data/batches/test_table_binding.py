@@ -47,7 +47,7 @@ def batches(table: Table, *intakes: Intake, **loading: object) -> Batches:
 
 
 def rows(table: Table, count: int, **loading: object) -> list[int]:
-    """The labels of so many batches."""
+    """The labels of this many batches."""
     with batches(table, LABEL, **loading) as found:
         return [int(label) for _ in range(count) for label in next(found)[0].flatten()]
 
