@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from converters.caffe import export_caffe, write_net
-    from converters.from_onnx import from_onnx
-    from converters.from_torch import from_torch
     from converters.onnx import export_onnx
+    from converters.onnx_import import from_onnx
+    from converters.torch_import import from_torch
 
 # Imported when they are used: a module of this package may be imported for something that needs no torch.
 _MODULES = {
     "export_caffe": "caffe",
     "export_onnx": "onnx",
-    "from_onnx": "from_onnx",
-    "from_torch": "from_torch",
+    "from_onnx": "onnx_import",
+    "from_torch": "torch_import",
     "write_net": "caffe",
 }
 

@@ -78,7 +78,7 @@ def test_a_test_named_after_a_module_stands_where_the_module_does() -> None:
 def test_only_layers_know_layer_types() -> None:
     """Others ask a layer what it can do; only what writes nets, as the DSL does, may know a type by its name."""
     paths = [path for package in ("netdsl", "converters", "zoo") for path in (ROOT / package).rglob("*.py")]
-    writing = ("netdsl/dsl", "converters/incoming", "converters/from_onnx", "converters/from_torch")
+    writing = ("netdsl/dsl", "converters/incoming", "converters/onnx_import", "converters/torch_import")
     inside = {ROOT / folder for folder in ("netdsl/layers", *writing)}
     outside = [path for path in paths if inside.isdisjoint(path.parents)]
     assert outside

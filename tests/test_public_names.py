@@ -14,14 +14,15 @@ import zoo
 ROOT = Path(__file__).parents[1]
 # Pages about extensions also import what an extension is made of.
 PUBLIC = {"caffe_proto", "converters", "netdsl", "netdsl.pycaffe", "netdsl.registry", "netdsl.spark", "zoo"}
+PACKAGES = (netdsl, netdsl.spark, converters, zoo)
 LONGEST = 1000  # letters of a signature that somebody can read
 
 
 def test_every_public_name_is_there_and_says_what_it_is() -> None:
-    for package in (netdsl, netdsl.spark, converters, zoo):
+    for package in PACKAGES:
         for name in package.__all__:
             thing = getattr(package, name)
-            assert thing is not None
+            assert thing is not None and not inspect.ismodule(thing)
             if inspect.isclass(thing) or inspect.isfunction(thing):
                 assert (thing.__doc__ or "").strip(), f"{package.__name__}.{name}"
                 assert len(str(inspect.signature(thing))) < LONGEST, f"{package.__name__}.{name}"
@@ -35,3 +36,10 @@ def test_pages_import_public_names_only() -> None:
             found = re.findall(r"^(?:from|import) ((?:caffe_proto|converters|netdsl|zoo)[\w.]*)", text, re.M)
             deeper |= {f"{page.name}: {name}" for name in found if name not in PUBLIC}
     assert not deeper
+
+
+def test_no_public_name_is_that_of_a_module() -> None:
+    """Once somebody has imported the module, the name would mean that."""
+    for package in PACKAGES:
+        modules = {path.stem for place in package.__path__ for path in Path(place).iterdir()}
+        assert not modules & set(package.__all__)

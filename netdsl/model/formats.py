@@ -102,7 +102,7 @@ _ONNX = ".onnx"
 _ZOO = "zoo.names:find_model"  # says what a name or a folder stands for; the names are imported when they are needed
 
 FORMATS: Registry[FormatReader | str] = Registry("format", dict.fromkeys(CAFFE_SUFFIXES, "netdsl.model.opening"))
-FORMATS.register(_ONNX, "converters.from_onnx:from_onnx", "netdsl.model.formats.onnx")
+FORMATS.register(_ONNX, "converters.onnx_import:from_onnx", "netdsl.model.formats.onnx")
 
 
 def reader_of(path: Path) -> FormatReader | None:

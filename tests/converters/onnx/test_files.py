@@ -13,8 +13,8 @@ import pytest
 
 from caffe_proto.errors import CaffeError, FileError
 from converters.compare import open_onnx_values
-from converters.from_onnx import from_onnx
 from converters.onnx.files import load_onnx, save_onnx
+from converters.onnx_import import from_onnx
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from converters.from_torch import from_torch
-from converters.from_torch import module as converting
+from converters.torch_import import from_torch
+from converters.torch_import import module as converting
 from netdsl.errors import ConversionError
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.copies import copy_of
 from caffe_proto.errors import CaffeError
-from converters.from_onnx.operators import OPERATORS, OnnxNode
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter, Value
 from converters.onnx.files import MOST_VALUES, load_onnx
 from converters.onnx.library import onnx, onnx_module
 from converters.onnx.verification import verify as verify_onnx
+from converters.onnx_import.operators import OPERATORS, OnnxNode
 from netdsl.errors import ConversionError, first_line
 from netdsl.layer import Shape
 from netdsl.model.model import Model

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from converters.from_onnx.model import from_onnx
+from converters.onnx_import.model import from_onnx
 
 __all__ = ["from_onnx"]

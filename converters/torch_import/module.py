@@ -12,9 +12,9 @@ from torch import Tensor, fx, nn
 from torch.export import ExportedProgram, export
 from torch.export.graph_signature import InputKind, OutputKind
 
-from converters.from_torch.operators import COUNTERPARTS, Call
 from converters.incoming.net_writer import ConversionProblems, NetBlob, NetWriter
 from converters.running import TOLERANCE, difference
+from converters.torch_import.operators import COUNTERPARTS, Call
 from netdsl.errors import ConversionError
 from netdsl.model.model import Model
 from netdsl.model.weights.files import array_of

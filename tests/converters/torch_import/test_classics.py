@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from caffe_proto.files import CaffeFile, write
-from converters.from_torch import from_torch
+from converters.torch_import import from_torch
 from netdsl.model.model import Model
 from netdsl.model.weights.writing import write_weights
 from netdsl.net.graph import Phase

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from caffe_proto.errors import FileError
-from converters.from_onnx import from_onnx
-from converters.from_onnx import model as module
+from converters.onnx_import import from_onnx
+from converters.onnx_import import model as module
 from netdsl.errors import ConversionError
 
 onnx = pytest.importorskip("onnx")

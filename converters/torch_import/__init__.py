@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from converters.from_torch.module import from_torch
+from converters.torch_import.module import from_torch
 
 __all__ = ["from_torch"]

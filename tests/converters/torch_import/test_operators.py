@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from converters.from_torch import from_torch
+from converters.torch_import import from_torch
 from netdsl.model.model import Model
 from netdsl.net.graph import Phase
 from tests.converters.nets import layer_types

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from converters.from_onnx import from_onnx
+from converters.onnx_import import from_onnx
 from netdsl.errors import ConversionError
 from tests.converters.nets import layer_types
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from converters.from_onnx import from_onnx
+from converters.onnx_import import from_onnx
 from netdsl.model.model import Model
 from netdsl.net.graph import Phase
 
