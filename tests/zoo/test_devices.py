@@ -27,9 +27,9 @@ def test_gpus_are_named_by_their_numbers_or_all_together() -> None:
         ("all", 0, "torch sees no GPU here"),
         ("1,1", 4, "1,1 names a GPU twice; for workers that share GPUs give --workers too"),
         ("cuda:0", 4, "'cuda:0' isn't the number of a GPU; write 0, or 0,1, or all"),
-        ("-1", 4, "'-1' isn't a number"),
-        ("²", 4, "'²' isn't a number"),
-        ("", 4, "'' isn't a number"),
+        ("-1", 4, "'-1' isn't the number"),
+        ("²", 4, "'²' isn't the number"),
+        ("", 4, "'' isn't the number"),
     ],
 )
 def test_gpus_that_are_not_there_are_an_error(numbers: str, count: int, message: str) -> None:

@@ -68,5 +68,5 @@ def _value(name: str, text: str, kind: type) -> Any:
     try:
         return convert(text.lower() if kind is bool else text)
     except (KeyError, ValueError):
-        problem = "neither true nor false" if kind is bool else "no whole number"
-        raise FlagError(f"-{name} is '{text}', which is {problem}") from None
+        problem = "is neither true nor false" if kind is bool else "isn't a whole number"
+        raise FlagError(f"-{name} is '{text}', which {problem}") from None

@@ -137,10 +137,10 @@ def test_bytes_that_are_changed_or_cut_are_refused_or_read_but_never_a_crash(see
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        ("../secret", "no file in the model's folder"),
-        ("/etc/passwd", "no file in the model's folder"),
-        ("link", "no file in the model's folder"),
-        ("", "no file in the model's folder|can't be read"),
+        ("../secret", "isn't a file in the model's folder"),
+        ("/etc/passwd", "isn't a file in the model's folder"),
+        ("link", "isn't a file in the model's folder"),
+        ("", "isn't a file in the model's folder|can't be read"),
         ("pipe", "is not a regular file"),
         ("gone", "can't be opened"),
         ("short", "aren't all in .*short"),

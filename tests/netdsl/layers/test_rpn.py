@@ -302,9 +302,9 @@ def test_shapes_of_data_can_be_assumed():
         ("ProposalLayer", "", "feat_stride"),
         ("ProposalLayer", "'feat_stride': '16'", "feat_stride"),
         ("ProposalLayer", "'feat_stride'", "written as"),
-        ("ProposalLayer", "'feat_stride': __import__('os')", "no number"),
-        ("ProposalLayer", "{'feat_stride': 16", "no number"),
-        ("ProposalLayer", "{'feat_stride', 16}", "no dict"),
+        ("ProposalLayer", "'feat_stride': __import__('os')", "isn't a number"),
+        ("ProposalLayer", "{'feat_stride': 16", "isn't a number"),
+        ("ProposalLayer", "{'feat_stride', 16}", "isn't a dict"),
         ("ProposalTargetLayer", "'num_classes': 1", "2 or more"),
     ],
 )
