@@ -35,6 +35,7 @@ _FIRST_LOST = re.compile(r"\bPID (\d+)")  # of the process whose end made mpiexe
 _SIGNAL = re.compile(r"\bsignal (\d+)")  # that ended it
 _LEAVE = 5.0  # seconds for mpiexec to end its ranks
 Result = TypeVar("Result")
+_LAST_WORDS = 1.0  # seconds for mpiexec to pass on what a rank has printed
 _GRACE = 30.0  # seconds for the first rank to say what happened and end all others
 
 
@@ -218,4 +219,12 @@ def take_part(supervise: Callable[[ExternalLauncher], Result], work: Callable[[W
 
 def end_all_ranks_at_exit() -> None:
     """Let mpiexec end all ranks when this process ends, which has said by then what is wrong."""
-    atexit.register(world().Abort, 1)
+    atexit.register(_end_all_ranks)
+
+
+def _end_all_ranks() -> None:
+    """End all ranks, once mpiexec has had a moment to pass on what this one has printed: it drops the rest."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    time.sleep(_LAST_WORDS)
+    world().Abort(1)

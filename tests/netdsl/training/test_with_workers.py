@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -64,23 +66,30 @@ def test_every_backend_ends_with_the_same_bits(backend: str, expected: np.ndarra
 
 @pytest.mark.parametrize("backend", ["local", "mpi", pytest.param("spark", marks=pytest.mark.spark)])
 def test_a_frame_and_a_run_that_is_kept(backend: str, tmp_path: Path) -> None:
-    frame: Any = pd.DataFrame({"data": list(ROWS), "label": LABELS})
-    if backend == "spark":
-        frame = session_here().createDataFrame(
-            [(row.tolist(), int(label)) for row, label in zip(ROWS, LABELS, strict=True)], ["data", "label"]
-        )
-    net = net_of()
     kept = tmp_path / "runs" / "first"
-    net.train(frame, epochs=5, workers=2, backend=backend, strategy="averaging:tau=50", run=kept)
+    with spark_session() if backend == "spark" else nullcontext() as session:
+        frame: Any = pd.DataFrame({"data": list(ROWS), "label": LABELS})
+        if session is not None:
+            rows = [(row.tolist(), int(label)) for row, label in zip(ROWS, LABELS, strict=True)]
+            frame = session.createDataFrame(rows, ["data", "label"])
+        net = net_of()
+        net.train(frame, epochs=5, workers=2, backend=backend, strategy="averaging:tau=50", run=kept)
     assert (weights_of(Net(net_of().message, weights=kept / "model.caffemodel")) == weights_of(net)).all()
     assert (kept / "data" / "train").is_dir()
 
 
-def session_here() -> Any:
-    """A session of Spark on this machine, which the tests of this module share."""
+@contextmanager
+def spark_session() -> Iterator[Any]:
+    """The session of Spark that other tests have open, or one of this machine, which is stopped afterwards."""
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    others = SparkSession.getActiveSession()
+    session = others or SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        yield session
+    finally:
+        if others is None:
+            session.stop()
 
 
 @pytest.mark.parametrize("launcher", ["mpiexec", "torchrun"])
