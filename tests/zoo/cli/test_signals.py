@@ -35,7 +35,8 @@ def write(**_):
     with atomic_path("whole") as temporary:
         temporary.write_text("half")
         print("writing", flush=True)
-        time.sleep(600)
+        while True:  # a signal that comes just before a long sleep would be heard after it
+            time.sleep(0.1)
 
 cli.zoo.main = write
 cli.main()
