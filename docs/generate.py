@@ -24,7 +24,7 @@ from caffe_proto.summary import summarise
 from netdsl.layer.capabilities import Capabilities, DataAccess, Deployment, capabilities
 from netdsl.layers import LAYERS
 from zoo.cli.commands import COMMANDS
-from zoo.cli.request_command import Entry, loaded
+from zoo.cli.request_command import Command, loaded
 from zoo.requests.schema import request_schema, schema_of, types_of
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def command_line() -> str:
         context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, **HELP)
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
         entry = COMMANDS.get(name.removeprefix("zoo "))
-        if isinstance(entry, Entry) and entry.function:
+        if isinstance(entry, Command) and entry.function:
             parts.append(
                 f"In Python: `zoo.{entry.function.replace(':', '.')}`, whose keywords are the fields of the request.\n"
             )
@@ -61,7 +61,7 @@ def schemas() -> str:
     """JSON Schemas of what each command takes from a file, and of what it prints with --json."""
     lines = []
     for name, entry in COMMANDS.items():
-        if isinstance(entry, Entry):
+        if isinstance(entry, Command):
             schema = {"settings": request_schema(loaded(f"zoo.requests.{entry.request}"))}
             if entry.json and entry.function:
                 schema["result"] = schema_of(types_of(loaded(f"zoo.{entry.function}").function)["return"])

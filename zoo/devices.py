@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.solver.events import Notice
 from zoo.requests.events import Listen, ignore
 from zoo.requests.request import RequestError
 
@@ -17,15 +18,13 @@ ALL = "all"
 
 def one_device(name: str | None, listen: Listen) -> torch.device:
     """The device of a name, or the first GPU that is here."""
-    from netdsl.solver.events import Notice
-
-    return devices_of(name, note=lambda text: listen(Notice(text)))[0]
+    return devices_of(name, listen=listen)[0]
 
 
 def devices_of(
     name: str | None,
     mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU,
-    note: Callable[[str], object] = ignore,
+    listen: Callable[[Notice], object] = ignore,
 ) -> list[torch.device]:
     """The devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's mode."""
     import torch
@@ -35,7 +34,7 @@ def devices_of(
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
     if name == ALL:
         if not count:
-            note("warning: torch sees no GPU here, so 'all' is the CPU")
+            listen(Notice("warning: torch sees no GPU here, so 'all' is the CPU"))
         return _every_gpu(count) or [torch.device("cpu")]
     return [_device(part.strip(), count) for part in name.split(",")]
 
@@ -55,7 +54,7 @@ def training_devices(
     workers: int | None = None,
     *,
     remote: bool = False,
-    note: Callable[[str], object] = ignore,
+    listen: Callable[[Notice], object] = ignore,
 ) -> list[torch.device]:
     """The devices to train on: those that are named, or one as the settings ask, or every GPU for several workers.
 
@@ -67,16 +66,17 @@ def training_devices(
     if remote:
         return _named_elsewhere(name, gpus)
     count = torch.cuda.device_count()
-    devices = devices_of(name, param.solver_mode, note) if gpus is None else gpus_of(gpus, count)
+    devices = devices_of(name, param.solver_mode, listen) if gpus is None else gpus_of(gpus, count)
     unnamed = name is None and gpus is None
     if unnamed:
         wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
         if wants_gpu and devices[0].type == "cpu":
-            note("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
+            problem = "the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU"
+            listen(Notice(f"warning: {problem}"))
     if (unnamed or name == "cuda") and (workers or 1) > 1 and devices[0].type == "cuda":
         devices = _every_gpu(count)[:workers]
-    if workers is not None and (problem := note_on_devices(devices, workers)):
-        note(problem)
+    if workers is not None and (note := note_on_devices(devices, workers)):
+        listen(Notice(note))
     return devices
 
 
@@ -88,7 +88,7 @@ def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
 
 
 def gpus_of(numbers: str, count: int) -> list[torch.device]:
-    """The GPUs that numbers with commas name, or `all`, of so many that there are."""
+    """The GPUs that numbers with commas name, or `all`, of the `count` that there are."""
     import torch
 
     if numbers == ALL:
@@ -109,7 +109,7 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
 
 
 def _every_gpu(count: int) -> list[torch.device]:
-    """All GPUs of so many that there are."""
+    """The GPUs with the first `count` numbers."""
     import torch
 
     return [torch.device("cuda", index) for index in range(count)]

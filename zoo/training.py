@@ -127,6 +127,10 @@ def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
     backend = backend_of(request)
     run, folder = _begin_or_find(request, backend, listen)
     result = TrainedRun(folder)
+
+    def requested() -> Action:
+        return next_action(listen)
+
     with ExitStack() as stack:
         listeners = list[Listener]()
         if backend.supervises:
@@ -142,12 +146,12 @@ def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
                 deadline=request.deadline,
                 command=request.command,
                 listeners=listeners,
-                requested=lambda: next_action(listen),
+                requested=requested,
             )
         elif run is not None and len(run.devices) > 1:
-            job.train_on_devices(run, listeners=listeners, requested=lambda: next_action(listen))
+            job.train_on_devices(run, listeners=listeners, requested=requested)
         elif run is not None:
-            job.train_alone(run, listeners=listeners, requested=lambda: next_action(listen))
+            job.train_alone(run, listeners=listeners, requested=requested)
     return result if backend.supervises else None
 
 
@@ -204,7 +208,7 @@ def _described_run(
         settings.param,
         backend.workers_here(workers),
         remote=backend.remote,
-        note=lambda text: listen(Notice(text)),
+        listen=listen,
     )
     loading = Loading(bad=BadItems.SKIP if request.skip_bad else BadItems.STOP)
     if request.decoders is not None:

@@ -62,7 +62,7 @@ def _check_external_values(model: Any, path: Path) -> None:
         where, info = f"{path}: the values of '{tensor.name[:_SHOWN]}'", helper.ExternalDataInfo(tensor)
         data = (folder / info.location).resolve()
         if not info.location or data == folder or not data.is_relative_to(folder):
-            raise FileError(f"{where} lie at '{info.location[:_SHOWN]}', which isn't a file in the model's folder")
+            raise FileError(f"{where} are at '{info.location[:_SHOWN]}', which isn't a file in the model's folder")
         check_regular(folder / info.location)
         size, offset = data.stat().st_size, info.offset or 0
         length = size - offset if info.length is None else info.length

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from netdsl.closing import ClosedAtEnd
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.order import SEEDS, Order
@@ -46,7 +46,7 @@ def open_reader(
         raise DataError(f"{name}: {problem}") from None
 
 
-class Reader:
+class Reader(ClosedAtEnd):
     """The share of a source's items that one of several processes reads: batches of numpy arrays, by name.
 
     In each epoch every item belongs to exactly one process: Caffe's rule, every size-th, in the order of the source or,
@@ -119,14 +119,6 @@ class Reader:
     def close(self) -> None:
         """Close the source."""
         self.source.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _indices(self, epoch: int, first: int, count: int) -> Indices:
         start = epoch * len(self.source)

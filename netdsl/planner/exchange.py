@@ -76,7 +76,7 @@ class StrategyTime:
 
     @property
     def tau(self) -> int:
-        """The iterations of a round, or of one that ends by the clock about so many."""
+        """The iterations of a round, rounded to a whole number."""
         return round(self._iterations)
 
     @property

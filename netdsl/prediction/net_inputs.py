@@ -46,6 +46,14 @@ def inputs_of(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
     return inputs
 
 
+def inputs_from_outside(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
+    """All inputs of a net that takes its data from outside; a DataError for any other net."""
+    inputs = inputs_of(graph, columns)
+    if not inputs:
+        raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
+    return inputs
+
+
 def apply_preprocess(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Preprocess | None) -> Arrays:
     """The arrays that a user's function returns for a batch; an error unless every blob has as many rows."""
     if preprocess is None:

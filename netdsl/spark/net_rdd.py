@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.storage import atomic_path
+from netdsl.closing import ClosedAtEnd
 from netdsl.data.batches.user_data import AnyData, is_of_spark, user_data_of
 from netdsl.data.tables.table import Table
 from netdsl.distributed.journal import Journal
@@ -37,7 +37,7 @@ from netdsl.solver.trainable_net import Compute, ModuleNet
 from netdsl.spark.backend import new_folder
 from netdsl.spark.cluster import Cluster, reason_of
 from netdsl.spark.net_rows import check_rows, inputs_from_rows, session_of, store_inputs
-from netdsl.spark.turns import WEIGHTS, Turn, TurnResult
+from netdsl.spark.turns import WEIGHTS, TurnResult, WorkersTurn
 from netdsl.training.callbacks import History
 from netdsl.training.net import Net
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class NetRDD:
+class NetRDD(ClosedAtEnd):
     """Nets in Spark's executors, one for each worker, with their solvers and their places in the data.
 
     `train`, `map` and `average` are what a program's own loop is made of. Each `train` or `map` is a job with a task
@@ -161,7 +161,7 @@ class NetRDD:
 
         It goes to the tasks as Spark sends all functions, and what it returns comes back so.
         """
-        turn = Turn(str(self._folder), self._form, self._turns, self._given, function, self._device)
+        turn = WorkersTurn(str(self._folder), self._form, self._turns, self._given, function, self._device)
         results = sorted(self._take_turn(turn), key=lambda result: result.rank)
         for result in results:
             if result.problem:
@@ -175,7 +175,7 @@ class NetRDD:
         self.iteration = max(result.iteration for result in results)
         return [result.value for result in results]
 
-    def _take_turn(self, turn: Turn) -> list[TurnResult]:
+    def _take_turn(self, turn: WorkersTurn) -> list[TurnResult]:
         """Run the job. Spark itself runs a task again that was lost, but not where all of it is one process."""
         if not self._removal.alive:
             raise DistributedError("these workers are closed; net.on(...) makes others")
@@ -233,14 +233,6 @@ class NetRDD:
     def close(self) -> None:
         """Remove the stored rows and states; the net keeps the weights that it has."""
         self._removal()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _train(net: Net, steps: int) -> float:

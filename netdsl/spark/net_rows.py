@@ -12,13 +12,13 @@ from typing import Any
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
-from netdsl.data.tables.table import BlobColumn, Table
+from netdsl.data.tables.table import Table
 from netdsl.errors import DataError
 from netdsl.model.model import Model
 from netdsl.net.build import warn_of_doubts
 from netdsl.net.graph import Phase
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
+from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_from_outside
 from netdsl.spark.backend import new_folder
 from netdsl.spark.cluster import run_in_this_python
 from netdsl.spark.tables.store import BINDINGS, RENAMING, StoredTable, store_rows
@@ -40,10 +40,7 @@ def inputs_from_rows(model: Model, bindings: Mapping[str, str]) -> list[NetInput
             raise DataError(f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}")
     phase = Phase(model.net.state.phase)
     warn_of_doubts(model.settled(phase).built)  # and errors of layers come before the rows are stored
-    inputs = inputs_of(model.graph(phase), bindings)
-    if not inputs:
-        raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
-    return inputs
+    return inputs_from_outside(model.graph(phase), bindings)
 
 
 def store_inputs(
@@ -74,22 +71,23 @@ class RowsInFolder:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
 
-def store_columns(data: Data, blobs: Sequence[BlobColumn], folder: Path) -> Table:
-    """Store the columns of some blobs in a folder that all machines see; a DataError for data that have no rows."""
+def store_columns(data: Data, inputs: Sequence[NetInput], folder: Path) -> str:
+    """Store the inputs' columns in a folder that all machines see; returns the source that they are now.
+
+    The rows are those of a program that names no bindings. A DataError for data that have no rows.
+    """
     check_rows(data)
     run_in_this_python(session_of(data).sparkContext)
-    return Table(store_rows(data, folder, blobs, hint=RENAMING).source)
+    return store_inputs(inputs, data, folder, hint=RENAMING).source
 
 
 def store_for_net(data: Data, model: Model) -> RowsInFolder:
     """The rows that a net of this process trains or tests on; a DataError for what has no rows."""
     check_rows(data)
-    session = session_of(data)
     inputs = inputs_from_rows(model, {})
-    run_in_this_python(session.sparkContext)
-    folder = new_folder(session)
+    folder = new_folder(session_of(data))
     try:
-        return RowsInFolder(store_inputs(inputs, data, folder / "rows", hint=RENAMING).source, folder)
+        return RowsInFolder(store_columns(data, inputs, folder / "rows"), folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -31,7 +31,7 @@ _HISTORY = "history"
 
 
 @dataclass(frozen=True)
-class Turn:
+class WorkersTurn:
     """A job in which every worker of a run does some work with its net, from its state after this many turns."""
 
     folder: str  # of the run, which no other loop has
@@ -78,7 +78,7 @@ class KeptWorker:
     The saved state is what counts: if the worker is lost, another one is opened and goes on with the same bits.
     """
 
-    def __init__(self, turn: Turn, rank: int, device: torch.device) -> None:
+    def __init__(self, turn: WorkersTurn, rank: int, device: torch.device) -> None:
         self.key = _key(turn, rank, device)
         self._rank, self._stack = rank, ExitStack()
         run = Run.load(Path(turn.folder))
@@ -89,7 +89,7 @@ class KeptWorker:
         self._random: RandomStates | None = None  # after its last turn
         self.turns: int | None = 0  # that it has behind it; None while it is in one, and after one that went wrong
 
-    def begin(self, turn: Turn) -> None:
+    def begin(self, turn: WorkersTurn) -> None:
         """Be in the state after this many turns."""
         turns, self.turns = self.turns, None
         if turns != turn.after:
@@ -101,7 +101,7 @@ class KeptWorker:
             with torch.no_grad():
                 weights.copy_(torch.from_numpy(np.load(turn.given, allow_pickle=False)))
 
-    def end(self, turn: Turn) -> int:
+    def end(self, turn: WorkersTurn) -> int:
         """Save the state after the turn, and return its iteration."""
         solver = self._solver
         if not self.net.follows(solver):
@@ -133,11 +133,11 @@ class KeptWorker:
 _KEPT: list[KeptWorker] = []  # the last one of this process
 
 
-def _key(turn: Turn, rank: int, device: torch.device) -> tuple[str, int, str]:
+def _key(turn: WorkersTurn, rank: int, device: torch.device) -> tuple[str, int, str]:
     return turn.folder, rank, str(device)
 
 
-def _worker_of(turn: Turn, rank: int, device: torch.device) -> KeptWorker:
+def _worker_of(turn: WorkersTurn, rank: int, device: torch.device) -> KeptWorker:
     """The worker that this process has kept, or a new one in its place."""
     kept = _KEPT[0] if _KEPT else None
     begins_again = turn.after == 0 and kept is not None and kept.turns != 0  # with nothing saved to go back to

@@ -32,7 +32,7 @@ LOCAL, SPARK, MPI, EXTERNAL = "local", "spark", "mpi", "external"
 NAMES = (LOCAL, SPARK, MPI, EXTERNAL)  # besides those of plug-ins
 
 _JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID")
-_PATIENCE, _NAP = 60.0, 0.05  # seconds to wait for other processes, and between two looks
+PATIENCE, _NAP = 60.0, 0.05  # seconds to wait for other processes, and between two looks
 
 
 class Backend:
@@ -216,7 +216,7 @@ def _await_own_folder(folder: Path) -> None:
     await_all(is_own, f"{folder}: the first worker doesn't make it; it says why")
 
 
-def await_all(condition: Callable[[], bool], problem: str, seconds: float = _PATIENCE) -> None:
+def await_all(condition: Callable[[], bool], problem: str, seconds: float = PATIENCE) -> None:
     """Wait for what other processes do; a DistributedError with the problem if it takes too long."""
     end = time.monotonic() + seconds
     while not condition():

@@ -29,13 +29,16 @@ from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.solver import state
 from netdsl.solver.events import Action, Event, Listener, Notice, no_action
+from netdsl.solver.length import Intervals
 from netdsl.solver.open_solver import open_solver
-from netdsl.solver.settings import find_weights
+from netdsl.solver.settings import SolverSettings, find_weights
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
-from netdsl.training.backends import HERE, Backend
+from netdsl.training.backends import HERE, PATIENCE, Backend, await_all
 
+DISPLAYS = 50  # of the loss in a program's training, if its settings don't say when
 _RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
+_ENDED = "ended"  # a file of a run's folder, by which the first of several processes tells the others
 
 
 def begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
@@ -166,18 +169,28 @@ def train(
         changed = _with_choices(run, folder, transport, workers, deadline)
         if changed != run:
             changed.save(folder, again=True)
+        (folder / _ENDED).unlink(missing_ok=True)
         note_start(folder, command)
-        write = stack.enter_context(open_run_log(folder))
+        write, listen = stack.enter_context(open_run_log(folder)), _passing_on(listeners)
 
-        def pass_on(report: Told) -> None:
+        def log_and_pass_on(report: Told) -> None:
             write(report)
             if isinstance(report, RoundRecord):
                 on_round(report)
-                return
-            for listener in listeners:
-                listener(report)
+            else:
+                listen(report)
 
-        return backend.train(folder, changed, pass_on, requested)
+        return backend.train(folder, changed, log_and_pass_on, requested)
+
+
+def _passing_on(listeners: Sequence[Listener]) -> Listener:
+    """A listener that passes events on to others."""
+
+    def listen(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return listen
 
 
 def _with_choices(
@@ -206,11 +219,7 @@ def train_alone(
 
     With `test_last` what was learned is tested at the end, also where `test_interval` doesn't divide `max_iter`.
     """
-
-    def listen(event: Event) -> None:
-        for listener in listeners:
-            listener(event)
-
+    listen = _passing_on(listeners)
     start = _start_of(run, listen)
     with open_solver(
         run.solver,
@@ -244,11 +253,7 @@ def train_on_devices(
     run: Run, *, listeners: Sequence[Listener] = (), requested: Callable[[], Action] = no_action
 ) -> End | None:
     """Train as Caffe does with `-gpu 0,1`: each device has a batch, and their gradients are averaged in every step."""
-
-    def listen(event: Event) -> None:
-        for listener in listeners:
-            listener(event)
-
+    listen = _passing_on(listeners)
     start = _start_of(run, listen)
     several = replace(
         run,
@@ -264,10 +269,48 @@ def train_on_devices(
         return train(folder, HERE, run=begun, listeners=listeners, requested=requested)
 
 
-def with_epochs(run: Run, epochs: float) -> Run:
-    """The run that ends when all workers together have seen each item so often; tests stay where the settings say."""
-    epoch = run.epoch_of(batches_of(run.solver.trained, run.tables.get(Phase.TRAIN)))
-    return replace(run, solver=run.solver.with_fields(max_iter=epoch.iterations_of(epochs)))
+def go_on_together(folder: Path, backend: Backend, what: str, seconds: float = PATIENCE) -> None:
+    """Let the workers that another program has started go on when the first one comes here, with which `what` is so."""
+    if backend.started is None:
+        return
+    if backend.supervises:
+        (folder / _ENDED).touch()
+    else:
+        await_all((folder / _ENDED).exists, f"{folder}: the first worker doesn't say that {what}", seconds)
+
+
+def with_epochs(run: Run, epochs: float, batches: Fraction | None = None, *, tested: bool = False) -> Run:
+    """The run that ends when all workers together have seen each item so often; `batches` is how many the items make.
+
+    Tests stay where the settings say. If these don't say it, a run that is `tested` is so after each epoch.
+    """
+    if batches is None:
+        batches = batches_of(run.solver.trained, run.tables.get(Phase.TRAIN))
+    epoch, param = run.epoch_of(batches), run.solver.param
+    run = replace(run, solver=run.solver.with_fields(max_iter=epoch.iterations_of(epochs)))
+    if param.test_interval or not tested:
+        return run
+    due = Intervals(epoch.iterations, Fraction(param.snapshot))
+    return replace(run, solver=run.solver.with_fields(test_interval=epoch.interval), due=due)
+
+
+def with_defaults(solver: SolverSettings) -> SolverSettings:
+    """The settings of a program's training, with what suits one where they leave it open."""
+    param = solver.param
+    defaults = {
+        "display": max(1, param.max_iter // DISPLAYS),
+        "test_initialization": False,
+        "snapshot_after_train": False,
+    }
+    return solver.with_fields(**{name: value for name, value in defaults.items() if not param.HasField(name)})
+
+
+def with_tests(solver: SolverSettings) -> SolverSettings:
+    """The settings with a test, of one batch and at the end where they don't say how long it is and when."""
+    param = solver.param
+    return solver.with_fields(
+        test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
+    )
 
 
 def batches_of(model: Model, table: Table | None) -> Fraction:

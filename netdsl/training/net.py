@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
+from netdsl.closing import ClosedAtEnd
 from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_data import AnyData, UserData, begin_again, is_of_spark, user_data_of
 from netdsl.data.tables.table import Table
@@ -38,7 +38,7 @@ from netdsl.net.graph import Phase, phase_of, state_of
 from netdsl.net.module import NetModule
 from netdsl.solver import state
 from netdsl.solver.evaluation import SetScores, average_batches, gather_scores
-from netdsl.solver.events import Event, as_numbers
+from netdsl.solver.events import as_numbers
 from netdsl.solver.flat import share_blobs
 from netdsl.solver.length import Epoch, Intervals
 from netdsl.solver.settings import seed
@@ -46,6 +46,7 @@ from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, ModuleNet, Positions
 from netdsl.training.backends import HERE, Backend, chosen_backend
 from netdsl.training.callbacks import Callback, Hearing, History
+from netdsl.training.job import DISPLAYS
 from netdsl.training.with_workers import Lesson, Team, train_with_team
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "mome
 
 # Of `Net.train`, beside a solver's settings.
 _ARGUMENTS = "steps", "epochs", "batch", "test_data", "workers", "backend", "strategy", "run", "callbacks", "on_round"
-_DISPLAYS = 50  # of the loss in a call of `train`, if the settings don't say when
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -131,7 +131,7 @@ class _NetState:
         return net
 
 
-class Net:
+class Net(ClosedAtEnd):
     """A net for one phase, from a description, a message or a file of any format, which may have weights too.
 
     `module` is the torch module. `forward(data=x)` runs it without gradients. `dialect` is the fork of Caffe that the
@@ -460,7 +460,7 @@ class Net:
             steps, interval = epoch.iterations_of(epochs), interval or epoch.iterations
         assert steps is not None
         tests = None if test_data is None else Intervals(interval)
-        self._step_and_test(self._solver, steps, tests, Hearing([self._note_history, *callbacks]))
+        self._step_and_test(self._solver, steps, tests, Hearing([self.history, *callbacks]))
         return self._solver.loss
 
     def _set_new_data(
@@ -476,14 +476,11 @@ class Net:
     def _given_data(self, phase: Phase) -> _GivenData:
         return self._given.get(phase, _GivenData())
 
-    def _note_history(self, event: Event) -> None:
-        self.history(event)
-
     def _step_and_test(self, solver: Solver, steps: int, tests: Intervals | None, hear: Hearing) -> None:
         """Train for some iterations, or until a callback stops it; with tests where they are due, and at the end."""
         solver.listen, solver.poll_action, solver.stopped = hear, hear.requested, False
         if not self._settings.get("display"):
-            solver.param.display = max(1, steps // _DISPLAYS)
+            solver.param.display = max(1, steps // DISPLAYS)
         if tests is not None:
             solver.tests = [self._net_with_weights(Phase.TEST)]
             solver.param.test_iter[:] = [self._epoch(Phase.TEST).iterations_of(1)]
@@ -598,8 +595,8 @@ class Net:
         """Nets like this one in Spark's executors, each on its part of the rows, for a loop of the program's own.
 
         `workers = net.on(rdd, workers=4, base_lr=0.02)` begins with this net's weights; `workers.train(50)` trains
-        each on its own, and `workers.average()` lets all, and this net, go on with the mean. There are as many as Spark
-        has slots for if nothing is said. `bindings` name the columns of blobs that a DataFrame calls otherwise. The
+        each on its own, and `workers.average()` lets all, and this net, go on with the mean. Without `workers` there
+        are as many as Spark has slots. `bindings` has the columns of blobs whose names aren't those of columns. The
         settings are those of `train`.
         """
         self._check_open()
@@ -660,14 +657,6 @@ class Net:
     def _check_open(self) -> None:
         if self._closed:
             raise NetError(f"net '{self._net.name}' is closed, and only has its weights; make another one to run it")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def solver_param(settings: Mapping[str, Any]) -> pb.SolverParameter:

@@ -6,14 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.stored_rows import store_rows
 from netdsl.data.batches.user_data import AnyData, UserData, is_of_spark, user_data_of
 from netdsl.data.batches.user_rows import UserRows
 from netdsl.data.tables.table import Table
@@ -28,17 +26,13 @@ from netdsl.errors import DataError
 from netdsl.model.edits import with_batch
 from netdsl.model.model import Model
 from netdsl.net.graph import Phase
-from netdsl.prediction.net_inputs import inputs_of
+from netdsl.prediction.net_inputs import inputs_from_outside
 from netdsl.solver.events import Action, Listener
-from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
-from netdsl.training.backends import Backend, await_all
+from netdsl.training.backends import Backend
 from netdsl.training.callbacks import History
-
-_DISPLAYS = 50  # of the loss in a training, if the settings don't say when
-_ENDED = "ended"  # a file by which the first of several processes tells the others
 
 
 @dataclass(frozen=True)
@@ -91,16 +85,12 @@ def train_with_team(
     Every process that takes part calls this. Each of them takes the weights, and returns the history of the whole run.
     """
     with _run_folder(team) as folder:
-        backend, run, ended = team.backend, None, folder / _ENDED
+        backend, run = team.backend, None
         if backend.supervises:
             with backend.leading():
                 run = _begun_run(model, param, lesson, team, compute, folder)
-            ended.unlink(missing_ok=True)
         job.train(folder, backend, run=run, listeners=[hear], on_round=on_round, requested=requested)
-        if backend.supervises and backend.started is not None:
-            ended.touch()
-        elif backend.started is not None:
-            await_all(ended.exists, f"{folder}: the first worker doesn't say that training has ended")
+        job.go_on_together(folder, backend, "training has ended")
         take(next(path for path in (folder / MODEL, folder / MODEL_AT_STOP) if path.exists()))
         return History(read_moments(folder / EVENTS))
 
@@ -127,7 +117,7 @@ def _begun_run(
         team.workers.most,
         fewest=team.workers.fewest,
         compute=compute,
-        devices=devices_for(compute.device, team.workers.most, team.backend),
+        devices=_devices_for(compute.device, team.workers.most, team.backend),
         tables=_tables(settings, lesson, folder),
     )
     run = _with_lengths(run, lesson)
@@ -135,7 +125,7 @@ def _begun_run(
     return job.begin_or_resume(run, folder, team.backend, [weights] if model.weights else [])
 
 
-def devices_for(device: torch.device, workers: int, backend: Backend) -> tuple[torch.device, ...]:
+def _devices_for(device: torch.device, workers: int, backend: Backend) -> tuple[torch.device, ...]:
     """The devices that workers take in turn: all GPUs of this machine if several workers train on GPUs."""
     if device.type != "cuda" or workers == 1 or backend.remote:
         return () if backend.remote else (device,)
@@ -155,17 +145,15 @@ def _tables(settings: SolverSettings, lesson: Lesson, folder: Path) -> Mapping[P
 
 def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> Table:
     phase = Phase.TRAIN if training else Phase.TEST
-    blobs = [each.blob for each in inputs_of(model.graph(phase), {})]
-    if not blobs:
-        raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
+    inputs = inputs_from_outside(model.graph(phase), {})
     if is_of_spark(data):
-        table: Table = import_module("netdsl.spark.net_rows").store_columns(data, blobs, folder)  # which is above
-        return replace(table, shuffle=training)
+        store_columns = import_module("netdsl.spark.net_rows").store_columns  # which is above
+        return Table(store_columns(data, inputs, folder), shuffle=training)
     values: UserData = user_data_of(data, training=training)
     if isinstance(values, Table):
         return values
     if isinstance(values, UserRows):
-        return store_rows(values, [blob.name for blob in blobs], folder)
+        return values.store([each.blob.name for each in inputs], folder)
     raise DataError(
         "batches that this program makes one after the other can't be divided among workers; give arrays, a Dataset, a "
         "table, an address of data, or an RDD or DataFrame of Spark's"
@@ -174,19 +162,15 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
 
 def _with_lengths(run: Run, lesson: Lesson) -> Run:
     """The run with the iterations of the lesson, and tests after each epoch if there are data for them."""
-    settings, tables, steps, epoch = run.solver, run.tables, lesson.steps, None
-    param = settings.param
     if lesson.epochs is not None:
-        epoch = run.epoch_of(job.batches_of(settings.trained, tables.get(Phase.TRAIN)))
-        steps = epoch.iterations_of(lesson.epochs)
-    assert steps is not None
-    unset = {"display": max(1, steps // _DISPLAYS), "snapshot_after_train": False, "test_initialization": False}
-    fields: dict[str, object] = {name: value for name, value in unset.items() if not param.HasField(name)}
-    if Phase.TEST not in tables:
-        return replace(run, solver=settings.without_tests().with_fields(max_iter=steps, **fields))
-    fields["test_interval"] = param.test_interval or (steps if epoch is None else epoch.interval)
-    tested = settings.with_fields(test_iter=[1], **fields).tested[0]
-    fields["test_iter"] = list(param.test_iter) or [math.ceil(job.batches_of(tested, tables[Phase.TEST]))]
-    if epoch is not None and not param.test_interval:
-        run = replace(run, due=Intervals(epoch.iterations, Fraction(param.snapshot)))
-    return replace(run, solver=settings.with_fields(max_iter=steps, **fields))
+        run = job.with_epochs(run, lesson.epochs, tested=Phase.TEST in run.tables)
+    else:
+        run = replace(run, solver=run.solver.with_fields(max_iter=lesson.steps))
+    solver = job.with_defaults(run.solver)
+    if Phase.TEST not in run.tables:
+        return replace(run, solver=solver.without_tests())
+    asks_for_all, solver = not solver.param.test_iter, job.with_tests(solver)
+    if asks_for_all:
+        batches = job.batches_of(solver.tested[0], run.tables[Phase.TEST])
+        solver = solver.with_fields(test_iter=[math.ceil(batches)])
+    return replace(run, solver=solver)

@@ -18,7 +18,7 @@ from caffe_proto.errors import CaffeError
 from netdsl.allowed_modules import PLUGINS
 from zoo.cli.commands import COMMANDS, GROUPS, TASKS
 from zoo.cli.output import ExitCode, complain
-from zoo.cli.request_command import Entry, loaded
+from zoo.cli.request_command import Command, loaded
 from zoo.requests.groups import modules_of
 from zoo.requests.request import RequestError
 
@@ -38,13 +38,13 @@ def grouped() -> dict[str, list[str]]:
 
 def _line(name: str) -> str:
     entry = COMMANDS[name]
-    return entry.line if isinstance(entry, Entry) else entry[1] if isinstance(entry, tuple) else entry
+    return entry.line if isinstance(entry, Command) else entry[1] if isinstance(entry, tuple) else entry
 
 
 def _command(name: str) -> click.Command:
     """The command of a name, or the group of those that begin with it."""
     entry = COMMANDS[name]
-    if isinstance(entry, Entry):
+    if isinstance(entry, Command):
         return entry.command(name)
     if isinstance(entry, str):
         inner = [_command(other) for other in COMMANDS if other.startswith(f"{name} ")]

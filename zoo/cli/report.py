@@ -11,11 +11,11 @@ from rich.table import Table
 from zoo.cli.console import table_console, table_of
 from zoo.cli.output import counted
 from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times
-from zoo.report.report import Report
+from zoo.report.report import RunReports
 from zoo.requests.training import ReportRequest
 
 
-def show_report(report: Report, request: ReportRequest) -> None:
+def show_report(report: RunReports, request: ReportRequest) -> None:
     """Print a table for each run, and where the page is."""
     for run in report.runs:
         _print_summary(run.run, run.summary)

@@ -19,7 +19,7 @@ from zoo.requests.results import MayBeNo, MayFail
 
 
 @dataclass(frozen=True)
-class Entry:
+class Command:
     """A command in the table of all: its line in the help, and by their names in zoo.requests, zoo and zoo.cli its
     request, the function that answers it, and the one that shows the answer.
 

@@ -42,12 +42,13 @@ from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import resume_path_of
 from netdsl.solver.trainable_net import Compute
 from netdsl.training import job
-from netdsl.training.backends import HERE, Backend, await_all, chosen_backend
+from netdsl.training.backends import HERE, Backend, chosen_backend
 from netdsl.training.callbacks import Callback, Hearing
 from netdsl.training.net import Net
-from netdsl.training.with_workers import Team, devices_for
+from netdsl.training.with_workers import Team
 from netdsl.tuning.new_head import ACCURACY, DataLayers, heads_of, tunable_model
 from zoo.cards import Channels
+from zoo.devices import training_devices
 from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.image_preparation import PreparedModel, prepare_images
 from zoo.finetuning.request import EPOCHS, PATIENCE, FineTuneRequest, Recipe, solver_settings, test_batch, train_batch
@@ -55,7 +56,6 @@ from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_model, settings_of
 
 _REQUEST = "finetune.json"
-_ENDED = "ended"  # a file by which the first of several processes tells the others
 _PROOF = 1800.0  # seconds for the first worker to write and prove the model
 
 
@@ -116,8 +116,9 @@ def finetune(
     )
     hear, begun = Hearing(callbacks), None
     if team.backend.supervises:
-        kind = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        devices = devices_for(kind, team.workers.most, team.backend)
+        here = team.backend.workers_here(team.workers.most)
+        name = None if device is None else str(device)
+        devices = training_devices(name, None, pb.SolverParameter(), here, remote=team.backend.remote, listen=hear)
         with team.backend.leading():
             begun = load(folder) if resume else begin(asked, team.backend, devices)
     tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
@@ -315,13 +316,12 @@ def train(
     The result is None if a stop was requested, after which it can be resumed. Workers that others supervise have begun
     nothing, get no result, and wait until the model is written.
     """
-    folder, written = output / RUN, output / RUN / _ENDED
+    folder = output / RUN
     if begun is None:
         job.train(folder, backend)
-        await_all(written.exists, f"{output}: the first worker doesn't say that the model is written", _PROOF)
+        job.go_on_together(folder, backend, "the model is written", _PROOF)
         return None
     tuning, run = begun
-    written.unlink(missing_ok=True)
     best = _best_so_far(folder, tuning.request.patience)
     asked: list[Action] = []
 
@@ -338,15 +338,15 @@ def train(
         requested=next_action,
         command=command,
     )
-    if ended is None or Action.STOP in asked:
-        return None
-    if best.model is None:
-        raise DistributedError(
-            f"{folder}: has no snapshot, so nothing was learned; did its training end before a test?"
-        )
-    tuned = write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)
-    if backend.started is not None:
-        written.touch()
+    tuned = None
+    if ended is not None and Action.STOP not in asked:
+        if best.model is None:
+            raise DistributedError(
+                f"{folder}: has no snapshot, so nothing was learned; did its training end before a test?"
+            )
+        with backend.leading():
+            tuned = write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)
+    job.go_on_together(folder, backend, "the model is written")
     return tuned
 
 

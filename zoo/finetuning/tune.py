@@ -70,7 +70,7 @@ def _begin(request: TuneRequest, output: Path, backend: Backend, listen: Listen)
         pb.SolverParameter(),
         backend.workers_here(request.workers.most if request.workers else None),
         remote=backend.remote,
-        note=lambda text: listen(Notice(text)),
+        listen=listen,
     )
     with work(listen, "", 0) as advance:
         tuning, run = begin(asked, backend, devices, progress=advance)

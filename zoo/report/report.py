@@ -27,7 +27,7 @@ class ReportedRun:
 
 
 @dataclass(frozen=True)
-class Report:
+class RunReports:
     """How runs went, their page, and why there is none, if there is none."""
 
     runs: OneOrMore[ReportedRun]
@@ -40,7 +40,7 @@ class Report:
 
 
 @answers(ReportRequest)
-def report(request: ReportRequest, listen: Listen) -> Report:
+def report(request: ReportRequest, listen: Listen) -> RunReports:
     """Read runs and write a page about them. What was read is reported where no page can be written, too."""
     folders = [Path(run) for run in request.runs]
     recorded = [read_run(folder) for folder in folders]
@@ -56,4 +56,6 @@ def report(request: ReportRequest, listen: Listen) -> Report:
         listen(Notice(str(problem)))
         failed = (str(problem),)
     runs = zip(request.runs, recorded, strict=True)
-    return Report(OneOrMore(ReportedRun(name, run.summary, planned_figures(run)) for name, run in runs), page, failed)
+    return RunReports(
+        OneOrMore(ReportedRun(name, run.summary, planned_figures(run)) for name, run in runs), page, failed
+    )

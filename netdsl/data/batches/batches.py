@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from torch import Tensor
 
+from netdsl.closing import ClosedAtEnd
 from netdsl.data.batches.batch import Batch
 from netdsl.data.batches.reading import BadItems, Loading, Reading
 from netdsl.data.sources.order import SEEDS, Order
@@ -267,7 +267,7 @@ class BatchThreads:
             self._ready.notify_all()
 
 
-class Batches(Iterator[tuple[Tensor, ...]]):
+class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
     """An iterator over batches, each a tensor for every top. After a source's last item comes its first again.
 
     Batch n follows from the source, the seed, n and the rank alone. So `position`, the number of batches handed out, is
@@ -339,14 +339,6 @@ class Batches(Iterator[tuple[Tensor, ...]]):
         if not self._closed and self._stop_threads():
             self.reading.source.close()
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _order(reading: Reading, loading: Loading) -> Order:

@@ -6,17 +6,23 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from caffe_proto.errors import FileError
+from caffe_proto.storage import atomic_path
 from netdsl.data.batches.user_batches import as_tensor, fitted, in_quotes, stacked, values_by_blob
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Indices
+from netdsl.data.tables.arrow import arrow, column_of
+from netdsl.data.tables.table import Table
 from netdsl.data.types import Array, Shape
 from netdsl.errors import DataError
 
+_STORED, _AT_ONCE = "rows.arrow", 512  # the file of stored rows; rows of one write
 USUAL_BATCH = 32  # items, where neither the net nor its user says how many
 
 
@@ -41,6 +47,33 @@ class UserRows(ABC):
     @abstractmethod
     def take(self, indices: Indices) -> dict[str, Any]:
         """The values of some items by blobs, with one more axis in front."""
+
+    def store(self, blobs: Sequence[str], folder: Path) -> Table:
+        """Write the values of some blobs into a folder, as a table in the same order that other processes read.
+
+        A table that is there already is kept.
+        """
+        table, file = Table(f"arrow:{folder.resolve()}", shuffle=self.shuffle), folder / _STORED
+        if file.exists():
+            return table
+        self.choose(blobs)
+        if not len(self):
+            raise DataError("the data have no rows to learn from or to test on")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
+        first = self._arrow_batch(blobs, 0)
+        with atomic_path(file) as path, arrow().ipc.new_file(str(path), first.schema) as writer:
+            writer.write_batch(first)
+            for start in range(_AT_ONCE, len(self), _AT_ONCE):
+                writer.write_batch(self._arrow_batch(blobs, start))
+        return table
+
+    def _arrow_batch(self, blobs: Sequence[str], start: int) -> Any:
+        values = self.take(np.arange(start, min(start + _AT_ONCE, len(self))))
+        columns = [column_of(np.asarray(values[blob])) for blob in blobs]
+        return arrow().RecordBatch.from_arrays(columns, names=list(blobs))
 
 
 class ArrayRows(UserRows):

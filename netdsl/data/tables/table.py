@@ -25,9 +25,9 @@ class Table:
     their order.
 
     Rows come in their order, or shuffled again each time, again and again without an end. Each of K workers takes every
-    K-th row of that one sequence, and batches go on over the table's end. So it doesn't matter how many
-    rows there are, nor in how many files they lie: fewer rows than a batch or than workers, empty files and remainders
-    are all the same. Only a table without any row is an error. When a net is tested, one worker takes all rows.
+    K-th row of that one sequence, and batches go on over the table's end. So it doesn't matter how many rows there are,
+    or in how many files they are stored: fewer rows than a batch or than workers, empty files and remainders are all
+    the same. Only a table without any row is an error. When a net is tested, one worker takes all rows.
     """
 
     source: str

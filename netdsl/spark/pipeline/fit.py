@@ -26,14 +26,12 @@ from netdsl.net.graph import Phase, resolve_own_state
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
 from netdsl.solver.events import Event, Notice, WorkersRestarted
-from netdsl.solver.length import Intervals
 from netdsl.solver.settings import SolverSettings
 from netdsl.spark.backend import SessionBackend, folder_of_one_run
 from netdsl.spark.net_rows import Data, inputs_from_rows, session_of, store_inputs
 from netdsl.spark.pipeline.model import NetModel
 from netdsl.training import job
 
-_DISPLAYS = 50  # of the loss in a run, if the settings don't say when
 _ONE_RUN = Lock()  # at a time, since a run takes all slots
 _log = logging.getLogger(__name__)
 
@@ -84,29 +82,16 @@ class Fit:
         inputs = inputs_from_rows(run.solver.trained, self.bindings)
         stored = store_inputs(inputs, training, folder / "data" / "train", self.preprocess, self.invalid)
         tables = {Phase.TRAIN: Table(stored.source, shuffle=self.shuffle)}
-        run = self._of_epochs(run, Fraction(stored.rows, inputs[0].batch))
+        if self.epochs is not None:
+            run = job.with_epochs(run, self.epochs, Fraction(stored.rows, inputs[0].batch), tested=True)
         solver = self._solver_with_defaults(run.solver)
         if testing is not None:
             solver, tables[Phase.TEST] = self._testing_table(solver, testing, folder)
         return replace(run, solver=solver, tables=tables)
 
-    def _of_epochs(self, run: Run, batches: Fraction) -> Run:
-        """The run for the epochs that were asked for, if any were, of rows that make this many batches."""
-        if self.epochs is None:
-            return run
-        epoch, param = run.epoch_of(batches), run.solver.param
-        run = replace(run, solver=run.solver.with_fields(max_iter=epoch.iterations_of(self.epochs)))
-        if param.HasField("test_interval"):
-            return run
-        due = Intervals(epoch.iterations, Fraction(param.snapshot))
-        return replace(run, solver=run.solver.with_fields(test_interval=epoch.interval), due=due)
-
     def _solver_with_defaults(self, solver: SolverSettings) -> SolverSettings:
         """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
-        param = solver.param
-        defaults: dict[str, object] = {"display": max(1, param.max_iter // _DISPLAYS), "test_initialization": False}
-        unset = {name: value for name, value in defaults.items() if not param.HasField(name)}
-        solver = solver.with_fields(**unset, snapshot_prefix="snapshot", snapshot_after_train=False)
+        solver = job.with_defaults(solver).with_fields(snapshot_prefix="snapshot", snapshot_after_train=False)
         return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
@@ -120,13 +105,10 @@ class Fit:
 
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
         """The table to test on, and the settings; of these, unset ones let all rows be tested at the end."""
-        param = solver.param
-        solver = solver.with_fields(
-            test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
-        )
+        asks_for_all, solver = not solver.param.test_iter, job.with_tests(solver)
         inputs = inputs_from_rows(solver.tested[0], self.bindings)
         stored = store_inputs(inputs, data, folder / "data" / "test", self.preprocess, self.invalid)
-        if not param.test_iter:
+        if asks_for_all:
             solver = solver.with_fields(test_iter=[math.ceil(stored.rows / inputs[0].batch)])
         return solver, Table(stored.source)
 

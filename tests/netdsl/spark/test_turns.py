@@ -11,7 +11,6 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss, WeightCollection
-from netdsl.data.batches.stored_rows import store_rows
 from netdsl.data.batches.user_rows import ArrayRows
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.run import Run
@@ -20,7 +19,7 @@ from netdsl.model.model import Model
 from netdsl.net.graph import Phase
 from netdsl.solver.settings import SolverSettings
 from netdsl.spark import turns
-from netdsl.spark.turns import Turn, TurnResult
+from netdsl.spark.turns import TurnResult, WorkersTurn
 
 SIZE = 2
 ROWS = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
@@ -53,7 +52,7 @@ class Loop:
             )
         )
         param = pb.SolverParameter(type="SGD", base_lr=0.1, momentum=0.9, lr_policy="fixed", random_seed=5)
-        table = store_rows(ArrayRows((ROWS, ROWS[:, 0] > 0), shuffle=True), ["data", "label"], folder / "data")
+        table = ArrayRows((ROWS, ROWS[:, 0] > 0), shuffle=True).store(["data", "label"], folder / "data")
         run = Run(SolverSettings(param, net=Model(self.net.form.net)), workers=SIZE, tables={Phase.TRAIN: table})
         run.settled().save(folder)
         self.folder, self.taken, self.journal = folder, 0, Journal(folder / "rounds", run.keeping)
@@ -62,7 +61,7 @@ class Loop:
         results = []
         for rank in range(SIZE):
             between()
-            results += Turn(str(self.folder), self.net.form, self.taken, "", work).take([rank])
+            results += WorkersTurn(str(self.folder), self.net.form, self.taken, "", work).take([rank])
         if not any(result.problem for result in results):
             self.taken += 1
             self.journal.complete(self.taken, range(SIZE), range(SIZE), None)
@@ -90,13 +89,13 @@ def test_lost_workers_go_on_with_the_same_bits(tmp_path: Path) -> None:
 
 def test_a_worker_that_stays_is_opened_once_and_draws_its_own_random_numbers(tmp_path: Path) -> None:
     loop, alone = Loop(tmp_path / "two"), Loop(tmp_path / "one")
-    expected = list(Turn(str(alone.folder), alone.net.form, 0, "", train_five).take([1]))
+    expected = list(WorkersTurn(str(alone.folder), alone.net.form, 0, "", train_five).take([1]))
     worker = turns._KEPT[0]
     (folder,) = (alone.folder / "rounds").iterdir()
     assert sorted(path.name for path in folder.iterdir()) == ["worker-1.json", "worker-1.npz"]
     alone.journal.complete(1, [1], [1], None)
     Net.get_weights(Net(loop.net.message))  # which draws random numbers between two turns
-    expected += Turn(str(alone.folder), alone.net.form, 1, "", train_five).take([1])
+    expected += WorkersTurn(str(alone.folder), alone.net.form, 1, "", train_five).take([1])
     assert turns._KEPT[0] is worker
     found = [loop.take(train_five)[1], loop.take(train_five)[1]]
     assert found == expected

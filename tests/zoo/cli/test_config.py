@@ -10,7 +10,7 @@ import yaml
 
 from tests.test_house import ROOT
 from zoo.cli.commands import COMMANDS
-from zoo.cli.request_command import Entry, loaded
+from zoo.cli.request_command import Command, loaded
 from zoo.requests.request import fields_of
 
 
@@ -59,10 +59,10 @@ def test_a_wrong_file_is_a_wrong_call(zoo, text: str, problem: str) -> None:
     assert zoo("export", "lenet", "--to", "caffe", "--config", "gone.yaml").code == 2
 
 
-@pytest.mark.parametrize("name", [name for name, entry in COMMANDS.items() if isinstance(entry, Entry)])
+@pytest.mark.parametrize("name", [name for name, entry in COMMANDS.items() if isinstance(entry, Command)])
 def test_every_request_is_what_its_function_answers(name: str) -> None:
     entry = COMMANDS[name]
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, Command)
     kind = loaded(f"zoo.requests.{entry.request}")
     assert kind.__doc__ and all(each.said.get("help") or each.said.get("is_argument") for each in fields_of(kind))
     if entry.function:

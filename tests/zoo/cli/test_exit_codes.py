@@ -73,7 +73,7 @@ def test_interruptions_have_codes_of_their_own(
     def fail() -> None:
         raise problem
 
-    monkeypatch.setattr("zoo.cli.request_command.Entry.command", lambda *_: fail)
+    monkeypatch.setattr("zoo.cli.request_command.Command.command", lambda *_: fail)
     monkeypatch.setattr("zoo.cli._drop_output", lambda: None)  # which would end what pytest captures
     assert zoo("show").code == code
 

@@ -218,7 +218,7 @@ def test_whatever_goes_wrong_is_one_line(
     def fail() -> None:
         raise problem
 
-    monkeypatch.setattr("zoo.cli.request_command.Entry.command", lambda *_: fail)
+    monkeypatch.setattr("zoo.cli.request_command.Command.command", lambda *_: fail)
     assert zoo("show") == (code, "", line)
 
 

@@ -85,3 +85,18 @@ def test_the_ranks_of_a_program_fine_tune_together(photos: Path, launcher: str) 
     ).stdout
     assert said.count("rank ends") == 2
     assert (photos.parent / "shapes_tuned" / "model.onnx").is_file()
+
+
+def test_ranks_end_when_the_first_one_is_asked_to_stop(photos: Path) -> None:
+    program = photos.parent / "stopped.py"
+    program.write_text(
+        "from netdsl import Action, finetune\n"
+        "finetune('shapes', 'photos', epochs=50, callbacks=[lambda event: Action.STOP])\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(
+        [Path(sys.executable).parent / "mpiexec", "-n", "2", sys.executable, program],
+        timeout=PATIENCE, env=environment, cwd=photos.parent, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode != 0
+    assert "the fine-tuning was stopped before its end" in ended.stderr
