@@ -54,7 +54,7 @@ def run_worker(rank: int, size: int, descriptor: int, folder: Path, sizes: Seque
 
 
 def compare(communicator: SharedMemoryCommunicator, count: int, path: Path, rounds: int) -> list[float]:
-    """The median seconds of each method to average a number of values."""
+    """Return the median seconds of each method to average a number of values."""
     buffer = torch.rand(count, generator=torch.Generator().manual_seed(communicator.rank))
     if communicator.rank == 0:
         path.write_bytes(b"")

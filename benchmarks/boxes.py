@@ -46,7 +46,7 @@ def regions(count: int) -> Tensor:
 
 
 def learning(pool: Callable[[Tensor, Tensor], Tensor], x: Tensor, boxes: Tensor) -> Callable[[], object]:
-    """A pass forward and back."""
+    """Return a pass forward and back."""
     bottom = x.clone().requires_grad_()
 
     def step() -> None:
@@ -57,7 +57,7 @@ def learning(pool: Callable[[Tensor, Tensor], Tensor], x: Tensor, boxes: Tensor)
 
 
 def looking(pool: Callable[[Tensor, Tensor], Tensor], x: Tensor, boxes: Tensor) -> Callable[[], object]:
-    """A pass forward."""
+    """Return a pass forward."""
 
     def step() -> object:
         with torch.inference_mode():
@@ -67,7 +67,7 @@ def looking(pool: Callable[[Tensor, Tensor], Tensor], x: Tensor, boxes: Tensor) 
 
 
 def max_by_region(x: Tensor, boxes: Tensor) -> Tensor:
-    """The largest values in 7 x 7 bins of each region, one region after the other."""
+    """Return the largest values in 7 x 7 bins of each region, one region after the other."""
     places = (boxes[:, 1:] / STRIDE).long().tolist()
     return torch.cat([F.adaptive_max_pool2d(x[:, :, y1 : y2 + 1, x1 : x2 + 1], 7) for x1, y1, x2, y2 in places])
 
@@ -80,7 +80,7 @@ def mean_by_region(x: Tensor, boxes: Tensor) -> Tensor:
 
 
 def layer(kind: str, settings: str, x: Tensor, boxes: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """A layer of ours that pools regions."""
+    """Return a layer of ours that pools regions."""
     text = f'type: "{kind}" bottom: "x" bottom: "r" top: "y" {settings}'
     return LAYERS[kind](from_text(text, pb.LayerParameter), [tuple(x.shape), tuple(boxes.shape)])
 

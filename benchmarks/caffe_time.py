@@ -30,7 +30,7 @@ ITERATIONS = 5  # of each run of `caffe time`
 
 
 def caffe_seconds(caffe: str, net: pb.NetParameter) -> float:
-    """The seconds that a Caffe program says it takes for a forward and a backward pass."""
+    """Return the seconds that a Caffe program says it takes for a forward and a backward pass."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "net.prototxt")
         file.write_text(text_of(net))
@@ -43,7 +43,7 @@ def caffe_seconds(caffe: str, net: pb.NetParameter) -> float:
 
 
 def compare(pair: NetPair, caffe: str, rounds: int, ceiling: Ceiling) -> tuple[float, float, float]:
-    """The median seconds of netdsl's passes and of Caffe's, and the least that their products take."""
+    """Return the median seconds of netdsl's passes and of Caffe's, and the least that their products take."""
     message = train_val(pair.params(pair.training_batch), pair.training_batch)
     net = Net(message, phase=Phase.TRAIN)
     inputs = {"data": torch.randn(pair.training_batch, *pair.image), "label": torch.randint(10, (pair.training_batch,))}

@@ -78,7 +78,8 @@ def by_hand(path: Path, count: int) -> float:
 
 
 def waiting_share(path: Path, workers: int, step: float, count: int) -> float:
-    """The share of its time that a training step of a length in seconds waits for data, after the first few steps."""
+    """Return the share of its time that a training step of a length in seconds waits for data, after the first few
+    steps."""
     with batches(path, workers) as source:
         for _ in range(Loading().prefetch):
             next(source)

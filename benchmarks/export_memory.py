@@ -38,7 +38,8 @@ session.run(None, {"data": np.ones((1, 3, 227, 227), np.float32)})
 
 
 def peak(program: str, *arguments: str) -> float:
-    """The most megabytes that a Python process takes. This one must stay small, for a child's peak begins at it."""
+    """Return the most megabytes that a Python process takes. This one must stay small, for a child's peak begins at
+    it."""
     child = subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -48,7 +49,7 @@ def peak(program: str, *arguments: str) -> float:
 
 
 def export(target: str) -> float:
-    """The most megabytes that an export takes."""
+    """Return the most megabytes that an export takes."""
     command = ["export", "caffenet.caffemodel", "--to", target, "-o", OUTPUTS[target]]
     return peak("from zoo.cli import main; main()", *command)
 

@@ -60,7 +60,7 @@ def reduce(parts: Sequence[Array]) -> None:
 
 
 def measure(methods: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The median seconds of the slowest rank for each method, of which another one begins every time."""
+    """Return the median seconds of the slowest rank for each method, of which another one begins every time."""
     found: list[list[float]] = [[] for _ in methods]
     for turn in range(rounds + len(methods)):
         for number in range(len(methods)):

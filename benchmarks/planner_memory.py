@@ -42,7 +42,7 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 16), "MALLOC_TRIM_THRESHOLD_": str(
 
 
 def predicted(name: str, batch: int) -> MemoryUse:
-    """What the planner says."""
+    """Return what the planner says."""
     entry = entry_of(name)
     built = Model(entry.train_val.message, items=entry.inputs).layers(Phase.TRAIN)
     set_batch(built, batch)
@@ -50,14 +50,14 @@ def predicted(name: str, batch: int) -> MemoryUse:
 
 
 def measured(name: str, batch: int, images: Path) -> int:
-    """The bytes that a process of its own takes."""
+    """Return the bytes that a process of its own takes."""
     command = [sys.executable, "-m", "benchmarks.planner_memory", name, "--batch", str(batch), "--images", str(images)]
     printed = subprocess.run(command, env=os.environ | MALLOC, stdout=subprocess.PIPE, text=True, check=True).stdout
     return int(json.loads(printed.splitlines()[-1]))
 
 
 def train(name: str, batch: int, images: Path) -> int:
-    """The bytes by which the memory of this process grows at most while it trains a net."""
+    """Return the bytes by which the memory of this process grows at most while it trains a net."""
     param = solver_of(name, batch, images)
     warm_up()
     before = resident("VmRSS")
@@ -83,7 +83,7 @@ def warm_up() -> None:
 
 
 def solver_of(name: str, batch: int, images: Path) -> pb.SolverParameter:
-    """The solver of a net of the catalogue, which trains it with these images and neither tests nor saves it."""
+    """Return the solver of a net of the catalogue, which trains it with these images and neither tests nor saves it."""
     entry, param = entry_of(name), pb.SolverParameter()
     param.CopyFrom(entry.solver)
     for field in ("net", "test_iter", "test_interval", "snapshot", "display"):
@@ -109,7 +109,7 @@ def write_images(path: Path, shape: tuple[int, int, int]) -> None:
 
 
 def resident(field: str) -> int:
-    """The bytes that this process has in memory, now (VmRSS) or at most so far (VmHWM)."""
+    """Return the bytes that this process has in memory, now (VmRSS) or at most so far (VmHWM)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(f"{field}:")).split()[1])
 

@@ -35,7 +35,7 @@ IMAGES = {"lenet": (1, 28, 28), "alexnet": (3, 227, 227)}  # of the others, 3 x 
 
 
 def net_to_train(name: str, batch: int) -> pb.NetParameter:
-    """A net of the catalogue in the TRAIN phase, whose data come from outside in batches of this size."""
+    """Return a net of the catalogue in the TRAIN phase, whose data come from outside in batches of this size."""
     message = catalogue.entry_of(name).train_val.message
     net = filter_layers(message, state_of(message, Phase.TRAIN))
     kept = [layer for layer in net.layer if not issubclass(LAYERS.get(layer.type, Layer), BringsData)]
@@ -46,7 +46,7 @@ def net_to_train(name: str, batch: int) -> pb.NetParameter:
 
 
 def compare(name: str, batch: int, device: Device, steps: int) -> tuple[float, float, float]:
-    """The predicted seconds of a step, the least by the clock, and the least of the processor."""
+    """Return the predicted seconds of a step, the least by the clock, and the least of the processor."""
     param = catalogue.entry_of(name).solver
     training = TrainingStep(net_to_train(name, batch), param)
     built = training.module.built
@@ -57,14 +57,14 @@ def compare(name: str, batch: int, device: Device, steps: int) -> tuple[float, f
 
 
 def seconds(training: TrainingStep) -> tuple[float, float]:
-    """The seconds of a step by the clock, and of the processor."""
+    """Return the seconds of a step by the clock, and of the processor."""
     start, used = time.perf_counter(), time.thread_time()
     training.run()
     return time.perf_counter() - start, time.thread_time() - used
 
 
 def rows(device: Device, nets: list[str], steps: int) -> Iterator[str]:
-    """The lines of the table."""
+    """Yield the lines of the table."""
     for name in nets:
         for batch in BATCHES[name]:
             predicted, clock, processor = compare(name, batch, device, steps if batch < 64 else 10 * steps)
@@ -73,7 +73,7 @@ def rows(device: Device, nets: list[str], steps: int) -> Iterator[str]:
 
 
 def load() -> float:
-    """How many processes have wanted a processor in the last minute."""
+    """Return how many processes have wanted a processor in the last minute."""
     return os.getloadavg()[0]
 
 

@@ -53,7 +53,7 @@ def connected(descriptor: int, rank: int, size: int, folder: Path) -> Iterator[S
 def measure(
     communicator: SharedMemoryCommunicator, methods: Sequence[Callable[[], object]], rounds: int
 ) -> list[float]:
-    """The median seconds of the slowest process for each method, after a round of warm-up."""
+    """Return the median seconds of the slowest process for each method, after a round of warm-up."""
     table = []
     for _ in range(rounds + 1):
         row = []

@@ -40,7 +40,8 @@ def _median(task: Callable[[], object]) -> float:
 
 
 def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
-    """The least seconds of a step of a net at its batch: of its products, or of what an update with momentum moves.
+    """Return the least seconds of a step of a net at its batch: of its products, or of what an update with momentum
+    moves.
 
     What lies in caches isn't counted; algorithms that multiply less, as Winograd's, can be quicker.
     """
@@ -50,7 +51,7 @@ def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
 
 
 def least_product_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
-    """The least seconds of the products of a forward and a backward pass of a net at its batch."""
+    """Return the least seconds of the products of a forward and a backward pass of a net at its batch."""
     return _product_seconds(layer_costs(built, torch.device(device)), ceiling)
 
 

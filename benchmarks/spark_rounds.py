@@ -57,7 +57,7 @@ class SparksOwn:
         self._model = np.random.default_rng(0).random(count, np.float32)
 
     def once(self) -> float:
-        """The seconds of a round."""
+        """Return the seconds of a round."""
         start, before = time.perf_counter(), self._model
         sent = self._context.broadcast(before.tobytes())
         tasks = self._context.parallelize(range(self._size), self._size)
@@ -106,7 +106,7 @@ class Conductor:
         self._tell(list(groups.values()), count)
 
     def once(self, way: str) -> float:
-        """The seconds of the slowest worker."""
+        """Return the seconds of the slowest worker."""
         answers = self._tell(self._workers[way], way)
         values = {value for _, value in answers}
         assert len(values) == 1, f"{way}: workers have {values}"
@@ -168,12 +168,12 @@ def processes(size: int, port: int, folder: Path) -> Iterator[None]:
 
 
 def has_mpi() -> bool:
-    """Whether there is an MPI to compare with."""
+    """Return whether there is an MPI to compare with."""
     return find_spec("mpi4py") is not None and Path(_MPIEXEC).exists()
 
 
 def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[float, dict[str, float]]]:
-    """The median seconds of each way, for each size of a model."""
+    """Yield the median seconds of each way, for each size of a model."""
     settings = {**SETTINGS, **QUIET, "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent)}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -195,7 +195,8 @@ def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[fl
 
 
 def in_turn(ways: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median seconds of each, of which another one begins every time; one round before all is for warming up."""
+    """Return the median seconds of each, of which another one begins every time; one round before all is for warming
+    up."""
     names, found = list(ways), {name: list[float]() for name in ways}
     for turn in range(rounds + 1):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
@@ -204,7 +205,7 @@ def in_turn(ways: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, f
 
 
 def room(size: int, megabytes: float) -> bool:
-    """Whether all workers' models find a place in memory."""
+    """Return whether all workers' models find a place in memory."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))  # KiB
     return _COPIES * size * megabytes * 1e6 < available * 1024

@@ -109,7 +109,7 @@ def _timed(way: Way, model: Tensor) -> float:
 
 
 def task(control: ControlAddress, size: int, port: int, ranks: Iterable[int]) -> Iterator[None]:
-    """A worker that is a task of Spark's, and has several transports."""
+    """Yield a worker that is a task of Spark's, and has several transports."""
     (rank,) = ranks
     with ExitStack() as stack:
         client = stack.enter_context(ControlClient(control, rank))
@@ -134,7 +134,7 @@ def main() -> None:
 
 
 def way_of(arguments: argparse.Namespace) -> tuple[Way, int]:
-    """How a process averages, and its rank, which MPI knows itself."""
+    """Return how a process averages, and its rank, which MPI knows itself."""
     if arguments.way == "mpi":
         mpi = Mpi()
         return mpi, mpi.rank

@@ -95,7 +95,7 @@ def data_loader(folder: Path, shuffle: bool, *, whole_batches: bool) -> BatchIte
 
 
 def rate(batches: BatchIterator, count: int) -> float:
-    """The rows per second, without the batches that were prefetched before the clock started."""
+    """Return the rows per second, without the batches that were prefetched before the clock started."""
     for _ in islice(batches, 5):
         pass
     start = time.perf_counter()

@@ -14,7 +14,8 @@ _LEAST_SECONDS = 2.0  # of all tasks together
 
 
 def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The median seconds of each; the first round is a warm-up. Short tasks, whose times vary most, get more rounds.
+    """Return the median seconds of each; the first round is a warm-up. Short tasks, whose times vary most, get more
+    rounds.
 
     Every round has another order, since a task is slower after one that left less of its memory in the caches.
     """
@@ -27,7 +28,7 @@ def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[flo
 
 
 def seconds(task: Callable[[], object]) -> float:
-    """The seconds of a task, including the work that it started on a GPU."""
+    """Return the seconds of a task, including the work that it started on a GPU."""
     synchronise()
     start = time.perf_counter()
     task()
@@ -42,5 +43,5 @@ def synchronise() -> None:
 
 
 def max_difference(first: Tensor, second: Tensor) -> float:
-    """The largest difference of two tensors."""
+    """Return the largest difference of two tensors."""
     return (first - second).abs().max().item()

@@ -36,7 +36,7 @@ RATE, MOMENTUM, DECAY = 1e-6, 0.9, 5e-4  # a small rate, since the data are nois
 
 
 def train_val(params: NetParams, batch: int) -> pb.NetParameter:
-    """The net with a loss in place of its probabilities."""
+    """Return the net with a loss in place of its probabilities."""
     net = copy.deepcopy(params.message)
     scores = net.layer.pop().bottom[0]
     net.layer.insert(0, RDDLayer("label", shape=[batch]))
@@ -62,7 +62,7 @@ class Ours:
         self.solver.iterate()
 
     def loss(self) -> Tensor:
-        """The loss, whose gradients are in the blobs."""
+        """Return the loss, whose gradients are in the blobs."""
         self.solver.updater.gradients.clear()
         return self.solver.net.forward_backward()
 
@@ -84,7 +84,7 @@ class Theirs:
         self._optimizer.step()
 
     def loss(self) -> Tensor:
-        """The loss, whose gradients are in the parameters."""
+        """Return the loss, whose gradients are in the parameters."""
         half = self._compute.precision.half
         self._optimizer.zero_grad()
         with products_of(self._compute.precision):
@@ -99,7 +99,7 @@ def _nothing() -> None:
 
 
 def gradient_norm(module: nn.Module) -> Tensor:
-    """The norm of all gradients."""
+    """Return the norm of all gradients."""
     gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     return torch.stack([gradient.double().square().sum() for gradient in gradients]).sum().sqrt()
 
@@ -152,7 +152,7 @@ def _by_hand(
 
 
 def _difference(ours: Ours, theirs: Theirs) -> float:
-    """The difference in evaluation mode, where nothing is random."""
+    """Return the difference in evaluation mode, where nothing is random."""
     ours.module.eval()
     theirs.module.eval()
     losses = ours.loss(), theirs.loss()

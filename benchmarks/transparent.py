@@ -52,7 +52,7 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node"]
 
 
 def step_seconds(command: list[str], **environment: str) -> float:
-    """The median seconds of a step, as the script prints them."""
+    """Return the median seconds of a step, as the script prints them."""
     done = subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True)
     return float(done.stdout)
 

@@ -32,7 +32,7 @@ VGG16 = [
 
 
 def vgg16() -> CaffeFile[pb.NetParameter]:
-    """A net of VGG-16's size with random weights."""
+    """Return a net of VGG-16's size with random weights."""
     file = CaffeFile(pb.NetParameter(name="VGG-16"), form=Form.BINARY)
     draw = np.random.default_rng(0)
     for index, (outputs, inputs, kernel) in enumerate(VGG16):
@@ -103,7 +103,8 @@ def our_write(path: Path, net: CaffeFile[pb.NetParameter]) -> None:
 
 
 def time_writers(path: Path, rounds: int) -> dict[str, float]:
-    """The median seconds of both writers in one process, since the speed of memory depends on its earlier use."""
+    """Return the median seconds of both writers in one process, since the speed of memory depends on its earlier
+    use."""
     net, data = vgg16(), path.read_bytes()
     tasks: dict[str, Callable[[Path], None]] = {
         "plain_write": lambda target: plain_write(target, data),
@@ -114,7 +115,7 @@ def time_writers(path: Path, rounds: int) -> dict[str, float]:
 
 
 def time_new_file(task: Callable[[Path], None], path: Path) -> float:
-    """The seconds of a task that writes a new file, while no other file waits to be written to the disk."""
+    """Return the seconds of a task that writes a new file, while no other file waits to be written to the disk."""
     target = path.with_name("new.caffemodel")
     os.sync()
     seconds = time_task(lambda: task(target))
@@ -123,7 +124,7 @@ def time_new_file(task: Callable[[Path], None], path: Path) -> float:
 
 
 def time_task(task: Callable[[], object]) -> float:
-    """The seconds of a task."""
+    """Return the seconds of a task."""
     start = time.perf_counter()
     task()
     return time.perf_counter() - start

@@ -40,14 +40,14 @@ M = TypeVar("M", bound=Message)
 
 
 def cut(data: Buffer, descriptor: Descriptor, blobs: Blobs) -> bytes:
-    """The encoded message without the values of its blobs, which are added to `blobs` as views on `data`."""
+    """Return the encoded message without the values of its blobs, which are added to `blobs` as views on `data`."""
     if descriptor is _BLOB:
         return _cut_blob(data, 0, len(data), blobs)
     return b"".join(_cut(data, 0, len(data), descriptor, blobs, 0))
 
 
 def parse(skeleton: bytes, message: type[M]) -> M:
-    """The message that the result of `cut` encodes."""
+    """Return the message that the result of `cut` encodes."""
     try:
         return message.FromString(skeleton)
     except DecodeError:
@@ -56,7 +56,7 @@ def parse(skeleton: bytes, message: type[M]) -> M:
 
 
 def join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> Iterator[Buffer]:
-    """The encoded message with its blobs, in pieces to write one after the other; the inverse of `cut`."""
+    """Return the encoded message with its blobs, in pieces to write one after the other; the inverse of `cut`."""
     if descriptor is _BLOB:
         return iter(_join_blob(skeleton, blobs)[1])
     return iter(_join(skeleton, descriptor, blobs)[1])
@@ -64,7 +64,7 @@ def join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> Iterator[Buff
 
 @cache
 def _blob_fields(descriptor: Descriptor) -> dict[int, Descriptor]:
-    """The message types of a message's fields that are blobs or contain blobs, by field number."""
+    """Return the message types of a message's fields that are blobs or contain blobs, by field number."""
     return {
         field.number: field.message_type
         for field in descriptor.fields
@@ -108,7 +108,7 @@ def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blo
 
 
 def _layer_prefix_at(data: Buffer, offset: int, end: int, blob_fields: dict[int, Descriptor]) -> str:
-    """The beginning of an error about the field that starts at `offset`, which may be cut short."""
+    """Return the beginning of an error about the field that starts at `offset`, which may be cut short."""
     try:
         key, offset = read_varint(data, offset, end)
         size, offset = read_varint(data, offset, end)
@@ -123,7 +123,7 @@ def _layer_prefix_at(data: Buffer, offset: int, end: int, blob_fields: dict[int,
 
 
 def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
-    """The encoded blob with `stored` in place of its values; a blob without values is left as it is."""
+    """Return the encoded blob with `stored` in place of its values; a blob without values is left as it is."""
     kept_pieces, parts, offset = [], [], start
     for field in _fields_with_runs(data, start, end):
         if field.number == _STORED:
@@ -142,7 +142,7 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
 
 
 def _fields_with_runs(data: Buffer, offset: int, end: int) -> Iterator[Field]:
-    """The fields of a blob, where a run of unpacked floats, as old files have them, counts as one field."""
+    """Yield the fields of a blob, where a run of unpacked floats, as old files have them, counts as one field."""
     while offset < end:
         field = next(fields(data, offset, end))
         dtype = _VALUE_TYPES.get(field.number)
@@ -155,7 +155,8 @@ def _fields_with_runs(data: Buffer, offset: int, end: int) -> Iterator[Field]:
 
 
 def _run_length(rows: Array, first: int) -> int:
-    """The number of rows that begin with the same tag, searched in growing blocks so that a short run is cheap."""
+    """Return the number of rows that begin with the same tag, searched in growing blocks so that a short run is
+    cheap."""
     row, block = 0, 256
     while row < len(rows):
         other = np.flatnonzero(rows[row : row + block, 0] != first)
@@ -187,7 +188,7 @@ def _blob_part(data: Buffer, field: Field) -> BlobPart | None:
 
 
 def _join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> tuple[int, list[Buffer]]:
-    """The length of a message with its blobs, and its pieces."""
+    """Return the length of a message with its blobs, and its pieces."""
     blob_fields, unchanged = _blob_fields(descriptor), 0
     length, pieces = 0, list[Buffer]()
     for field in fields(skeleton):
@@ -204,7 +205,7 @@ def _join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> tuple[int, l
 
 
 def _join_blob(skeleton: bytes, blobs: Blobs) -> tuple[int, list[Buffer]]:
-    """The length and the pieces of a blob, in the order of its field numbers, as Caffe writes it."""
+    """Return the length and the pieces of a blob, in the order of its field numbers, as Caffe writes it."""
     numbered: list[tuple[int, tuple[Buffer, ...]]] = []
     for field in fields(skeleton):
         if field.number == _STORED:

@@ -42,14 +42,15 @@ class Blob:
 
     @classmethod
     def of(cls, array: Array, number: int | None = None) -> Blob:
-        """A blob to be written: float64 as `double_data`, all else as float32 `data`, unless `number` names a field."""
+        """Return a blob to be written: float64 as `double_data`, all else as float32 `data`, unless `number` names a
+        field."""
         number = number or (8 if array.dtype == np.float64 else 5)
         values = np.ascontiguousarray(array, {**VALUES, **GRADIENTS}[number]).reshape(-1)
         encoded = (tag(number, LENGTH) + varint(values.nbytes), values.view(np.uint8).data)
         return cls((BlobPart(number, encoded, values),))
 
     def flat(self, numbers: Iterable[int] = tuple(VALUES)) -> Array | None:
-        """All values in one dimension, or None if there are none; a view unless they lie in several places.
+        """Return all values in one dimension, or None if there are none; a view unless they lie in several places.
 
         Of a blob with values of several types, Caffe takes the doubles, so the highest field number is taken.
         """
@@ -76,19 +77,19 @@ class Blobs:
         return len(self._blobs) - 1
 
     def array(self, proto: pb.BlobProto) -> Array:
-        """The values of a blob in its shape. Values in a mapped file are read-only; copy them to change them."""
+        """Return the values of a blob in its shape. Values in a mapped file are read-only; copy them to change them."""
         flat, shape = self._flat(proto, VALUES), shape_of(proto)
         if flat is None:
             return np.empty(0 if math.prod(shape) else shape, np.float32)
         return self._shaped(flat, shape)
 
     def gradient(self, proto: pb.BlobProto) -> Array | None:
-        """The gradients that were saved with a blob's values, or None."""
+        """Return the gradients that were saved with a blob's values, or None."""
         flat = self._flat(proto, GRADIENTS)
         return None if flat is None else self._shaped(flat, shape_of(proto))
 
     def _shaped(self, flat: Array, shape: tuple[int, ...]) -> Array:
-        """The values in their shape; only a prototxt can still have a shape that doesn't fit."""
+        """Return the values in their shape; only a prototxt can still have a shape that doesn't fit."""
         if flat.size != math.prod(shape):
             raise BlobError(f"a blob's shape {list(shape)} needs {math.prod(shape):,} values, {flat.size:,} are there")
         return flat.reshape(shape)
@@ -146,7 +147,7 @@ class Blobs:
 
 
 def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
-    """The shape of a blob, also of an old one that has num, channels, height and width."""
+    """Return the shape of a blob, also of an old one that has num, channels, height and width."""
     if proto.HasField("shape"):
         return tuple(proto.shape.dim)
     if any(proto.HasField(name) for name in ("num", "channels", "height", "width")):

@@ -16,32 +16,32 @@ _LAYERS = ("LayerParameter", "V1LayerParameter", "V0LayerParameter")
 
 
 def descriptor_of(message: Message | type[Message]) -> Descriptor:
-    """The descriptor of a message; protobuf's stubs know two classes of them, of which one is internal."""
+    """Return the descriptor of a message; protobuf's stubs know two classes of them, of which one is internal."""
     return cast("Descriptor", message.DESCRIPTOR)
 
 
 def fields_of(message: Message | type[Message]) -> dict[str, FieldDescriptor]:
-    """The fields of a message by name, without those that only this package sets."""
+    """Return the fields of a message by name, without those that only this package sets."""
     return fields_by_name(descriptor_of(message))
 
 
 @cache
 def fields_by_name(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
-    """The same of a message type that has a descriptor only."""
+    """Return the same of a message type that has a descriptor only."""
     return {field.name: field for field in descriptor.fields if field.number < NET_DIALECT}
 
 
 def set_fields(message: Message) -> list[tuple[FieldDescriptor, Any]]:
-    """The fields that are set in a message with their values, without those that only this package sets."""
+    """Return the fields that are set in a message with their values, without those that only this package sets."""
     return [(field, value) for field, value in message.ListFields() if field.number < NET_DIALECT]
 
 
 def layer_prefix(descriptor: Descriptor, data: Buffer, start: int, end: int) -> str:
-    """The beginning of an error about an encoded message: "layer 'conv1': ", or "" if it has no layer name."""
+    """Return the beginning of an error about an encoded message: "layer 'conv1': ", or "" if it has no layer name."""
     name = value_in(data, descriptor.fields_by_name["name"].number, start, end) if descriptor.name in _LAYERS else b""
     return f"layer {name[:100].decode('utf-8', 'replace')!r}: " if name else ""
 
 
 def enum_of(field: FieldDescriptor) -> EnumDescriptor:
-    """The enum that an enum field takes its values from."""
+    """Return the enum that an enum field takes its values from."""
     return cast("EnumDescriptor", field.enum_type)

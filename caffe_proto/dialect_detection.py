@@ -44,7 +44,7 @@ class _AmbiguousField(NamedTuple):
 
 
 def detect_dialect(skeleton: bytes, descriptor: Descriptor) -> Dialect:
-    """The dialect of an encoded message; BVLC's if all dialects read it alike."""
+    """Return the dialect of an encoded message; BVLC's if all dialects read it alike."""
     ambiguous: set[_AmbiguousField] = set()
     size = 0
     for field in _ambiguous_fields(skeleton, 0, len(skeleton), descriptor, b"", 0):
@@ -60,7 +60,7 @@ def detect_dialect(skeleton: bytes, descriptor: Descriptor) -> Dialect:
 
 
 def with_numbers_of(skeleton: bytes, descriptor: Descriptor, dialect: Dialect) -> Dialect:
-    """A dialect as an encoded message uses it: with BVLC's numbers for the fields that it has under them.
+    """Return a dialect as an encoded message uses it: with BVLC's numbers for the fields that it has under them.
 
     A fork that gave such a field another number didn't write it, and others read it under BVLC's number only.
     """
@@ -80,7 +80,7 @@ def with_numbers_of(skeleton: bytes, descriptor: Descriptor, dialect: Dialect) -
 
 
 def _renumbered_fields(data: bytes, descriptor: Descriptor, dialect: Dialect) -> Iterator[tuple[str, str, bool]]:
-    """The fields that the dialect renumbered: their message and name, and whether they have BVLC's number."""
+    """Yield the fields that the dialect renumbered: their message and name, and whether they have BVLC's number."""
     message, table = schema_name(descriptor), dialect.table(descriptor)
     for field in fields(data):
         schema_field = table.get(field.number)
@@ -112,7 +112,8 @@ def _ambiguous_fields(
 
 @of_dialects
 def _unambiguous_fields(descriptor: Descriptor) -> Mapping[int, Descriptor | None]:
-    """The numbers of the fields that all dialects read alike, with the message types of those that are messages."""
+    """Return the numbers of the fields that all dialects read alike, with the message types of those that are
+    messages."""
     name = descriptor.full_name.partition(".")[2]
     contested = {number for dialect in all_dialects().values() for number in dialect.numbers.get(name, {}).values()}
     unambiguous = {
@@ -140,7 +141,7 @@ def _type_name(dialect: Dialect, ambiguous: _AmbiguousField) -> str:
 
 
 def _is_setting_of(field: str, layer: str) -> bool:
-    """Whether a settings field is named like a layer type, as roi_pooling_param is like ROIPooling."""
+    """Return whether a settings field is named like a layer type, as roi_pooling_param is like ROIPooling."""
     stem, kind = field.removesuffix("_param").replace("_", ""), layer.lower().replace("_", "")
     return bool(kind) and (stem in kind or kind in stem)
 
@@ -158,7 +159,8 @@ def _field_cost(dialect: Dialect, data: bytes, field: Field, descriptor: Descrip
 
 
 def _packed_cost(schema_field: FieldDescriptor, data: bytes, kind: int) -> int:
-    """The cost of a packed field: parsers accept one for any repeated field, but writers only pack where told to."""
+    """Return the cost of a packed field: parsers accept one for any repeated field, but writers only pack where told
+    to."""
     size = _SIZES.get(kind, 1)
     if not schema_field.is_repeated or len(data) % size:
         return _IMPOSSIBLE

@@ -51,7 +51,7 @@ class Dialect:
     _touched: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def table(self, descriptor: Descriptor) -> dict[int, FieldDescriptor]:
-        """The fields of a message by their numbers in this dialect."""
+        """Return the fields of a message by their numbers in this dialect."""
         fields_by_number = self._tables.get(descriptor.full_name)
         if fields_by_number is None:
             fields_by_number = {field.number: field for field in descriptor.fields if _is_in_all(field)}
@@ -61,12 +61,12 @@ class Dialect:
         return fields_by_number
 
     def number(self, descriptor: Descriptor, name: str) -> int | None:
-        """The number of a field in this dialect, or None if it has no such field."""
+        """Return the number of a field in this dialect, or None if it has no such field."""
         number = self._field_numbers(descriptor).get(name, descriptor.fields_by_name[name].number)
         return number if name == "stored" or self.table(descriptor).get(number, _NO_FIELD).name == name else None
 
     def touches(self, descriptor: Descriptor) -> bool:
-        """Whether this dialect numbers anything in such a message differently from the schema."""
+        """Return whether this dialect numbers anything in such a message differently from the schema."""
         touched = self._touched.get(descriptor.full_name)
         if touched is None:
             self._touched[descriptor.full_name] = touched = any(
@@ -84,7 +84,7 @@ class Dialect:
         return frozenset((owner, name) for owner, names in tables for name in names)
 
     def values(self, kind: EnumDescriptor | None) -> Mapping[str, int]:
-        """The values of an enum that this dialect numbers differently, by name."""
+        """Return the values of an enum that this dialect numbers differently, by name."""
         return _EMPTY if kind is None else self.enums.get(schema_name(kind), _EMPTY)
 
     def _field_numbers(self, descriptor: Descriptor) -> Mapping[str, int]:
@@ -114,13 +114,13 @@ def _is_in_all(field: FieldDescriptor) -> bool:
 
 
 def schema_name(descriptor: Descriptor | EnumDescriptor) -> str:
-    """The name of a message or an enum without its package, as dialects have it."""
+    """Return the name of a message or an enum without its package, as dialects have it."""
     return str(descriptor.full_name).partition(".")[2]
 
 
 @cache
 def _reachable(descriptor: Descriptor) -> tuple[Descriptor, ...]:
-    """A message type and every message type it contains."""
+    """Return a message type and every message type it contains."""
     descriptors, pending = {descriptor.full_name: descriptor}, [descriptor]
     while pending:
         for member in pending.pop().fields:
@@ -160,7 +160,8 @@ def _renamed(value: bytes, names: Mapping[int, str], kind: EnumDescriptor) -> by
 
 
 def _encoded_fields(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple[int, bytes]]:
-    """The encoded fields under the dialect's numbers, in the order of these numbers, as every Caffe writes them."""
+    """Return the encoded fields under the dialect's numbers, in the order of these numbers, as every Caffe writes
+    them."""
     encoded = []
     for wire_field in fields(data):
         schema_field = descriptor.fields_by_number.get(wire_field.number)
@@ -219,7 +220,7 @@ _forget: list[Callable[[], None]] = []  # clears what follows from the dialects 
 
 
 def of_dialects(function: Callable[P, T]) -> Callable[P, T]:
-    """A function whose results follow from the dialects that there are, and are kept until there are others."""
+    """Return a function whose results follow from the dialects that there are, and are kept until there are others."""
     cached = cache(function)
     _forget.append(cached.cache_clear)
 
@@ -234,7 +235,8 @@ def of_dialects(function: Callable[P, T]) -> Callable[P, T]:
 
 @of_dialects
 def all_dialects() -> Mapping[str, Dialect]:
-    """All dialects by name: BVLC's first, then the forks', the most common first, then those of third parties."""
+    """Return all dialects by name: BVLC's first, then the forks', the most common first, then those of third
+    parties."""
     own = _own_dialects()
     others = (_of_table(name, table, rank) for rank, (name, (_, table)) in enumerate(_registered.items(), len(own)))
     return {**own, **{dialect.name: dialect for dialect in others}}
@@ -284,7 +286,7 @@ def _forget_all() -> None:
 
 
 def registered_tables() -> dict[str, Path]:
-    """The files of the tables of third parties' dialects, by the names of these."""
+    """Return the files of the tables of third parties' dialects, by the names of these."""
     return {name: path for name, (path, _) in _registered.items()}
 
 
@@ -305,7 +307,7 @@ def _check_table(path: Path, table: Mapping[str, Any]) -> None:
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect with a name; a DialectError if there is none."""
+    """Return the dialect with a name; a DialectError if there is none."""
     dialect = all_dialects().get(name)
     if dialect is None:
         raise DialectError(f"there is no dialect '{name}'; the dialects are {', '.join(all_dialects())}")
@@ -313,7 +315,7 @@ def dialect_named(name: str) -> Dialect:
 
 
 def dialect_for(message: Message) -> Dialect:
-    """The most common dialect that has every field that the message sets."""
+    """Return the most common dialect that has every field that the message sets."""
     data = message.SerializePartialToString()
     first_problem: DialectError | None = None
     for dialect in all_dialects().values():
@@ -335,7 +337,7 @@ def mark(net: pb.NetParameter, dialects: Sequence[str]) -> None:
 
 
 def marks_of(net: pb.NetParameter) -> tuple[str, ...]:
-    """The dialects that a net is marked with; none if nothing is known."""
+    """Return the dialects that a net is marked with; none if nothing is known."""
     return next((tuple(layer.dialects) for layer in _layers_of(net) if layer.dialects), ())
 
 
@@ -351,13 +353,15 @@ def mark_by_fields(net: pb.NetParameter) -> None:
 
 
 def said_dialect(net: pb.NetParameter) -> str | None:
-    """The dialect that a net is marked with where its fields wouldn't tell it; who writes the net has to say it."""
+    """Return the dialect that a net is marked with where its fields wouldn't tell it; who writes the net has to say
+    it."""
     marks = marks_of(net)
     return marks[0] if len(marks) == 1 and possible_dialects(net) != marks else None
 
 
 def possible_dialects(message: Message) -> tuple[str, ...]:
-    """The names of the dialects that have every field and value which a message sets; none if BVLC's is among them.
+    """Return the names of the dialects that have every field and value which a message sets; none if BVLC's is among
+    them.
 
     A message with fields of several forks that nobody has together is in no dialect, which tells nothing either.
     """
@@ -368,7 +372,7 @@ def possible_dialects(message: Message) -> tuple[str, ...]:
 
 
 def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, str]]:
-    """The fields, values and types of layers that BVLC's Caffe hasn't. In a message `of_forks` it has none."""
+    """Yield the fields, values and types of layers that BVLC's Caffe hasn't. In a message `of_forks` it has none."""
     if isinstance(message, pb.LayerParameter) and message.type in _telling_types():
         yield LAYER_TYPES, message.type
     for schema_field, value in set_fields(message):
@@ -393,7 +397,7 @@ def _telling_types() -> frozenset[str]:
 
 
 def fork_settings(message: Message) -> Iterator[str]:
-    """The names of the fields and values that a message sets and that BVLC's Caffe hasn't."""
+    """Yield the names of the fields and values that a message sets and that BVLC's Caffe hasn't."""
     for schema_field, value in set_fields(message):
         if schema_field.number >= PRIVATE:
             yield schema_field.name
@@ -408,7 +412,7 @@ def fork_settings(message: Message) -> Iterator[str]:
 
 @cache
 def _messages_of_bvlc() -> frozenset[str]:
-    """All messages that are reached by fields of BVLC's."""
+    """Return all messages that are reached by fields of BVLC's."""
     names, pending = set[str](), [descriptor_of(pb.NetParameter)]
     while pending:
         descriptor = pending.pop()

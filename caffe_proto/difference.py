@@ -58,7 +58,7 @@ _LayerKey = tuple[str, int]
 
 
 def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference:
-    """The changes from the first file to the second.
+    """Return the changes from the first file to the second.
 
     Weights are compared only if both files have some; a prototxt can be compared with its caffemodel.
     """
@@ -85,7 +85,7 @@ def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference
 
 
 def _layers_of_file(file: CaffeFile[Message]) -> dict[_LayerKey, CaffeFile[Message]]:
-    """A net's layers by name and position among layers of that name; the rest of the net is under ""."""
+    """Return a net's layers by name and position among layers of that name; the rest of the net is under ""."""
     layers_by_key: dict[_LayerKey, CaffeFile[Message]] = {}
     if not isinstance(file.message, pb.NetParameter):
         return {("", 0): file}
@@ -113,7 +113,7 @@ def _setting_differences(where: str, before: Message, after: Message) -> Iterato
 
 
 def _leaves(body: Body, prefix: str) -> Iterator[tuple[str, str]]:
-    """Every value and every block with its path; repeated fields are numbered from the second on."""
+    """Yield every value and every block with its path; repeated fields are numbered from the second on."""
     ranks: Counter[str] = Counter()
     for entry in body.entries:
         if entry.name in _WEIGHTS:
@@ -152,7 +152,7 @@ def _arrays(file: CaffeFile[Message]) -> list[Array]:
 
 
 def _distance(a: Array, b: Array) -> tuple[float, float]:
-    """The largest difference, absolute and relative; NaN at the same places counts as equal."""
+    """Return the largest difference, absolute and relative; NaN at the same places counts as equal."""
     if not a.size:
         return 0.0, 0.0
     with np.errstate(invalid="ignore", over="ignore"):

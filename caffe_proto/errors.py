@@ -53,19 +53,20 @@ class UnknownFieldWarning(UserWarning):
 
 
 def in_file(path: str | Path, problem: CaffeError) -> str:
-    """What is wrong, with the file's name in front of it, unless the problem begins with that by itself."""
+    """Return what is wrong, with the file's name in front of it, unless the problem begins with that by itself."""
     return str(problem) if str(problem).startswith(f"{path}:") else f"{path}: {problem}"
 
 
 def few(words: Iterable[str], most: int) -> str:
-    """The first of some words, for a message, and how many more there are."""
+    """Return the first of some words, for a message, and how many more there are."""
     words = list(words)
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
 
 
 def import_extra(module: str, extra: str, need: str) -> Any:
-    """A module of an optional package; if it isn't installed, a MissingExtraError with the need and what to install."""
+    """Return a module of an optional package; if it isn't installed, a MissingExtraError with the need and what to
+    install."""
     try:
         return import_module(module)
     except ImportError:

@@ -148,7 +148,7 @@ def read_solver(path: str | Path, *, lenient: bool = False) -> CaffeFile[pb.Solv
 
 
 def _kind_for(path: str | Path, kind: type[Message]) -> type[Message] | None:
-    """The message type to read a file as, or None where its suffix or the file itself says it."""
+    """Return the message type to read a file as, or None where its suffix or the file itself says it."""
     form, suffix_kind = _SUFFIXES.get(Path(path).suffix, (None, None))
     return None if suffix_kind or form is Form.HDF5 else kind
 
@@ -192,7 +192,7 @@ def _recognise(
 
 
 def _is_plain_text(start: bytes) -> bool:
-    """Whether bytes can't be those of a binary file, although no prototxt begins so."""
+    """Return whether bytes can't be those of a binary file, although no prototxt begins so."""
     return start.isascii() and not _NOT_TEXT.search(start)
 
 
@@ -247,7 +247,7 @@ def _mark_by_numbers(net: pb.NetParameter, numbers_of: Dialect) -> None:
 
 
 def _binary_kind(data: memoryview) -> type[Message]:
-    """The message type of a binary file whose suffix doesn't say it."""
+    """Return the message type of a binary file whose suffix doesn't say it."""
     for kind, identifying_fields in _IDENTIFYING_FIELDS.items():
         try:
             message = _read_binary(data, kind, None).message
@@ -261,7 +261,8 @@ def _binary_kind(data: memoryview) -> type[Message]:
 
 
 def _is_foreign(message: Message) -> bool:
-    """Whether a message has fields that no Caffe's has, as an ONNX model read as a solver state. Nets may have any."""
+    """Return whether a message has fields that no Caffe's has, as an ONNX model read as a solver state. Nets may have
+    any."""
     return not isinstance(message, pb.NetParameter) and len(UnknownFieldSet(message)) > 0
 
 
@@ -270,7 +271,7 @@ def _serialized(message: Message) -> bytes:
 
 
 def prototxt(file: CaffeFile[M]) -> str:
-    """The prototxt of a file; one that was read from prototxt keeps its order of fields and its comments."""
+    """Return the prototxt of a file; one that was read from prototxt keeps its order of fields and its comments."""
     return text_of(file.message, file.body)
 
 
@@ -279,7 +280,7 @@ def _text_pieces(file: CaffeFile[M]) -> Iterator[Buffer]:
 
 
 def _binary_pieces(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buffer]:
-    """The bytes of a file in pieces; an unchanged file is written as it was read."""
+    """Yield the bytes of a file in pieces; an unchanged file is written as it was read."""
     dialect = dialect_named(dialect_name) if dialect_name else file.dialect
     if _unchanged(file, Form.BINARY) and file.origin is not None and dialect is file.origin.dialect:
         yield file.origin.data
@@ -288,7 +289,7 @@ def _binary_pieces(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buf
 
 
 def _encoded(message: Message, dialect: Dialect | None) -> bytes:
-    """A message in a dialect's numbers. A net says its own dialect where these numbers don't tell it."""
+    """Return a message in a dialect's numbers. A net says its own dialect where these numbers don't tell it."""
     descriptor, serialized = descriptor_of(message), _serialized(message)
     if not isinstance(message, pb.NetParameter):
         return (dialect or dialect_for(message)).encode(serialized, descriptor)
@@ -301,7 +302,7 @@ def _encoded(message: Message, dialect: Dialect | None) -> bytes:
 
 
 def _dialect_with(net: pb.NetParameter, marks: tuple[str, ...]) -> Dialect:
-    """The dialect whose numbers a net gets: its own if that has all its fields."""
+    """Return the dialect whose numbers a net gets: its own if that has all its fields."""
     if len(marks) == 1:
         dialect = dialect_named(marks[0])
         try:
@@ -364,7 +365,7 @@ def _write_hdf5(file: CaffeFile[M], path: str | Path, durable: bool) -> None:
 
 
 def form_of(path: str | Path) -> Form:
-    """The form that a file's suffix stands for."""
+    """Return the form that a file's suffix stands for."""
     form, _ = _SUFFIXES.get(Path(path).suffix, (None, None))
     if form is None:
         raise FileError(f"{path}: can't tell the format by the name; use one of {', '.join(_SUFFIXES)}")

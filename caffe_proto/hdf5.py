@@ -28,7 +28,7 @@ _INDEXES = {str(index): index for index in range(256)}  # all blobs below an ind
 
 
 def import_h5py() -> Any:
-    """The h5py module; a MissingExtraError if it isn't installed."""
+    """Return the h5py module; a MissingExtraError if it isn't installed."""
     return import_extra("h5py", "data", "HDF5 files need h5py")
 
 
@@ -61,7 +61,7 @@ def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParamete
 
 
 def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tuple[str, dict[int, h5py.Dataset]]]:
-    """The layers in a group, with their blobs by number; a slash in a layer's name makes a nested group."""
+    """Yield the layers in a group, with their blobs by number; a slash in a layer's name makes a nested group."""
     if group.id in seen or name.count("/") > MAX_DEPTH:
         raise BinaryError(f"layer {name[:100]!r}: its groups are nested without an end; the file is damaged")
     seen.add(group.id)
@@ -81,7 +81,7 @@ def _blob_index(name: str, layer: str) -> int:
 
 
 def member(group: h5py.Group, name: str | bytes) -> Any:
-    """The member of a group with a name. Soft and external links are refused, for they can lead to any file."""
+    """Return the member of a group with a name. Soft and external links are refused, for they can lead to any file."""
     if isinstance(name, bytes):
         raise BinaryError(f"the name {name[:40]!r} is not UTF-8 text; the file is damaged")
     links, encoded = group.id.links, name.encode()
@@ -104,7 +104,7 @@ def _group_in(parent: h5py.Group, name: str) -> h5py.Group:
 
 
 def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
-    """The single value of a dataset, of one of NumPy's `kinds` of types and `longest` bytes at most."""
+    """Return the single value of a dataset, of one of NumPy's `kinds` of types and `longest` bytes at most."""
     dataset = member(parent, name)
     if (
         not _is_dataset(dataset)
@@ -126,7 +126,7 @@ def _gradient_of(item: Any, layer: str, index: int) -> Any:
 
 
 def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
-    """The values of a dataset: a view on the file if they lie there in one piece, as Caffe writes them."""
+    """Return the values of a dataset: a view on the file if they lie there in one piece, as Caffe writes them."""
     if not _is_dataset(dataset) or dataset.size is None:
         raise BinaryError(f"{where}: has no values; the file is damaged, or Caffe didn't write it")
     number = _FIELD_NUMBERS[kind].get(dataset.dtype.itemsize) if dataset.dtype.kind == "f" else None
@@ -176,7 +176,7 @@ def _read_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverSta
 
 
 def file_image(message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> memoryview:
-    """The bytes of a file as Caffe writes it. They are made in memory, since libhdf5 crashes on a full disk."""
+    """Return the bytes of a file as Caffe writes it. They are made in memory, since libhdf5 crashes on a full disk."""
     if isinstance(message, pb.NetParameter):
         _check_names(message)
     buffer = BytesIO()
@@ -224,5 +224,5 @@ def _write_state(file: h5py.File, state: pb.SolverState, blobs: Blobs) -> None:
 
 
 def _as_float(values: Array) -> Array:
-    """The values as float64 or float32, the only types in Caffe's HDF5 files."""
+    """Return the values as float64 or float32, the only types in Caffe's HDF5 files."""
     return values if values.dtype == np.float64 else np.asarray(values, np.float32)

@@ -15,7 +15,7 @@ Layer = pb.LayerParameter | pb.V1LayerParameter
 
 
 def located(net: pb.NetParameter, path: str, body: Body | None) -> pb.NetParameter:
-    """A copy of a net whose layers have their places: in a prototxt, whose fields are `body`, also the line."""
+    """Return a copy of a net whose layers have their places: in a prototxt, whose fields are `body`, also the line."""
     copy = copy_of(net)
     if path:
         _locate(copy.layer, path, body.named("layer") if body is not None else ())
@@ -30,7 +30,7 @@ def _locate(layers: Sequence[Layer], path: str, entries: Iterable[Entry]) -> Non
 
 
 def unlocated(net: pb.NetParameter) -> pb.NetParameter:
-    """A copy of a net as others see it: its layers have no places."""
+    """Return a copy of a net as others see it: its layers have no places."""
     copy = copy_of(net)
     for layer in copy.layer:
         layer.ClearField("location")
@@ -38,12 +38,12 @@ def unlocated(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def place(layer: Layer) -> str:
-    """The beginning of an error about a layer: "net.prototxt:31: ", or "" if it is from no file."""
+    """Return the beginning of an error about a layer: "net.prototxt:31: ", or "" if it is from no file."""
     return f"{layer.location}: " if layer.location else ""
 
 
 def error_label(layer: pb.LayerParameter) -> str:
-    """The beginning of an error about a layer with its name: "net.prototxt:31: layer 'conv1'"."""
+    """Return the beginning of an error about a layer with its name: "net.prototxt:31: layer 'conv1'"."""
     return f"{place(layer)}layer '{layer.name}'"
 
 

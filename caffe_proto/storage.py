@@ -135,7 +135,7 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _create_locked(path: Path, mode: int, *, folder: bool = False) -> int:
-    """A descriptor of a new file or folder, which is locked until it is closed."""
+    """Return a descriptor of a new file or folder, which is locked until it is closed."""
     while True:
         if folder:
             path.mkdir(mode)
@@ -152,7 +152,7 @@ def _hidden_beside(target: Path) -> Path:
 
 
 def file_hash(path: Path) -> str | None:
-    """The SHA-256 of a file's bytes, or None if it can't be read."""
+    """Return the SHA-256 of a file's bytes, or None if it can't be read."""
     try:
         check_regular(path)
         with path.open("rb") as file:
@@ -174,7 +174,7 @@ def sync(path: Path) -> None:
 
 
 def target_of(path: Path) -> Path:
-    """The path with links followed, which must be one that can be written to."""
+    """Return the path with links followed, which must be one that can be written to."""
     try:
         target = Path(os.path.realpath(path))
     except ValueError:
@@ -187,7 +187,7 @@ def target_of(path: Path) -> Path:
 
 
 def _open_nameless(folder: Path, mode: int) -> int | None:
-    """The descriptor of a file without a name, or None where the system has no such files."""
+    """Return the descriptor of a file without a name, or None where the system has no such files."""
     try:
         return os.open(folder, os.O_TMPFILE | os.O_WRONLY, mode)
     except (AttributeError, OSError):
@@ -195,7 +195,7 @@ def _open_nameless(folder: Path, mode: int) -> int | None:
 
 
 def _blocks(pieces: Iterable[Buffer], size: int = 1 << 19) -> Iterator[memoryview]:
-    """The pieces in blocks of one size, so that small ones cost few calls and big ones lie on page boundaries.
+    """Yield the pieces in blocks of one size, so that small ones cost few calls and big ones lie on page boundaries.
 
     The kernel takes twice as long for bytes that don't. A block is valid until the next one is taken.
     """

@@ -101,7 +101,7 @@ def _layer_line(layer: pb.LayerParameter | pb.V1LayerParameter) -> LayerLine:
 
 
 def _plain_settings(entry: Entry) -> str:
-    """The plain values of a layer and of its type's settings, without fillers and learning rates."""
+    """Return the plain values of a layer and of its type's settings, without fillers and learning rates."""
     if entry.name in _SHOWN_ELSEWHERE:
         return ""
     type_settings = [setting for body in entry.bodies() if entry.name.endswith("_param") for setting in body.entries]
@@ -110,7 +110,7 @@ def _plain_settings(entry: Entry) -> str:
 
 
 def _one_line(entry: Entry) -> str:
-    """The text of a field on one line."""
+    """Return the text of a field on one line."""
     fields = (
         f"{entry.name}: {value.text}" if isinstance(value, Scalar) else f"{entry.name} {{{_value_text(value)}}}"
         for value in entry.values
@@ -119,7 +119,7 @@ def _one_line(entry: Entry) -> str:
 
 
 def _inputs(net: pb.NetParameter) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The inputs of a net, with their shapes if the file has them."""
+    """Return the inputs of a net, with their shapes if the file has them."""
     shapes = [tuple(shape.dim) for shape in net.input_shape]
     dims = list(net.input_dim)
     shapes = shapes or [tuple(dims[start : start + 4]) for start in range(0, len(dims), 4)]

@@ -24,7 +24,7 @@ class Field(NamedTuple):
 
 
 def read_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
-    """The number that starts at an offset, and the offset after it."""
+    """Return the number that starts at an offset, and the offset after it."""
     value = shift = 0
     while offset < end:
         byte = data[offset]
@@ -39,7 +39,7 @@ def read_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """The encoding of a non-negative number."""
+    """Return the encoding of a non-negative number."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -49,12 +49,12 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, kind: int) -> bytes:
-    """The encoded tag of a field, which stands before its value."""
+    """Return the encoded tag of a field, which stands before its value."""
     return varint(number << 3 | kind)
 
 
 def fields(data: Buffer, start: int = 0, end: int | None = None) -> Iterator[Field]:
-    """The fields between two offsets, in their order."""
+    """Yield the fields between two offsets, in their order."""
     end = len(data) if end is None else end
     offset = start
     while offset < end:
@@ -64,7 +64,7 @@ def fields(data: Buffer, start: int = 0, end: int | None = None) -> Iterator[Fie
 
 
 def _field_at(data: Buffer, start: int, end: int) -> Field:
-    """The field whose tag starts at `start`."""
+    """Return the field whose tag starts at `start`."""
     key, offset = data[start], start + 1
     if key > 0x7F:  # nearly all tags fit one byte, and a call for each would double the time
         key, offset = read_varint(data, start, end)
@@ -92,7 +92,7 @@ def _field_at(data: Buffer, start: int, end: int) -> Field:
 
 
 def value_in(data: Buffer, number: int, start: int, end: int) -> bytes:
-    """The first value of a message's field with a number, or b"" if it has none or is damaged before that."""
+    """Return the first value of a message's field with a number, or b"" if it has none or is damaged before that."""
     try:
         for field in fields(data, start, end):
             if field.number == number:
@@ -103,7 +103,7 @@ def value_in(data: Buffer, number: int, start: int, end: int) -> bytes:
 
 
 def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
-    """The offset after a group; groups are deprecated in protobuf, and only skipped."""
+    """Return the offset after a group; groups are deprecated in protobuf, and only skipped."""
     open_groups = [number]
     while open_groups:
         if len(open_groups) > MAX_DEPTH:

@@ -82,7 +82,7 @@ def _write_weights(model: Model, path: Path) -> None:
 
 
 def _with_shared_weights(model: Model) -> Weights:
-    """The weights of all layers; HDF5 files have blobs that layers share only once."""
+    """Return the weights of all layers; HDF5 files have blobs that layers share only once."""
     if all(array.size for arrays in model.weights.values() for array in arrays):
         return model.weights
     layers = learned_layers(model.module(Phase.TEST).built)
@@ -100,7 +100,8 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
 
 
 def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
-    """How far a model is from the files; an error if that is too far. One after the other has its weights in memory."""
+    """Return how far a model is from the files; an error if that is too far. One after the other has its weights in
+    memory."""
     inputs = made_up_inputs(model.layers(Phase.TEST))
     expected = output_values(model, inputs)  # first, so that what is wrong with the net is said of it, not of its copy
     agreement = Agreement.of((output_values(open_model(staging / DEPLOY, [staging / WEIGHTS]), inputs), expected))
@@ -112,7 +113,7 @@ def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
 
 
 def _with_net(solver: pb.SolverParameter) -> pb.SolverParameter:
-    """A copy of a solver that trains the net in the same folder."""
+    """Return a copy of a solver that trains the net in the same folder."""
     copy = copy_of(solver, without=("net", "net_param", "train_net", "train_net_param", "test_net", "test_net_param"))
     copy.net = TRAIN_VAL
     return copy

@@ -105,7 +105,7 @@ def _replace(layer: pb.LayerParameter, made: pb.LayerParameter) -> None:
 
 
 def _data_layer(layer: pb.LayerParameter, net: pb.NetParameter) -> HasDatabaseForm | None:
-    """The data layer of a message, if its data can be in a database; in TRAIN if it is for both phases."""
+    """Return the data layer of a message, if its data can be in a database; in TRAIN if it is for both phases."""
     kind = type_of(layer)
     if kind is None or not issubclass(kind, HasDatabaseForm):
         return None
@@ -136,7 +136,7 @@ def _database(data: HasDatabaseForm, name: str) -> Database:
 
 
 def _name(net: pb.NetParameter, layer: pb.LayerParameter, others: Sequence[Database]) -> str:
-    """A name as Caffe's examples have it, such as train_lmdb."""
+    """Return a name as Caffe's examples have it, such as train_lmdb."""
     phases = _phases(layer, net)
     stem = phases[0].name.lower() if len(phases) == 1 else "data"
     taken = {database.name for database in others}
@@ -149,13 +149,13 @@ def _mean_of(name: str) -> str:
 
 
 def _is_caffes(layer: pb.LayerParameter) -> bool:
-    """Whether a layer is of a type that isn't a fork's."""
+    """Return whether a layer is of a type that isn't a fork's."""
     kind = LAYERS.get(layer.type)
     return kind is None or BVLC.name in capabilities(kind).origins
 
 
 def _unknown_settings(net: pb.NetParameter, *, unread_too: bool) -> Iterator[str]:
-    """A sentence for each type or setting that Caffe lacks, but for those of data that a database would help."""
+    """Yield a sentence for each type or setting that Caffe lacks, but for those of data that a database would help."""
     layers: dict[str, list[str]] = {}
     for layer in net.layer:
         kind = type_of(layer)
@@ -170,7 +170,7 @@ def _unknown_settings(net: pb.NetParameter, *, unread_too: bool) -> Iterator[str
 
 
 def _inputs(net: pb.NetParameter) -> Iterator[str]:
-    """A sentence for each layer that has no data of its own to train on."""
+    """Yield a sentence for each layer that has no data of its own to train on."""
     for layer in net.layer:
         kind = type_of(layer)
         by_program = kind is not None and issubclass(kind, BringsData) and kind.data_origin is not DataOrigin.FILES
@@ -179,7 +179,7 @@ def _inputs(net: pb.NetParameter) -> Iterator[str]:
 
 
 def _refused(model: Model) -> list[str]:
-    """What Caffe refuses in the layers themselves; of a net that can't be built nothing is known."""
+    """Return what Caffe refuses in the layers themselves; of a net that can't be built nothing is known."""
     with suppress(CaffeError), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # opening the net has shown them
         return caffe_notes(model.graphs, [model.layers(phase) for phase in model.phases])
@@ -187,7 +187,8 @@ def _refused(model: Model) -> list[str]:
 
 
 def _solver_for_caffe(model: Model, solver: pb.SolverParameter | None) -> tuple[pb.SolverParameter | None, list[str]]:
-    """A solver without what Caffe doesn't know or can't do with a model's net, and a sentence for each of these."""
+    """Return a solver without what Caffe doesn't know or can't do with a model's net, and a sentence for each of
+    these."""
     if solver is None:
         return None, []
     made, notes = copy_of(solver), list[str]()

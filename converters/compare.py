@@ -50,7 +50,7 @@ class Comparison:
         return max((blob.difference for blob in self.blobs if blob.is_output), default=float("inf"))
 
     def first_beyond(self, tolerance: float) -> BlobDifference | None:
-        """The first blob whose difference is larger than a tolerance."""
+        """Return the first blob whose difference is larger than a tolerance."""
         return next((blob for blob in self.blobs if blob.difference > tolerance), None)
 
 
@@ -96,7 +96,7 @@ def open_onnx_values(path: str | Path) -> OnnxSession:
 
 
 def _stated_data(session: OnnxSession) -> dict[str, DataShape]:
-    """The shapes of the inputs of which an ONNX file states all lengths but the batch."""
+    """Return the shapes of the inputs of which an ONNX file states all lengths but the batch."""
     shapes = {name: lengths[1:] for name, lengths in _input_lengths(session).items()}
     items = {name: tuple(length for length in shape if length is not None) for name, shape in shapes.items()}
     return {name: DataShape(item, Known.STATED) for name, item in items.items() if len(item) == len(shapes[name])}
@@ -141,7 +141,7 @@ def _outputs(model: Runnable) -> tuple[str, ...]:
 
 
 def _values(model: Runnable, inputs: Arrays) -> Arrays:
-    """All blobs by name, in the order in which they are computed."""
+    """Return all blobs by name, in the order in which they are computed."""
     return blob_values(model.built, inputs) if isinstance(model, NetModule) else {**inputs, **model(inputs)}
 
 
@@ -155,7 +155,7 @@ def _inputs_of(model: Runnable, seed: int) -> Arrays:
 
 
 def _for_second(second: Runnable, inputs: Arrays) -> Arrays:
-    """The inputs under the second model's names: the same names, else in the same order."""
+    """Return the inputs under the second model's names: the same names, else in the same order."""
     lengths = _input_lengths(second)
     if len(inputs) != len(lengths):
         raise ConversionError(f"one model has the inputs {_words(inputs)}, the other {_words(lengths)}")
@@ -173,7 +173,7 @@ def _for_second(second: Runnable, inputs: Arrays) -> Arrays:
 
 
 def _paired_outputs(first: Sequence[str], second: Sequence[str]) -> dict[str, str]:
-    """The second model's output for each of the first's: of the same name, else in the same order."""
+    """Return the second model's output for each of the first's: of the same name, else in the same order."""
     if set(first) <= set(second):
         return {name: name for name in first}
     if len(first) != len(second):

@@ -26,7 +26,8 @@ Lengths = dict[EdgeAxis, LengthSource]  # the source of every length that can ch
 
 
 def length_sources(built: Built) -> list[LengthSource]:
-    """All sources: the first axes of inputs, one source for those of the same length, and the counts of layers."""
+    """Return all sources: the first axes of inputs, one source for those of the same length, and the counts of
+    layers."""
     groups: dict[int, list[int]] = {}
     for edge in built.input_edges():
         if built.shapes[edge]:
@@ -45,7 +46,8 @@ def length_sources(built: Built) -> list[LengthSource]:
 
 
 def changing_lengths(built: Built, source: LengthSource) -> Lengths | None:
-    """Every length that changes with a source; None if the net's shapes don't fit each other with another length."""
+    """Return every length that changes with a source; None if the net's shapes don't fit each other with another
+    length."""
     longer = {edge: _lengthened(built.shapes[edge], axis) for edge, axis in source.axes.items()}
     try:
         shapes = _shapes_with(built, longer)
@@ -65,7 +67,7 @@ def _lengthened(shape: Shape, axis: int) -> Shape:
 
 
 def _shapes_with(built: Built, changed_shapes: Mapping[int, Shape]) -> list[Shape]:
-    """All shapes of the net when those of some edges change; only affected layers are computed."""
+    """Return all shapes of the net when those of some edges change; only affected layers are computed."""
     shapes = list(built.shapes)
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         if not isinstance(layer, BringsData) and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):

@@ -81,7 +81,7 @@ def rewrite(
 
 
 def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
-    """The rewrites in an order that always works: a net can't be pruned to a layer that was folded away."""
+    """Yield the rewrites in an order that always works: a net can't be pruned to a layer that was folded away."""
     if rewrites.prune_to is not None:
         name = rewrites.prune_to
         yield _RewriteStep(f"the net ends at layer '{name}'", lambda current: prune_to(current, name), end=name)
@@ -104,7 +104,7 @@ def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
 
 
 def _preprocessing(model: Model, rewrites: Rewrites) -> Preprocessing:
-    """The preprocessing for the channels of the net's image."""
+    """Return the preprocessing for the channels of the net's image."""
     shape = next((tuple(dims.dim) for layer in model.net.layer for dims in layer.input_param.shape), ())
     if len(shape) < 2:
         raise ConversionError(f"net '{model.net.name}' doesn't begin with an image")
@@ -114,7 +114,8 @@ def _preprocessing(model: Model, rewrites: Rewrites) -> Preprocessing:
 def difference_after(
     before: Model, after: Model, *, preprocess: Preprocess | None = None, end: str | None = None, seed: int = 0
 ) -> float:
-    """The largest difference of the second model's outputs from the first's blobs, relative to the blobs' spread.
+    """Return the largest difference of the second model's outputs from the first's blobs, relative to the blobs'
+    spread.
 
     `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
     first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
@@ -172,7 +173,7 @@ def fold_affine(model: Model) -> Model:
 def _fold_following(
     built: Built, index: int, layer: AbsorbsAffine, readers: Counter[int], reader: dict[int, int]
 ) -> Changes:
-    """A layer with all following layers folded into it, which go."""
+    """Return a layer with all following layers folded into it, which go."""
     nodes, layers, changes = built.graph.nodes, built.layers, dict[int, Sequence[NewLayer]]()
     edge = nodes[index].tops[0]
     total: tuple[torch.Tensor, torch.Tensor] | None = None
@@ -241,7 +242,8 @@ class Preprocessing:
 
     @classmethod
     def of(cls, channels: int, *, swap_channels: bool, mean: Sequence[float] = ()) -> Preprocessing:
-        """The preprocessing of images with some channels; `swap_channels` swaps BGR and RGB, one mean is for all."""
+        """Return the preprocessing of images with some channels; `swap_channels` swaps BGR and RGB, one mean is for
+        all."""
         means = [*mean] * channels if len(mean) == 1 else [*mean] or [0.0] * channels
         if len(means) != channels:
             raise ConversionError(f"the mean has {len(means)} values, the images have {channels} channels")
@@ -276,7 +278,7 @@ def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
 
 
 def _image_layer(built: Built) -> tuple[int, Layer]:
-    """The only layer that reads the image."""
+    """Return the only layer that reads the image."""
     graph, layers, image = built.graph, built.layers, built.input_edges()[:1]
     readers = [index for index, node in enumerate(graph.nodes) if set(image).intersection(node.bottoms)]
     if len(readers) != 1 or _shares(layers[readers[0]]):
@@ -286,7 +288,7 @@ def _image_layer(built: Built) -> tuple[int, Layer]:
 
 
 def _bias(built: Built, layer: Layer, order: Sequence[int], shift: Tensor) -> NewLayer:
-    """A layer that adds a shift to the channels in the image's own order."""
+    """Return a layer that adds a shift to the channels in the image's own order."""
     used_names = {node.layer.name for node in built.graph.nodes} | set(built.graph.blobs)
     name = f"{layer.layer.bottom[0]}_without_mean"
     while name in used_names:
@@ -302,18 +304,18 @@ def _check_has_weights(model: Model) -> None:
 
 
 def _in_double_precision(model: Model) -> Built:
-    """The layers of a model with its weights in double precision."""
+    """Return the layers of a model with its weights in double precision."""
     _check_has_weights(model)
     return model.module(Phase.TEST).double().built
 
 
 def _shares(layer: Layer) -> bool:
-    """Whether another layer may share this layer's parameters, which then must not change."""
+    """Return whether another layer may share this layer's parameters, which then must not change."""
     return any(spec.name for spec in layer.layer.param)
 
 
 def _with_changes(model: Model, built: Built, changes: Changes) -> Model:
-    """The model with other layers in the place of some, and with their weights."""
+    """Return the model with other layers in the place of some, and with their weights."""
     names = {id(layer): name for name, layer in learned_layers(built).items()}
     layers, weights = list[pb.LayerParameter](), dict[str, list[AnyArray]]()
     for index, (message, layer) in enumerate(zip(model.net.layer, built.layers, strict=True)):

@@ -40,23 +40,25 @@ class Agreement:
 
     @classmethod
     def of(cls, *runs: tuple[Arrays, Arrays]) -> Agreement:
-        """The agreement of two forms by the outputs of one and those of the other, which are expected, in each run."""
+        """Return the agreement of two forms by the outputs of one and those of the other, which are expected, in each
+        run."""
         differences = [difference(actual[name], values) for actual, outputs in runs for name, values in outputs.items()]
         return cls(max(differences, default=math.inf), uninformative(*(outputs for _, outputs in runs)))
 
 
 def module_of(net: NetToRun) -> NetModule:
-    """The module of a net with its weights; that of a model has memory, which is free again when nobody holds it."""
+    """Return the module of a net with its weights; that of a model has memory, which is free again when nobody holds
+    it."""
     return net.module(Phase.TEST) if isinstance(net, Model) else net.module
 
 
 def built_only(net: NetToRun) -> Built:
-    """The layers of a net, to look at; those of a model have no memory."""
+    """Return the layers of a net, to look at; those of a model have no memory."""
     return net.layers(Phase.TEST) if isinstance(net, Model) else net.module.built
 
 
 def input_shapes(built: Built) -> dict[str, Shape]:
-    """The shapes of a net's inputs by name."""
+    """Return the shapes of a net's inputs by name."""
     return {built.graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
 
 
@@ -66,19 +68,20 @@ def made_up_inputs(built: Built, seed: int = 0) -> Arrays:
 
 
 def output_values(model: Model, inputs: Arrays) -> Arrays:
-    """The outputs of a model by name."""
+    """Return the outputs of a model by name."""
     module = model.module(Phase.TEST)
     blobs = blob_values(module.built, inputs)
     return {name: blobs[name] for name in module.outputs}
 
 
 def blob_values(built: Built, inputs: Arrays) -> dict[str, AnyArray]:
-    """The values of all blobs; of several edges of one blob, the last one counts."""
+    """Return the values of all blobs; of several edges of one blob, the last one counts."""
     return {built.graph.blobs[edge]: values for edge, values in sorted(edge_values(built, inputs).items())}
 
 
 def edge_values(built: Built, inputs: Arrays, others: Mapping[int, AnyArray] = _NO_VALUES) -> dict[int, AnyArray]:
-    """The values of all edges, without optimisations across layers. Layers that follow read `others` in their place."""
+    """Return the values of all edges, without optimisations across layers. Layers that follow read `others` in their
+    place."""
     like = next((blob for layer in built.layers for blob in layer.parameters()), torch.empty(0))
     edges = {edge: _tensor(inputs[built.graph.blobs[edge]], like) for edge in built.input_edges()}
     values = dict(edges)
@@ -98,7 +101,7 @@ def _tensor(values: AnyArray, like: Tensor) -> Tensor:
 
 
 def _tops(layer: Layer, bottoms: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """The tops of a layer, without the memory of an earlier batch and without writing to its bottoms."""
+    """Return the tops of a layer, without the memory of an earlier batch and without writing to its bottoms."""
     forget = getattr(layer, "reset", None)
     if callable(forget):
         forget()
@@ -107,7 +110,7 @@ def _tops(layer: Layer, bottoms: Iterable[Tensor]) -> tuple[Tensor, ...]:
 
 
 def difference(actual: AnyArray, expected: AnyArray) -> float:
-    """The largest difference, relative to the spread of the expected values; infinite if the shapes differ."""
+    """Return the largest difference, relative to the spread of the expected values; infinite if the shapes differ."""
     if actual.shape != expected.shape:
         return math.inf
     if not expected.size:
@@ -123,7 +126,7 @@ def difference(actual: AnyArray, expected: AnyArray) -> float:
 
 
 def uninformative(*runs: Arrays) -> tuple[str, ...]:
-    """The outputs that prove nothing when models are compared: in all runs they have one value, or no number."""
+    """Return the outputs that prove nothing when models are compared: in all runs they have one value, or no number."""
     return tuple(name for name in runs[0] if not any(_is_informative(outputs[name]) for outputs in runs))
 
 

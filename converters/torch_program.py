@@ -93,7 +93,8 @@ def _program(module: NetModule) -> ExportedProgram:
 
 
 def _agreement(net: NetToRun, path: Path) -> Agreement:
-    """The agreement of a program in a file with its net, for two batch sizes; one after the other is in memory."""
+    """Return the agreement of a program in a file with its net, for two batch sizes; one after the other is in
+    memory."""
     inputs, actual = _run_twice(path, built_only(net))
     module = module_of(net)
     with torch.no_grad(), running(module.built):
@@ -102,7 +103,7 @@ def _agreement(net: NetToRun, path: Path) -> Agreement:
 
 
 def _run_twice(path: Path, built: Built) -> tuple[list[tuple[Tensor, ...]], list[Arrays]]:
-    """The inputs of two runs of a program, and its outputs."""
+    """Return the inputs of two runs of a program, and its outputs."""
     with path.open("rb") as file:
         program = torch.export.load(file)
     open_inputs = _open_inputs(built, program)
@@ -117,7 +118,7 @@ def _arrays(outputs: dict[str, Tensor]) -> Arrays:
 
 
 def _open_inputs(built: Built, program: ExportedProgram) -> set[int]:
-    """The inputs whose first axis can have any length in the program."""
+    """Return the inputs whose first axis can have any length in the program."""
     values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     pairs = zip(built.input_edges(), program.graph_signature.user_inputs, strict=True)
     return {edge for edge, name in pairs if any(isinstance(length, SymInt) for length in values[name].shape[:1])}

@@ -23,7 +23,7 @@ SCHEMA = "pixels array<double>, digit int"
 
 
 def main(spark: SparkSession, folder: Path, batches: int = 3) -> list[float]:
-    """The share of right predictions in each batch of the stream, before the net is trained on it."""
+    """Return the share of right predictions in each batch of the stream, before the net is trained on it."""
     digits = load_digits()
     rows = [((x / 16).tolist(), int(y)) for x, y in zip(digits.data, digits.target, strict=True)]
     parts = [spark.createDataFrame(rows[part :: batches + 1], SCHEMA) for part in range(batches + 1)]

@@ -21,7 +21,7 @@ class Rows(nn.Module):
         self.norm, self.classify = nn.LayerNorm(32), nn.Linear(32, 10)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """The scores of ten digits."""
+        """Return the scores of ten digits."""
         values = self.embed(rows) + self.position
         attended = nn.functional.scaled_dot_product_attention(self.query(values), self.key(values), self.value(values))
         return self.classify(self.norm(values + attended).mean(dim=1))

@@ -54,11 +54,12 @@ class AllowedModules(MutableSet[str]):
             self._folders = earlier
 
     def places(self) -> dict[str, str]:
-        """All modules with the folders in which this process finds them, for other processes of the same user."""
+        """Return all modules with the folders in which this process finds them, for other processes of the same
+        user."""
         return {name: _folder_of(name) for name in self}
 
     def folder_of_top(self, name: str) -> str:
-        """The folder of the module at the top of an allowed name, if it has that name; else empty."""
+        """Return the folder of the module at the top of an allowed name, if it has that name; else empty."""
         return next((folder for module, folder in self._folders.items() if folder and _top(module) == name), "")
 
 
@@ -71,7 +72,7 @@ class _AllowedFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module at the top of an allowed name; packages find their own parts."""
+        """Return the module at the top of an allowed name; packages find their own parts."""
         folder = PYTHON_LAYERS.folder_of_top(fullname) or PLUGINS.folder_of_top(fullname)
         return None if not folder or path is not None else PathFinder.find_spec(fullname, [folder])
 
@@ -85,7 +86,7 @@ def in_folder(names: Iterable[str], folder: str | Path) -> dict[str, str]:
 
 
 def module_file(name: str) -> Path | None:
-    """The file or folder of the module at the top of a name; None if there is none. Nothing is imported."""
+    """Return the file or folder of the module at the top of a name; None if there is none. Nothing is imported."""
     try:
         spec = find_spec(_top(name))
     except ValueError:  # a module that some program made up

@@ -90,7 +90,7 @@ class PeerLostError(DistributedError):
 
 
 def first_line(problem: BaseException | None) -> str:
-    """What an exception says, without what torch adds to it; its name if it says nothing."""
+    """Return what an exception says, without what torch adds to it; its name if it says nothing."""
     return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
 
 
@@ -101,7 +101,7 @@ class LayerNote(str):
 
 
 def user_code_problem(problem: BaseException) -> str | None:
-    """A sentence about an exception that came from a user's own code in a layer; None for others."""
+    """Return a sentence about an exception that came from a user's own code in a layer; None for others."""
     note = next((note for note in getattr(problem, "__notes__", ()) if isinstance(note, LayerNote)), None)
     if note is None:
         return None
@@ -110,7 +110,7 @@ def user_code_problem(problem: BaseException) -> str | None:
 
 
 def range_problem(problem: BaseException) -> str | None:
-    """A sentence about a number that a GPU found out of range, without saying which; None for other errors."""
+    """Return a sentence about a number that a GPU found out of range, without saying which; None for other errors."""
     if not isinstance(problem, RuntimeError) or "device-side assert" not in str(problem):
         return None
     return "a label or an index is out of range; on a CPU the error says which one, and of which layer"
@@ -121,7 +121,7 @@ _ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
 
 
 def memory_shortage(problem: BaseException) -> str | None:
-    """A sentence about an error of numpy's or torch's that there isn't enough memory; None for other errors."""
+    """Return a sentence about an error of numpy's or torch's that there isn't enough memory; None for other errors."""
     text = str(problem)
     if not isinstance(problem, MemoryError) and not (isinstance(problem, RuntimeError) and _ALLOCATORS.search(text)):
         return None

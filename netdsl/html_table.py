@@ -7,7 +7,7 @@ from html import escape
 
 
 def html_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with a caption; names from files are escaped."""
+    """Return a table with a caption; names from files are escaped."""
     lines = [_row("th", heads), *(_row("td", row) for row in rows)]
     return f"<table><caption>{escape(caption)}</caption>{''.join(lines)}</table>"
 

@@ -78,7 +78,8 @@ def _allowed() -> tuple[str, ...]:
 
 
 def plugins() -> list[Plugin]:
-    """All plug-ins: first those of installed packages, in the order of their names, then those that a user allows."""
+    """Return all plug-ins: first those of installed packages, in the order of their names, then those that a user
+    allows."""
     global _installed
     if _installed is None:
         _installed = [_plugin_of(entry) for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)]
@@ -87,7 +88,7 @@ def plugins() -> list[Plugin]:
 
 
 def allowed_plugins() -> Iterable[str]:
-    """The modules that a user allows by --plugin or the environment."""
+    """Return the modules that a user allows by --plugin or the environment."""
     names = filter(None, (name.strip() for name in os.environ.get(VARIABLE, "").split(",")))
     PLUGINS.allow(in_folder((name for name in names if name not in PLUGINS), Path.cwd()))
     return PLUGINS

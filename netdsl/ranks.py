@@ -43,7 +43,7 @@ class Ranks(NamedTuple):
 
 
 def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
-    """The ranks that an environment describes; None if it describes none."""
+    """Return the ranks that an environment describes; None if it describes none."""
     for names in _VARIABLES:
         if environment.keys() >= set(names[:2]):
             texts = [environment.get(*pair) for pair in zip(names, "0101", strict=True)]
@@ -56,7 +56,7 @@ def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
 
 
 def started_by_mpiexec(environment: Mapping[str, str]) -> bool:
-    """Whether the processes are those of one MPI job."""
+    """Return whether the processes are those of one MPI job."""
     return any(environment.keys() >= set(names[:2]) for names in _MPI_VARIABLES)
 
 
@@ -74,7 +74,7 @@ def working_together() -> Iterator[None]:
 
 
 def ranks_apart(environment: Mapping[str, str]) -> Ranks | None:
-    """The place of a process that is one of several which don't work together yet; None of any other process.
+    """Return the place of a process that is one of several which don't work together yet; None of any other process.
 
     The script of a batch job has SLURM's variables too, but is one process: only srun starts several, in a step.
     """
@@ -85,5 +85,5 @@ def ranks_apart(environment: Mapping[str, str]) -> Ranks | None:
 
 
 def share_of_cores(processes: int) -> int:
-    """The number of processor cores for each of this many processes of this machine."""
+    """Return the number of processor cores for each of this many processes of this machine."""
     return max(1, (os.cpu_count() or 1) // processes)

@@ -60,11 +60,11 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._values)
 
     def own(self) -> dict[str, T]:
-        """The values that netdsl itself has, for which no plug-in is loaded."""
+        """Return the values that netdsl itself has, for which no plug-in is loaded."""
         return {name: self._values[name] for name in self.names_of("netdsl")}
 
     def names_of(self, module: str) -> list[str]:
-        """The names of what is written in a module or a package, as far as it is registered."""
+        """Return the names of what is written in a module or a package, as far as it is registered."""
         return [name for name in self._values if self._definitions.get(name, "").startswith(f"{module}.")]
 
     def register(self, name: str, value: T, definition: str = "") -> None:
@@ -84,7 +84,7 @@ class Registry(Mapping[str, T], Generic[T]):
         del self._values[name]
 
     def near(self, name: str) -> str | None:
-        """The known name that is most like a wrong one, if one is."""
+        """Return the known name that is most like a wrong one, if one is."""
         names = {known.lower(): known for known in self}
         return next((names[match] for match in get_close_matches(name.lower(), names, 1)), None)
 
@@ -102,7 +102,7 @@ _DIALECTS = "caffe_proto.dialects"
 
 
 def register_layer(layer_class: Class) -> Class:
-    """A decorator that makes a class of `netdsl.layer.Layer` known as the layer type of its name."""
+    """Return a decorator that makes a class of `netdsl.layer.Layer` known as the layer type of its name."""
     _registry(_LAYERS).register(layer_class.__name__, layer_class)
     return layer_class
 
@@ -113,19 +113,21 @@ def register_source(name: str, kind: _Kind) -> None:
 
 
 def register_strategy(settings_class: NamedClass) -> NamedClass:
-    """A decorator that makes the settings of a strategy known by its `name`: as text, in runs and in plans."""
+    """Return a decorator that makes the settings of a strategy known by its `name`: as text, in runs and in plans."""
     _registry(_STRATEGIES).register(settings_class.name, settings_class)
     return settings_class
 
 
 def register_launcher(launcher_class: NamedClass) -> NamedClass:
-    """A decorator that makes a launcher, which needs no arguments, known by its `name` as a choice of --backend."""
+    """Return a decorator that makes a launcher, which needs no arguments, known by its `name` as a choice of
+    --backend."""
     _registry(_LAUNCHERS).register(launcher_class.name, launcher_class)
     return launcher_class
 
 
 def register_transport(name: str) -> Callable[[Function], Function]:
-    """A decorator that makes a transport known as a choice of --transport, by a function as those in `CONNECTIONS`.
+    """Return a decorator that makes a transport known as a choice of --transport, by a function as those in
+    `CONNECTIONS`.
 
     The function gets a worker's control client, rank, number of workers and device, and returns its communicator.
     """
@@ -138,7 +140,7 @@ def register_transport(name: str) -> Callable[[Function], Function]:
 
 
 def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
-    """A decorator that lets files with a suffix be opened wherever a net or weights are, by a function.
+    """Return a decorator that lets files with a suffix be opened wherever a net or weights are, by a function.
 
     It gets the file's path, and returns the `netdsl.model.Model` that is in it.
     """
@@ -151,7 +153,7 @@ def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
 
 
 def register_model(name: str) -> Callable[[ModelMaker], ModelMaker]:
-    """A decorator that makes a model known by its name, as those of the zoo are, by a function.
+    """Return a decorator that makes a model known by its name, as those of the zoo are, by a function.
 
     It returns the model's folder, with a `deploy.prototxt` or `train_val.prototxt` and perhaps weights and a card.
     """
@@ -169,7 +171,8 @@ def register_dialect(path: str | Path) -> None:
 
 
 def registered_by(module: str) -> list[str]:
-    """What a module registered, such as "layer type SoftSign", with the dialects whose files are in its folder."""
+    """Return what a module registered, such as "layer type SoftSign", with the dialects whose files are in its
+    folder."""
     registries = [_registry(home) for home in _HOMES if home[0] in sys.modules]
     names = [f"{registry.noun} {name}" for registry in registries for name in registry.names_of(module)]
     tables = sys.modules[_DIALECTS].registered_tables() if _DIALECTS in sys.modules else {}
@@ -178,6 +181,7 @@ def registered_by(module: str) -> list[str]:
 
 
 def _registry(home: tuple[str, str]) -> Registry[Any]:
-    """The registry that a module has, with netdsl's own values. Only who registers something pays for importing it."""
+    """Return the registry that a module has, with netdsl's own values. Only who registers something pays for importing
+    it."""
     registry: Registry[Any] = getattr(import_module(home[0]), home[1])
     return registry

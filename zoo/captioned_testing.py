@@ -16,7 +16,7 @@ from zoo.answers.readers import CaptionReader
 
 
 def captioned_images(data: SourceName) -> list[CaptionedImage]:
-    """The images with captions that a name such as `captions:FILE.json?images=FOLDER` stands for."""
+    """Return the images with captions that a name such as `captions:FILE.json?images=FOLDER` stands for."""
     if data.class_names is not None or set(data.options) - {"images"}:
         raise DataError(f"{data}: a test on captions takes no option but images=FOLDER")
     images = [image for image in data.open_captions() if image.captions]

@@ -16,7 +16,8 @@ from zoo.cards import Channels, ImageInput
 
 
 def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
-    """What a card says, for images whose channels are in the card's order; a mean's file is one of the model's folder.
+    """Return what a card says, for images whose channels are in the card's order; a mean's file is one of the model's
+    folder.
 
     A card that can't be followed is an error.
     """
@@ -37,7 +38,7 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
 
 
 def short_side_of(image: ImageInput, folder: Path) -> ShortSide:
-    """What a card says, for a net that takes images of any size: `size` is that of the largest."""
+    """Return what a card says, for a net that takes images of any size: `size` is that of the largest."""
     if isinstance(image.mean, str):
         raise NetError(
             f"{folder}: its card names '{image.mean}' as a mean, and the net takes images of any size; let the card's "
@@ -76,7 +77,8 @@ def _check_values(mean: Sequence[float], folder: Path, channels: int) -> None:
 
 
 def image_input(transform: pb.TransformationParameter) -> ImageInput | None:
-    """What a card says of settings for images in Caffe's order of channels, with the mean's file in the card's folder.
+    """Return what a card says of settings for images in Caffe's order of channels, with the mean's file in the card's
+    folder.
 
     None for what only a data layer can say: images keep their sizes, or aren't resized linearly.
     """
@@ -95,7 +97,7 @@ def image_input(transform: pb.TransformationParameter) -> ImageInput | None:
 
 
 def unlike_layer(image: ImageInput, layer: pb.TransformationParameter | None) -> list[str]:
-    """What the net's data layer does to values and the card doesn't, as a sentence if there is something."""
+    """Return what the net's data layer does to values and the card doesn't, as a sentence if there is something."""
     if layer is None:
         return []
     missing = ["subtracts a mean"] if not image.mean and (layer.mean_file or layer.mean_value) else []

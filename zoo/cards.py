@@ -90,7 +90,7 @@ class Card:
 
 
 def read_card(path: str | Path) -> Card:
-    """The card in a README.md."""
+    """Return the card in a README.md."""
     with file_errors(path):
         data = regular_file(Path(path)).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
@@ -99,7 +99,7 @@ def read_card(path: str | Path) -> Card:
 
 
 def parse_card(text: str, where: str) -> Card:
-    """The card that a text begins with; errors begin with `where`."""
+    """Return the card that a text begins with; errors begin with `where`."""
     import msgspec  # here, so that the catalogue's nets can be had where these aren't
     import yaml
 
@@ -119,13 +119,13 @@ def parse_card(text: str, where: str) -> Card:
 
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a card has, without those that nobody filled in."""
+    """Return the fields that a card has, without those that nobody filled in."""
     names = {field.name for field in fields(Card)}
     return {name: value for name, value in values.items() if name in names and value not in ("", None, "null")}
 
 
 def card_text(card: Card) -> str:
-    """The text of a README.md with this card."""
+    """Return the text of a README.md with this card."""
     import msgspec
     import yaml
 

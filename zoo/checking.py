@@ -22,7 +22,7 @@ _SHARE_OF_MEMORY = 0.8  # of the machine's memory, which a net may take
 
 @answers(CheckRequest)
 def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | DataTrial]:
-    """What is found of each net, one after the other."""
+    """Yield what is found of each net, one after the other."""
     if request.data:
         yield from _trials(request, listen)
         return
@@ -38,7 +38,7 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | DataTrial
 
 
 def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:
-    """What comes of the training of each net."""
+    """Yield what comes of the training of each net."""
     nets = [net for file in request.files for net in _nets_at(Path(file))]
     memory = int(_SHARE_OF_MEMORY * (memory_of(torch.device("cpu")) or 0))
     settings = TrialSettings(request.batch, request.forward_only, request.stages, request.dialect)
@@ -49,7 +49,7 @@ def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:
 
 
 def _nets_at(path: Path) -> Iterable[Path]:
-    """The net that is a file or has a name, or all files below a folder that may be nets."""
+    """Return the net that is a file or has a name, or all files below a folder that may be nets."""
     if not path.is_dir():
         return [path]
     files = (file for file in path.rglob("*") if file.suffix in _NET_ENDINGS and file.is_file())

@@ -17,7 +17,7 @@ ALL = "all"
 
 
 def one_device(name: str | None, listen: Listen) -> torch.device:
-    """The device of a name, or the first GPU that is here."""
+    """Return the device of a name, or the first GPU that is here."""
     return devices_of(name, listen=listen)[0]
 
 
@@ -26,7 +26,8 @@ def devices_of(
     mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU,
     listen: Callable[[Notice], object] = ignore,
 ) -> list[torch.device]:
-    """The devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's mode."""
+    """Return the devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's
+    mode."""
     import torch
 
     count = torch.cuda.device_count()
@@ -40,7 +41,7 @@ def devices_of(
 
 
 def remote_devices_of(name: str) -> list[torch.device]:
-    """The devices of a name on other machines, which are looked for there: cpu, cuda, cuda:1, or several.
+    """Return the devices of a name on other machines, which are looked for there: cpu, cuda, cuda:1, or several.
 
     Without a number, or as `all`, each worker takes a GPU of its own.
     """
@@ -56,7 +57,8 @@ def training_devices(
     remote: bool = False,
     listen: Callable[[Notice], object] = ignore,
 ) -> list[torch.device]:
-    """The devices to train on: those that are named, or one as the settings ask, or every GPU for several workers.
+    """Return the devices to train on: those that are named, or one as the settings ask, or every GPU for several
+    workers.
 
     A warning where the settings ask for a GPU and there is none, and where workers and devices aren't equally many.
     Where workers are on `remote` machines, theirs are looked for there, and there may be none without a name.
@@ -88,7 +90,7 @@ def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
 
 
 def gpus_of(numbers: str, count: int) -> list[torch.device]:
-    """The GPUs that numbers with commas name, or `all`, of the `count` that there are."""
+    """Return the GPUs that numbers with commas name, or `all`, of the `count` that there are."""
     import torch
 
     if numbers == ALL:
@@ -109,14 +111,15 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
 
 
 def _every_gpu(count: int) -> list[torch.device]:
-    """The GPUs with the first `count` numbers."""
+    """Return the GPUs with the first `count` numbers."""
     import torch
 
     return [torch.device("cuda", index) for index in range(count)]
 
 
 def note_on_devices(devices: list[torch.device], workers: int) -> str:
-    """What a user should know where some workers share a GPU, or a device has no worker; empty if neither is so."""
+    """Return what a user should know where some workers share a GPU, or a device has no worker; empty if neither is
+    so."""
     if workers < len(devices):
         return f"warning: --workers {workers} leaves {', '.join(map(str, devices[workers:]))} without a worker"
     if devices[0].type == "cuda" and workers > len(devices):

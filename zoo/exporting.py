@@ -121,7 +121,8 @@ def _training(trained: Model, request: ExportRequest) -> CaffeTraining | None:
 
 
 def _training_net(trained: Model, request: ExportRequest) -> pb.NetParameter:
-    """The net to train: that of a model's folder or name, which has another one to use, or the exported net itself."""
+    """Return the net to train: that of a model's folder or name, which has another one to use, or the exported net
+    itself."""
     named = named_model(request.net)
     return trained.net if named.net == named.deployed else open_net(named.net, dialect=request.dialect).net
 
@@ -159,14 +160,15 @@ def _written(files: tuple[Path, ...], proof: Agreement | Report | None, notes: t
 
 
 def _classes(request: ExportRequest) -> tuple[str, ...]:
-    """The names of the classes that lie beside the exported model; none for a net that ends before it predicts them."""
+    """Return the names of the classes that lie beside the exported model; none for a net that ends before it predicts
+    them."""
     if request.prune_to:
         return ()
     return classes_of_model(request.net, request.weights)
 
 
 def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:
-    """The files of a model, with that of its classes' names, which is written if there are names."""
+    """Return the files of a model, with that of its classes' names, which is written if there are names."""
     if not classes:
         return (path,)
     write_class_names(classes, model_labels(path))
@@ -174,5 +176,5 @@ def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _tolerance(request: ExportRequest) -> float:
-    """The tolerance for a net in another format, which computes the same in another order."""
+    """Return the tolerance for a net in another format, which computes the same in another order."""
     return TOLERANCE if request.tolerance is None else request.tolerance

@@ -66,7 +66,7 @@ Shown = OneOrMore[FileSummary] | OneOrMore[FileShapes]
 
 @answers(ShowRequest)
 def show(request: ShowRequest, listen: Listen) -> Shown:
-    """What files hold, or the shapes of the blobs of nets."""
+    """Return what files hold, or the shapes of the blobs of nets."""
     contents = {}
     with work(listen, "reading", len(request.files)) as advance:
         for file in request.files:
@@ -90,7 +90,7 @@ def _refuse_folder(path: Path) -> None:
 
 
 def _shapes_of(file: str, content: CaffeFile[Message], request: ShowRequest) -> FileShapes:
-    """The shapes of a net that was read from a file, which errors name."""
+    """Return the shapes of a net that was read from a file, which errors name."""
     # These import torch, which takes seconds and isn't needed by `zoo show` without shapes.
     from netdsl.model.model import Model, todays_form
     from netdsl.net.placeholder_layer import unavailable_types
@@ -134,7 +134,7 @@ class FileDifference:
 
 @answers(DiffRequest)
 def diff(request: DiffRequest, listen: Listen) -> FileDifference:
-    """What two files of one kind differ in."""
+    """Return what two files of one kind differ in."""
 
     def load(name: str) -> CaffeFile[Message]:
         file = read_named(name, dialect=request.dialect, lenient=request.lenient)
@@ -209,7 +209,7 @@ def upgrade(request: UpgradeRequest, listen: Listen) -> UpgradedFile:
 
 
 def _upgraded(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
-    """A file in today's form, and the list of changes; errors name the file."""
+    """Return a file in today's form, and the list of changes; errors name the file."""
     try:
         return upgrade_file(file)
     except UpgradeError as problem:

@@ -46,7 +46,7 @@ class MarkedTest:
         return cls(answerer, marked, labels)
 
     def table(self) -> ScoreTable:
-        """The scores of all images."""
+        """Return the scores of all images."""
         if issubclass(self.answerer.reads, SegmentReader):
             return self._segmentation()
         if issubclass(self.answerer.reads, (DetectionReader, RegionReader)):
@@ -71,7 +71,7 @@ class MarkedTest:
         return detection_table(self.answerer.blob, judged, coco, self.marked.classes)
 
     def _detected(self, boxes: Boxes) -> DetectedBoxes:
-        """The surest boxes of classes that the set has."""
+        """Return the surest boxes of classes that the set has."""
         known = [box for box in boxes.found if box.label in self.labels][:_MOST]
         return DetectedBoxes.of(np.array([(0, self.labels[box.label], box.score, *box.corners) for box in known]))
 
@@ -93,7 +93,7 @@ class MarkedTest:
 
 
 def _objects(image: AnnotatedImage) -> ObjectBoxes:
-    """The objects of an image. COCO's rule: an object's area is that of its mask, if that is known."""
+    """Return the objects of an image. COCO's rule: an object's area is that of its mask, if that is known."""
     objects = image.objects
     rows = np.array([(0, each.label, *each.edges) for each in objects], np.float64).reshape(-1, 6)
     pairs = zip(areas(rows[:, 2:]), objects, strict=True)

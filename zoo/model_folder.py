@@ -77,7 +77,8 @@ class ModelFolder:
         return self._file(TRAIN_VAL) or self._only("*train*val*.prototxt") or self._only("*train*test*.prototxt")
 
     def _only(self, pattern: str) -> Path | None:
-        """The file whose name is like this, if there is one such file: published models name theirs as they like."""
+        """Return the file whose name is like this, if there is one such file: published models name theirs as they
+        like."""
         paths = [path for path in self.path.glob(pattern) if path.is_file()]
         return paths[0] if len(paths) == 1 else None
 
@@ -91,12 +92,12 @@ class ModelFolder:
 
 
 def is_model_folder(path: Path) -> bool:
-    """Whether a folder is that of a model: it has a net that a command can take."""
+    """Return whether a folder is that of a model: it has a net that a command can take."""
     return any((path / name).is_file() for name in (DEPLOY, TRAIN_VAL))
 
 
 def open_folder(path: Path) -> ModelFolder:
-    """The model in a folder; without a card it is named after the folder."""
+    """Return the model in a folder; without a card it is named after the folder."""
     if not is_model_folder(path):
         raise NetError(f"{path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
     card = path / CARD

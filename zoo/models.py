@@ -47,13 +47,13 @@ class NamedCard:
 
 @answers(ListRequest)
 def list_cards(request: ListRequest, listen: Listen) -> tuple[NamedCard, ...]:
-    """The cards of all models that have names."""
+    """Return the cards of all models that have names."""
     return tuple(NamedCard(name, card) for name, card in all_cards().items())
 
 
 @answers(CardRequest)
 def card(request: CardRequest, listen: Listen) -> Card:
-    """The card of a model."""
+    """Return the card of a model."""
     return card_of(Path(request.model))
 
 
@@ -105,7 +105,7 @@ def _import_program(request: ImportRequest) -> ImportedProgram:
 
 
 def _problem_of_net(model: str, net: pb.NetParameter) -> str | None:
-    """The reason why the net wouldn't work, if there is one."""
+    """Return the reason why the net wouldn't work, if there is one."""
     from netdsl.dsl.params import check_net
 
     try:
@@ -156,7 +156,7 @@ def give(request: PushRequest, listen: Listen) -> GivenModel:
 
 @answers(StoreListRequest)
 def list_store(request: StoreListRequest, listen: Listen) -> list[ListedModel]:
-    """The models of the store."""
+    """Return the models of the store."""
     return list_models(store_here())
 
 
@@ -176,7 +176,7 @@ class CheckedFiles:
 
 @answers(StoreCheckRequest)
 def check_store(request: StoreCheckRequest, listen: Listen) -> Iterator[CheckedFiles]:
-    """What is wrong with each model of the store, or with some."""
+    """Yield what is wrong with each model of the store, or with some."""
     store = store_here()
     names = request.names or tuple(store.names())
     with work(listen, "", len(names)) as advance:
@@ -203,7 +203,7 @@ class StorePath:
 
 @answers(StorePathRequest)
 def path_in_store(request: StorePathRequest, listen: Listen) -> StorePath:
-    """The folder of the store, or of one of its models."""
+    """Return the folder of the store, or of one of its models."""
     store = store_here()
     if request.name is None:
         return StorePath(None, store.path)

@@ -28,7 +28,7 @@ ZooModel = ModelFolder | CatalogueModel
 
 
 def find_model(path: Path) -> ZooModel | None:
-    """The model that a folder or a name stands for; None for a file, and an error for a name that nothing has.
+    """Return the model that a folder or a name stands for; None for a file, and an error for a name that nothing has.
 
     A folder comes before a name, and what was pulled into the store before the catalogue. Plug-ins are asked last.
     """
@@ -46,12 +46,12 @@ def find_model(path: Path) -> ZooModel | None:
 
 
 def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:
-    """The names of the classes that a net tells apart: those that lie by its weights, else its own."""
+    """Return the names of the classes that a net tells apart: those that lie by its weights, else its own."""
     return class_names_of_model(*reversed(weights)) or named_model(net).classes
 
 
 def card_of(path: Path) -> Card:
-    """The card of a model's folder or name, for which no net is built."""
+    """Return the card of a model's folder or name, for which no net is built."""
     model = find_model(path)
     if model is None:
         raise NetError(f"{path}: is neither the name nor the folder of a model, so it has no card")
@@ -59,20 +59,20 @@ def card_of(path: Path) -> Card:
 
 
 def all_cards() -> dict[str, Card]:
-    """The cards of the catalogue's models and of those of plug-ins, by their names."""
+    """Return the cards of the catalogue's models and of those of plug-ins, by their names."""
     own = {name: catalogue.card_of(name) for name in catalogue.names()}
     return own | {name: open_folder(folder()).card for name, folder in catalogue.MODELS.items()}
 
 
 def settings_of(model: ZooModel) -> pb.SolverParameter | None:
-    """The settings that a model is trained with, if it has some."""
+    """Return the settings that a model is trained with, if it has some."""
     solver = model.solver
     return read_solver(solver).message if isinstance(solver, Path) else solver
 
 
 def solver_of(name: str, dialect: str | None = None) -> tuple[SolverSettings, Path]:
-    """The settings that a named model is trained with, and the folder where the names of files in them begin. Snapshots
-    are named after the model, in the working directory."""
+    """Return the settings that a named model is trained with, and the folder where the names of files in them begin.
+    Snapshots are named after the model, in the working directory."""
     from netdsl.solver.settings import open_settings  # needs torch, which who only names a model needn't wait for
 
     model = find_model(Path(name))
@@ -99,13 +99,13 @@ def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) 
 
 
 def store() -> Store:
-    """The store of models that were pulled, in the folder NETDSL_HOME, or in one of the user's cache."""
+    """Return the store of models that were pulled, in the folder NETDSL_HOME, or in one of the user's cache."""
     home = Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
     return Store(home / "store")
 
 
 def settings_to_train(model: str | None, solver: str | None, dialect: str | None = None) -> tuple[SolverSettings, Path]:
-    """The settings of a solver by its file, or of a model, and the folder that they are in."""
+    """Return the settings of a solver by its file, or of a model, and the folder that they are in."""
     from netdsl.solver.settings import open_settings
 
     if solver is None:

@@ -93,7 +93,7 @@ class MadePlan(KnowsData):
         return not all(each.measured for each in self.planning.by_strategy())
 
     def plain(self) -> dict[str, Any]:
-        """All of it as JSON's values."""
+        """Return all of it as JSON's values."""
         planning, advice = self.planning, self.advice
         return {
             "net": planning.net,

@@ -62,7 +62,8 @@ def predict(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
 
 
 def _text(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
-    """The beginning, and each character that follows. The alphabet is in labels.txt of the weights or the model."""
+    """Yield the beginning, and each character that follows. The alphabet is in labels.txt of the weights or the
+    model."""
     length, temperature = request.length or _CHARACTERS, 1.0 if request.temperature is None else request.temperature
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     alphabet = Alphabet(classes_of_model(request.net, request.weights))
@@ -78,7 +79,7 @@ def _text(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
 
 
 def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
-    """The answers about all images."""
+    """Yield the answers about all images."""
     asked = AnswererRequest(
         request.net,
         request.weights,
@@ -115,7 +116,7 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
 
 
 def _form(request: PredictRequest) -> AnswerForm:
-    """The form that answers are written in."""
+    """Return the form that answers are written in."""
     if request.as_json or request.as_csv:
         return AnswerForm.JSON if request.as_json else AnswerForm.CSV
     return form_of(request.output or "") or AnswerForm.TEXT

@@ -64,7 +64,8 @@ def propose(request: ProposeRequest, listen: Listen) -> ProposedRegions:
 
 
 def _decoded(marked: AnnotatedSet) -> Iterator[tuple[str, Array]]:
-    """The name and the pixels of every image, which threads read ahead; an error at the first that can't be read."""
+    """Yield the name and the pixels of every image, which threads read ahead; an error at the first that can't be
+    read."""
     with closing(map_items(SetImages(marked), range(len(marked)), lambda _, image: _pixels(image))) as results:
         for result in results:
             if isinstance(result, DataError):
@@ -94,7 +95,7 @@ class _Proposer:
             raise NetError(f"needs an image and its size to propose regions; its inputs are {names or 'none'}")
 
     def regions(self, image: Array) -> Boxes:
-        """The regions of an image, in its own pixels."""
+        """Return the regions of an image, in its own pixels."""
         pixels, scale = self._sizing(image)
         size = torch.tensor([[*pixels.shape[1:], scale]], dtype=torch.float32)
         tops = self.predictor.run({self._images[0]: torch.from_numpy(pixels)[None], self._sizes[0]: size})
@@ -106,7 +107,7 @@ class _Proposer:
 
 
 def _blob(model: Model) -> str:
-    """The blob with the regions of a net's TEST phase."""
+    """Return the blob with the regions of a net's TEST phase."""
     for node in model.graph(Phase.TEST).nodes:
         kind = type_of(node.layer)
         if kind is not None and issubclass(kind, MakesRegions):

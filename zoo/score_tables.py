@@ -34,7 +34,7 @@ class ScoreTable:
     classes: tuple[ScoredClass, ...]
 
     def plain(self) -> dict[str, Any]:
-        """The table as JSON has it, where a class counts its objects or its pixels."""
+        """Return the table as JSON has it, where a class counts its objects or its pixels."""
         classes = [
             {"label": each.label, "name": each.name, self.counted: each.count, "scores": each.scores}
             for each in self.classes
@@ -48,7 +48,7 @@ class ScoreTable:
 
 
 def score_tables(scores: SetScores, names: Sequence[str]) -> tuple[ScoreTable, ...]:
-    """A table for all that was scored; of classes that are neither there nor found it says nothing."""
+    """Return a table for all that was scored; of classes that are neither there nor found it says nothing."""
     detections = [_of_detections(test, names) for test in scores.detections if test.parts]
     segmentations = [_of_segmentation(test, names) for test in scores.segmentations if test.counts.any()]
     return (*detections, *segmentations)
@@ -59,7 +59,7 @@ def _of_detections(test: DetectionTest, names: Sequence[str]) -> ScoreTable:
 
 
 def detection_table(blob: str, judged: JudgedDetections, coco: CocoScores | None, names: Sequence[str]) -> ScoreTable:
-    """The table of detections that were judged, as VOC and COCO score them."""
+    """Return the table of detections that were judged, as VOC and COCO score them."""
     rules = (PrecisionRule.VOC_2007, PrecisionRule.VOC_2010)
     tables = {rule.value: precision_table(judged, rule) for rule in rules}
     totals = {f"mAP {rule}": table.mean for rule, table in tables.items()}
@@ -83,7 +83,7 @@ def _of_segmentation(test: SegmentationTest, names: Sequence[str]) -> ScoreTable
 
 
 def segmentation_table(blob: str, scores: SegmentationScores, names: Sequence[str]) -> ScoreTable:
-    """The table of pixels whose classes were compared."""
+    """Return the table of pixels whose classes were compared."""
     classes, named = list[ScoredClass](), _class_names(names, range(len(scores.counts)))
     for each in scores.by_class():
         if each.iou is not None:
@@ -93,7 +93,8 @@ def segmentation_table(blob: str, scores: SegmentationScores, names: Sequence[st
 
 
 def _class_names(names: Sequence[str], labels: Sequence[int]) -> list[str]:
-    """The names of labels, which may be for these labels only or for all from 0 on; without them, their numbers."""
+    """Return the names of labels, which may be for these labels only or for all from 0 on; without them, their
+    numbers."""
     if len(names) == len(labels):
         return list(names)
     return [names[label] if label < len(names) else str(label) for label in labels]

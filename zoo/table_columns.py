@@ -73,7 +73,7 @@ def add_columns(request: TableRequest, rows: str, names: ColumnNames, listen: Li
 
 
 def table_place(request: OnSpark, listen: Listen) -> tuple[LocalBackend | SparkBackend, torch.device | None]:
-    """The backend that computes a table's rows, and the device: the named one, or the first GPU of this process.
+    """Return the backend that computes a table's rows, and the device: the named one, or the first GPU of this process.
 
     On Spark it is looked for where the tasks are, and without a name Spark's settings say which it is.
     """
@@ -84,7 +84,7 @@ def table_place(request: OnSpark, listen: Listen) -> tuple[LocalBackend | SparkB
 
 
 def parquet_of(data: str) -> str:
-    """The path of a table that Spark reads."""
+    """Return the path of a table that Spark reads."""
     kind, path = table_of(data) or (None, data)
     if kind is not TableFormat.PARQUET:
         raise DataError(f"{data}: on Spark a table is Parquet, parquet:PATH; `zoo data convert` makes it of other data")
@@ -148,13 +148,14 @@ class _Adding:
         self.listen(WeightsLoaded(model.files, match_names(model, predictor.built)))
 
     def _predictor(self, model: Model, names: Sequence[str]) -> Predictor:
-        """What predicts; an error if the table lacks the columns of its inputs."""
+        """Return what predicts; an error if the table lacks the columns of its inputs."""
         predictor = Predictor(model, self.names.blobs, self.request.columns)
         check_columns(names, [net_input.blob for net_input in predictor.inputs], COLUMN)
         return predictor
 
     def _new_columns(self, predictor: Predictor, names: Sequence[str]) -> ColumnNames:
-        """The names of new columns; an error if nothing is predicted for a row, or the table has such a column."""
+        """Return the names of new columns; an error if nothing is predicted for a row, or the table has such a
+        column."""
         made = self._with_classes(predictor.classes())
         columns = made.columns(predictor)
         if not columns:
@@ -163,7 +164,7 @@ class _Adding:
         return made
 
     def _with_classes(self, outputs: int) -> ColumnNames:
-        """The new columns with the names of the classes that the model was trained on, where these are known."""
+        """Return the new columns with the names of the classes that the model was trained on, where these are known."""
         if not self.names.predicted_class or outputs < 2:
             return self.names
         net = self.request.net

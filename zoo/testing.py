@@ -71,7 +71,8 @@ class TestResult(KnowsData):
 
 @answers(TestRequest)
 def test(request: TestRequest, listen: Listen) -> TestResult:
-    """The mean loss and the mean outputs over batches or rows; of a net that detects or segments also its scores.
+    """Return the mean loss and the mean outputs over batches or rows; of a net that detects or segments also its
+    scores.
 
     Tasks of Spark give no such scores, and without a device take the GPUs that Spark assigns to them. `listen` hears of
     the data and the weights, and of nets and batches run here.
@@ -91,7 +92,7 @@ def test(request: TestRequest, listen: Listen) -> TestResult:
 
 
 def _tested(request: TestRequest, listen: Listen) -> TestResult:
-    """What comes of the test, wherever it is done."""
+    """Return what comes of the test, wherever it is done."""
     backend, device = table_place(request, listen)
     weights = split_names(request.weights)
     opened = open_model(request.net, weights, dialect=request.dialect, level=request.level, stages=request.stages)
@@ -116,7 +117,7 @@ def _tested(request: TestRequest, listen: Listen) -> TestResult:
 
 
 def _are_pictures(data: SourceName, net: pb.NetParameter) -> bool:
-    """Whether data are images with marked objects, and no database that layers of the net read."""
+    """Return whether data are images with marked objects, and no database that layers of the net read."""
     reads_databases = any(layer.HasField("data_param") for layer in net.layer)
     return data.content is Content.MARKED_IMAGES and not (data.form.is_database and reads_databases)
 
@@ -152,7 +153,7 @@ def _on_pictures(request: TestRequest, data: SourceName, device: torch.device | 
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
-    """A clause for an error about the net of a file of weights, which is the one that was trained."""
+    """Return a clause for an error about the net of a file of weights, which is the one that was trained."""
     if Path(request.net) not in model.sources.values():
         return ""
     return "; this file has trained weights and the net of their training, so name the prototxt, and it as --weights"
@@ -185,7 +186,7 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
 
 
 def _model_names(request: TestRequest) -> tuple[str, ...]:
-    """The names of the classes that the model tells apart."""
+    """Return the names of the classes that the model tells apart."""
     return classes_of_model(request.net, request.weights)
 
 
@@ -259,7 +260,7 @@ def _on_spark(
 
 
 def _inputs(request: TestRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
-    """The inputs of the net; an error if the table lacks their columns."""
+    """Return the inputs of the net; an error if the table lacks their columns."""
     inputs = scoring_inputs(model, request.columns)
     check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
     return inputs

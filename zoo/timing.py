@@ -31,7 +31,7 @@ class TimedNet(KnowsData):
 
 @answers(TimeRequest)
 def time(request: TimeRequest, listen: Listen) -> TimedNet:
-    """The times of a net's layers, each alone, and of the whole net."""
+    """Return the times of a net's layers, each alone, and of the whole net."""
     with work(listen, "measuring", 2 * (request.iterations + 1)) as advance:
         model = open_model(
             request.net,

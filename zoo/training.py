@@ -156,14 +156,14 @@ def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
 
 
 def backend_of(request: ByWorkers) -> Backend:
-    """The place where workers train."""
+    """Return the place where workers train."""
     if request.backend == SPARK:
         return backend_named(SPARK, master=request.master)
     return chosen_backend(request.backend) or HERE
 
 
 def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> tuple[Run | None, Path | None]:
-    """The run that the request describes, if it is begun here, and its folder, if it is kept in one."""
+    """Return the run that the request describes, if it is begun here, and its folder, if it is kept in one."""
     if request.resume is not None:
         return None, Path(request.resume)
     if request.replay is not None:
@@ -198,7 +198,7 @@ def _folder_of(request: TrainRequest, run: Run) -> Path:
 def _described_run(
     request: TrainRequest, backend: Backend, workers: int | None, precision: ComputePrecision, listen: Listen
 ) -> Run:
-    """The run that a request describes, with this many workers of a backend if that is known."""
+    """Return the run that a request describes, with this many workers of a backend if that is known."""
     settings, folder = settings_to_train(request.model, request.solver, request.dialect)
     if request.max_iter is not None:
         settings = settings.with_fields(max_iter=request.max_iter)
@@ -236,7 +236,7 @@ def _described_run(
 
 
 def next_action(listen: Listen) -> Action:
-    """What somebody who listens wants a run to do."""
+    """Return what somebody who listens wants a run to do."""
     answer = listen(WhatNext())
     return answer if isinstance(answer, Action) else Action.NONE
 
@@ -244,7 +244,7 @@ def next_action(listen: Listen) -> Action:
 def _logs(
     stack: ExitStack, request: TrainRequest, run: Run | None, folder: Path | None, listen: Listen
 ) -> Iterator[Listener]:
-    """The requested logs; each is closed when training ends, however it does."""
+    """Yield the requested logs; each is closed when training ends, however it does."""
     if request.log is not None:
         yield stack.enter_context(closing(EventLog(request.log)))
     if request.tensorboard is not None:

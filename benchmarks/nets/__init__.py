@@ -29,7 +29,7 @@ class NetPair:
 
 
 def in_catalogue(name: str) -> Callable[[int], NetParams]:
-    """A net of the catalogue as it is used, for batches of any size and with random weights to begin with."""
+    """Return a net of the catalogue as it is used, for batches of any size and with random weights to begin with."""
 
     def params(batch: int) -> NetParams:
         net = deploy(catalogue.entry_of(name).train_val.message, batch=batch)
@@ -53,7 +53,7 @@ PAIRS = [
 
 
 def chosen_pairs(names: Collection[str]) -> list[NetPair]:
-    """The nets of these names, or all if none is named."""
+    """Return the nets of these names, or all if none is named."""
     known = [pair.name for pair in PAIRS]
     if unknown := [name for name in names if name not in known]:
         raise SystemExit(f"there is no net {', '.join(unknown)}; there are {', '.join(known)}")

@@ -14,7 +14,7 @@ LAYOUTS = torch.contiguous_format, torch.channels_last  # of images, with channe
 
 
 def in_layout(images: Tensor, layout: torch.memory_format) -> Tensor:
-    """A copy of images, whose strides say the layout also where there is one channel only."""
+    """Return a copy of images, whose strides say the layout also where there is one channel only."""
     return torch.empty_like(images, memory_format=layout).copy_(images)
 
 
@@ -23,10 +23,10 @@ class ByHand(nn.Module):
 
     @abstractmethod
     def scores(self, x: Tensor) -> Tensor:
-        """The scores of all classes."""
+        """Return the scores of all classes."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The probabilities of all classes."""
+        """Return the probabilities of all classes."""
         return F.softmax(self.scores(x), 1)
 
 
@@ -41,7 +41,7 @@ class ConvBN(nn.Module):
         self.norm = nn.BatchNorm2d(filters)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The normalised convolution, without an activation."""
+        """Return the normalised convolution, without an activation."""
         return self.norm(self.conv(x))
 
 

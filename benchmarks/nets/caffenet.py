@@ -24,11 +24,11 @@ class CaffeNet(ByHand):
         self.fc6, self.fc7, self.fc8 = nn.Linear(9216, 4096), nn.Linear(4096, 4096), nn.Linear(4096, 1000)
 
     def between(self, x: Tensor) -> Tensor:
-        """The pooling and normalisation after the first two convolutions."""
+        """Return the pooling and normalisation after the first two convolutions."""
         return self.norm(F.max_pool2d(x, 3, 2, ceil_mode=True))
 
     def scores(self, x: Tensor) -> Tensor:
-        """The scores of all classes."""
+        """Return the scores of all classes."""
         x = self.between(F.relu(self.conv1(x), inplace=True))
         x = self.between(F.relu(self.conv2(x), inplace=True))
         x = F.relu(self.conv4(F.relu(self.conv3(x), inplace=True)), inplace=True)
@@ -41,5 +41,5 @@ class AlexNet(CaffeNet):
     """AlexNet by hand."""
 
     def between(self, x: Tensor) -> Tensor:
-        """The pooling and normalisation after the first two convolutions."""
+        """Return the pooling and normalisation after the first two convolutions."""
         return F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)

@@ -43,7 +43,7 @@ class GoogLeNet(ByHand):
         self.layers = nn.ModuleDict(layers)
 
     def scores(self, x: Tensor) -> Tensor:
-        """The scores of all classes."""
+        """Return the scores of all classes."""
         x = self.norm(F.max_pool2d(self._conv("conv1/7x7_s2", x), 3, 2, ceil_mode=True))
         x = self._conv("conv2/3x3", self._conv("conv2/3x3_reduce", x))
         x = F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)

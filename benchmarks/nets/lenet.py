@@ -17,7 +17,7 @@ class LeNet(ByHand):
         self.ip1, self.ip2 = nn.Linear(800, 500), nn.Linear(500, 10)
 
     def scores(self, x: Tensor) -> Tensor:
-        """The scores of all classes."""
+        """Return the scores of all classes."""
         x = F.max_pool2d(self.conv1(x), 2)
         x = F.max_pool2d(self.conv2(x), 2)
         return self.ip2(F.relu(self.ip1(x.flatten(1)), inplace=True))

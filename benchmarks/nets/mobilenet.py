@@ -34,7 +34,7 @@ class MobileNet(ByHand):
         self.fc7 = nn.Conv2d(1024, 1000, 1)
 
     def scores(self, x: Tensor) -> Tensor:
-        """The scores of all classes."""
+        """Return the scores of all classes."""
         x = F.relu(self.conv1(x), inplace=True)
         for conv in self.convs.values():
             x = F.relu(conv(x), inplace=True)

@@ -35,7 +35,7 @@ class ResNet50(ByHand):
         self.fc1000 = nn.Linear(2048, 1000)
 
     def scores(self, x: Tensor) -> Tensor:
-        """The scores of all classes."""
+        """Return the scores of all classes."""
         x = F.max_pool2d(F.relu(self.conv1(x), inplace=True), 3, 2, ceil_mode=True)
         for stage, (_, _, blocks, _) in enumerate(RESNET, 2):
             for block in range(blocks):

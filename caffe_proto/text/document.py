@@ -31,7 +31,7 @@ class Body:
     one_line: bool = False
 
     def named(self, name: str) -> Iterator[Entry]:
-        """The fields with a name."""
+        """Return the fields with a name."""
         return (entry for entry in self.entries if entry.name == name)
 
 
@@ -51,7 +51,7 @@ class Entry:
     column: int = 0
 
     def bodies(self) -> Iterator[Body]:
-        """The messages among the values."""
+        """Return the messages among the values."""
         return (value for value in self.values if isinstance(value, Body))
 
 
@@ -89,7 +89,7 @@ _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})(\s|$)", re.MULTILINE)
 
 
 def tokenize(text: str, where: str) -> Iterator[Token]:
-    """The tokens of a text, then one of kind END."""
+    """Yield the tokens of a text, then one of kind END."""
     _refuse_conflicts(text, where)
     line, line_start, newlines, offset = 1, 0, 0, 0
     while offset < len(text):
@@ -110,7 +110,7 @@ def tokenize(text: str, where: str) -> Iterator[Token]:
 
 
 def excerpt(text: str) -> str:
-    """A text as an error quotes it: short, on one line, without control characters."""
+    """Return a text as an error quotes it: short, on one line, without control characters."""
     piece = text if len(text) <= _MAX_EXCERPT else text[:_MAX_EXCERPT] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in piece)
 
@@ -152,7 +152,7 @@ class _Parser:
         return body
 
     def _next(self) -> Token:
-        """The next token that isn't a comment; comments are kept for their field."""
+        """Return the next token that isn't a comment; comments are kept for their field."""
         for token in self.stream:
             if token.kind is not TokenKind.COMMENT:
                 self._blank(token)

@@ -41,24 +41,24 @@ def body_of(data: bytes, where: str) -> Body:
 
 
 def kind_of(body: Body) -> type[Message]:
-    """The message type that most of the fields belong to."""
+    """Return the message type that most of the fields belong to."""
     return max(_KINDS, key=lambda kind: count_fields(body, kind))
 
 
 def count_fields(body: Body, kind: type[Message]) -> int:
-    """How many of the fields a message type has."""
+    """Return how many of the fields a message type has."""
     return sum(entry.name in kind.DESCRIPTOR.fields_by_name for entry in body.entries)
 
 
 def message_of(body: Body, kind: type[M], where: str, lenient: bool = False) -> M:
-    """The message of the fields of a prototxt."""
+    """Return the message of the fields of a prototxt."""
     message = kind()
     bind(body, message, where=where, lenient=lenient)
     return message
 
 
 def text_of(message: Message, body: Body | None = None) -> str:
-    """The prototxt of a message; with `body`, in the body's order of fields and with its comments."""
+    """Return the prototxt of a message; with `body`, in the body's order of fields and with its comments."""
     return text_of_body(unbind(message) if body is None else _with_dialect(body, message))
 
 
@@ -68,7 +68,7 @@ def from_text(text: str, kind: type[M], *, where: str = "prototxt", lenient: boo
 
 
 def reformat(data: bytes, where: str, *, lenient: bool = False) -> bytes:
-    """The text in this project's layout; it is checked against the schema first."""
+    """Return the text in this project's layout; it is checked against the schema first."""
     body = body_of(data, where)
     message_of(body, kind_of(body), where, lenient)
     return text_of_body(body).encode("utf-8", "surrogateescape")
@@ -193,12 +193,12 @@ class _Binder:
 
 @lru_cache
 def _nearest(name: str, descriptor: Descriptor) -> str | None:
-    """The closest field name. It is cached because one unknown name may be in hundreds of layers."""
+    """Return the closest field name. It is cached because one unknown name may be in hundreds of layers."""
     return next(iter(get_close_matches(name, fields_by_name(descriptor), 1)), None)
 
 
 def _path_step(entry: Entry, body: Body) -> str:
-    """One step of a path: the field's name, or for a layer also the layer's name."""
+    """Return one step of a path: the field's name, or for a layer also the layer's name."""
     if entry.name not in ("layer", "layers"):
         return entry.name
     names = [value for named in body.named("name") for value in named.values if isinstance(value, Scalar)]
@@ -206,7 +206,8 @@ def _path_step(entry: Entry, body: Body) -> str:
 
 
 def unbind(message: Message) -> Body:
-    """The fields that are set in a message, in the order of Caffe's own writer; unknown fields become comments."""
+    """Return the fields that are set in a message, in the order of Caffe's own writer; unknown fields become
+    comments."""
     body = Body()
     for field, value in set_fields(message):
         for item in value if field.is_repeated else [value]:
@@ -217,7 +218,7 @@ def unbind(message: Message) -> Body:
 
 
 def _with_dialect(body: Body, message: Message) -> Body:
-    """The fields of a message, with the comment that says the dialect of a net if the fields don't tell it."""
+    """Return the fields of a message, with the comment that says the dialect of a net if the fields don't tell it."""
     name = said_dialect(message) if isinstance(message, pb.NetParameter) else None
     return body if name is None else _say_dialect(body, name)
 
@@ -230,12 +231,12 @@ def _entry_of(field: FieldDescriptor, value: object) -> Entry:
 
 
 def _find_dialect(body: Body) -> str | None:
-    """The dialect that a comment above the first field of a net says."""
+    """Return the dialect that a comment above the first field of a net says."""
     return next(iter(_dialects_said(_top_comments(body))), None)
 
 
 def _say_dialect(body: Body, name: str) -> Body:
-    """The fields of a net that say its dialect once, and no other one."""
+    """Return the fields of a net that say its dialect once, and no other one."""
     lines = _top_comments(body)
     if _dialects_said(lines) == [name]:
         return body
@@ -254,7 +255,7 @@ def _dialects_said(lines: list[str]) -> list[str]:
 
 
 def text_of_body(body: Body) -> str:
-    """The text of a whole file."""
+    """Return the text of a whole file."""
     lines = _block_lines(body, "")
     while lines and not lines[0]:
         del lines[0]
@@ -301,7 +302,7 @@ def _value_lines(name: str, value: Scalar | Body, indent: str) -> list[str]:
 
 
 def _scalar_text(value: Scalar) -> str:
-    """The text of a value; a string gets double quotes, and several strings in a row stay several."""
+    """Return the text of a value; a string gets double quotes, and several strings in a row stay several."""
     if not value.quoted or not value.text.startswith("'"):
         return value.text
     try:

@@ -31,7 +31,7 @@ Value = int | float | bool | str | bytes
 
 
 def parse_value(text: str, quoted: bool, field: FieldDescriptor) -> Value:
-    """The value that a text has for a field; the message of a ValueError is meant for users."""
+    """Return the value that a text has for a field; the message of a ValueError is meant for users."""
     if field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_STRING):
         data = unquote(text) if quoted else text.encode("utf-8", "surrogateescape")
         if field.type == FieldDescriptor.TYPE_BYTES:
@@ -67,7 +67,7 @@ def _integer(text: str, field: FieldDescriptor) -> int:
 
 
 def _whole(text: str) -> int | None:
-    """The whole number that a text stands for in base 8, 10 or 16, or None."""
+    """Return the whole number that a text stands for in base 8, 10 or 16, or None."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
@@ -101,14 +101,14 @@ def _not_a_number(text: str, field: FieldDescriptor) -> str:
 
 
 def _expected_value(field: FieldDescriptor) -> str:
-    """The kind of value that a field takes, in words."""
+    """Return the kind of value that a field takes, in words."""
     if field.cpp_type in _INTEGER_RANGES:
         return "a whole number" if _INTEGER_RANGES[field.cpp_type][0] else "a whole number of 0 or more"
     return "true or false" if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else "a number"
 
 
 def unquote(text: str) -> bytes:
-    """The bytes that one or several quoted strings stand for."""
+    """Return the bytes that one or several quoted strings stand for."""
     decoded = bytearray()
     for double, single in _STRING.findall(text):
         raw, offset = double or single, 0
@@ -132,7 +132,7 @@ def _unescape(code: str) -> bytes:
 
 
 def quote(data: str | bytes) -> str:
-    """A quoted string; text that is not ASCII stays readable."""
+    """Return a quoted string; text that is not ASCII stays readable."""
     if isinstance(data, bytes):
         body = "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in data.replace(b"\\", b"\\\\"))
     else:
@@ -146,7 +146,7 @@ def _escape(character: str) -> str:
 
 
 def format_value(value: Value, field: FieldDescriptor) -> str:
-    """The text of a value in a prototxt; floats have the fewest digits that read back the same."""
+    """Return the text of a value in a prototxt; floats have the fewest digits that read back the same."""
     if isinstance(value, (str, bytes)):
         return quote(value)
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:

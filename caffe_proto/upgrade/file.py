@@ -20,7 +20,7 @@ _RENAMED_FIELDS = {"blobslr": "lrmult", "weightdecay": "decaymult", "solvertype"
 
 
 def upgrade_file(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
-    """The file in today's form and a sentence for each change; the same file if nothing changed."""
+    """Return the file in today's form and a sentence for each change; the same file if nothing changed."""
     message, changes = _upgraded_message(file)
     if not changes:
         return file, ()
@@ -67,7 +67,7 @@ def _carry_comments(old: Body, new: Body) -> None:
 
 
 def _split_header(body: Body) -> tuple[list[str], Body]:
-    """The comments at the top that a blank line separates from the first field, and the file without them."""
+    """Return the comments at the top that a blank line separates from the first field, and the file without them."""
     if not body.entries:
         return [], body
     first = body.entries[0]
@@ -91,7 +91,7 @@ def _carry_inside(old: Entry, layer_entry: Entry) -> None:
 
 
 def _keyed_entries(body: Body) -> Iterator[tuple[tuple[str, str, int], Entry]]:
-    """The top-level fields with a key that an upgrade doesn't change: field, layer name, position among these."""
+    """Yield the top-level fields with a key that an upgrade doesn't change: field, layer name, position among these."""
     seen: dict[tuple[str, str], int] = {}
     for entry in body.entries:
         name = (_comparable(entry.name), next((_layer_name(inner) for inner in entry.bodies()), ""))
@@ -100,7 +100,7 @@ def _keyed_entries(body: Body) -> Iterator[tuple[tuple[str, str, int], Entry]]:
 
 
 def _layer_name(body: Body) -> str:
-    """The name of a layer; in V0 it is one block further in."""
+    """Return the name of a layer; in V0 it is one block further in."""
     for block in (body, *(block for entry in body.named("layer") for block in entry.bodies())):
         for entry in block.named("name"):
             return " ".join(value.text.strip("'\"") for value in entry.values if isinstance(value, Scalar))
@@ -113,7 +113,7 @@ def _comparable(name: str) -> str:
 
 
 def _walk(entry: Entry) -> Iterator[Entry]:
-    """All fields inside a field, at any depth."""
+    """Yield all fields inside a field, at any depth."""
     for body in entry.bodies():
         for child in body.entries:
             yield child
@@ -121,7 +121,7 @@ def _walk(entry: Entry) -> Iterator[Entry]:
 
 
 def _closings(entry: Entry) -> list[str]:
-    """The comments after the last field of each block in a field."""
+    """Return the comments after the last field of each block in a field."""
     bodies = list(entry.bodies())
     nested = [line for body in bodies for child in body.entries for line in _closings(child)]
     return nested + [line for body in bodies for line in body.closing if line]

@@ -32,7 +32,7 @@ class Upgraded(Generic[M]):
 
 
 def upgrade_net(net: pb.NetParameter) -> Upgraded[pb.NetParameter]:
-    """The net in today's form."""
+    """Return the net in today's form."""
     if net.layers and net.layer:
         raise UpgradeError(f"net '{net.name}': it has both `layer` and `layers`; write all layers as `layer`")
     upgraded = copy_of(net)
@@ -62,7 +62,7 @@ def _move_transformations(net: pb.NetParameter) -> list[str]:
 
 
 def _misplaced_fields(layer: pb.V1LayerParameter) -> list[str]:
-    """The transformation fields that an old data layer has among the settings of its source."""
+    """Return the transformation fields that an old data layer has among the settings of its source."""
     settings: Message = getattr(layer, _DATA_PARAMS[layer.type])
     return [field.name for field, _ in settings.ListFields() if field.name in _TRANSFORM_FIELDS]
 
@@ -138,7 +138,7 @@ _SOLVER_TYPE_NAMES = {
 
 
 def upgrade_solver(solver: pb.SolverParameter) -> Upgraded[pb.SolverParameter]:
-    """The solver in today's form. Nets inside it are not upgraded, as in Caffe."""
+    """Return the solver in today's form. Nets inside it are not upgraded, as in Caffe."""
     upgraded = copy_of(solver)
     if not solver.HasField("solver_type"):
         return Upgraded(upgraded, ())

@@ -127,7 +127,7 @@ def _fold_padding(net: pb.NetParameter) -> list[str]:
 
 
 def _producer(bottom: str, producers: Mapping[str, int], where: str) -> int:
-    """The index of the layer that makes a bottom; -1 for an input of the net."""
+    """Return the index of the layer that makes a bottom; -1 for an input of the net."""
     if bottom not in producers:
         raise UpgradeError(
             f"{where}: its bottom '{bottom}' isn't an input of the net, nor a top of a layer before it; add it"
@@ -173,7 +173,7 @@ def _kind(old: pb.V0LayerParameter, where: str) -> _Kind:
 
 
 def _target_message(layer: pb.V1LayerParameter, kind: _Kind, field: str) -> Message | None:
-    """The V1 message that takes a V0 field, or None if the layer's type doesn't have the field."""
+    """Return the V1 message that takes a V0 field, or None if the layer's type doesn't have the field."""
     if field in _TRANSFORM:
         return layer.transform_param
     if field in kind.fields and kind.settings:

@@ -109,7 +109,7 @@ def upgrade_layers(net: pb.NetParameter) -> list[str]:
 
 
 def layer_label(name: str, index: int) -> str:
-    """The words for a layer in a sentence."""
+    """Return the words for a layer in a sentence."""
     return f"layer '{name}'" if name else f"layer number {index + 1}, which has no name"
 
 

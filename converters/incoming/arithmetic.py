@@ -116,7 +116,7 @@ def affine(net: NetWriter, x: NetBlob, scale: float = 1, shift: float = 0, part:
 
 
 def add(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The sum of two values."""
+    """Return the sum of two values."""
     a, b = _blob_first(a, b)
     if not isinstance(b, NetBlob):
         return affine(net, a, shift=float(b.item())) if _is_scalar(a, b) else _with_constant(net, dsl.Bias, a, b)
@@ -124,7 +124,7 @@ def add(net: NetWriter, a: Value, b: Value) -> NetBlob:
 
 
 def multiply(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The product of two values."""
+    """Return the product of two values."""
     a, b = _blob_first(a, b)
     if not isinstance(b, NetBlob):
         return affine(net, a, float(b.item())) if _is_scalar(a, b) else _with_constant(net, dsl.Scale, a, b)
@@ -134,7 +134,7 @@ def multiply(net: NetWriter, a: Value, b: Value) -> NetBlob:
 
 
 def subtract(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The difference of two values."""
+    """Return the difference of two values."""
     if not isinstance(b, NetBlob):
         return add(net, a, -b)
     if isinstance(a, NetBlob) and a.shape == b.shape:
@@ -143,7 +143,7 @@ def subtract(net: NetWriter, a: Value, b: Value) -> NetBlob:
 
 
 def divide(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The quotient of two values."""
+    """Return the quotient of two values."""
     if not isinstance(b, NetBlob):
         with np.errstate(divide="ignore"):
             return multiply(net, a, 1 / b.astype(np.float64))
@@ -153,12 +153,12 @@ def divide(net: NetWriter, a: Value, b: Value) -> NetBlob:
 
 
 def power(net: NetWriter, x: NetBlob, exponent: float, part: str = "") -> NetBlob:
-    """A blob to the power of a constant."""
+    """Return a blob to the power of a constant."""
     return net.layer(dsl.Power, [x], part=part, power=exponent) if exponent != 1 else x
 
 
 def total(net: NetWriter, values: Sequence[Value], coeff: float = 1) -> NetBlob:
-    """The sum of all values, times a coefficient."""
+    """Return the sum of all values, times a coefficient."""
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == len(values) > 1 and len({blob.shape for blob in blobs}) == 1:
         settings: dict[str, Any] = {} if coeff == 1 else {"coeff": [coeff] * len(blobs)}
@@ -169,7 +169,7 @@ def total(net: NetWriter, values: Sequence[Value], coeff: float = 1) -> NetBlob:
 
 
 def maximum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
-    """The element-wise maximum of all values."""
+    """Return the element-wise maximum of all values."""
     limits = [value for value in values if not isinstance(value, NetBlob)]
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if any(limit.size != 1 for limit in limits):
@@ -182,7 +182,8 @@ def maximum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
 
 
 def minimum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
-    """The element-wise minimum of all values; that of several blobs is written as a maximum of the negative ones."""
+    """Return the element-wise minimum of all values; that of several blobs is written as a maximum of the negative
+    ones."""
     limits = [value for value in values if not isinstance(value, NetBlob)]
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == 1 and all(limit.size == 1 for limit in limits):
@@ -227,7 +228,8 @@ def _broadcast(net: NetWriter, constructor: LayerConstructor, operation: str, a:
 
 
 def _common_span(large: Shape, small: Shape) -> tuple[int, int] | None:
-    """The axes that the smaller shape spans; they begin with the first axis if possible, so that batches stay open."""
+    """Return the axes that the smaller shape spans; they begin with the first axis if possible, so that batches stay
+    open."""
     last = max((axis + 1 for axis, size in enumerate(small) if size != 1), default=0)
     first = 0 if small[:last] == large[:last] else next((axis for axis, size in enumerate(small) if size != 1), 0)
     return (first, last) if last and small[first:last] == large[first:last] else None
@@ -268,7 +270,8 @@ def _pooled(net: NetWriter, x: NetBlob, removed_axes: set[int], by: AxisReductio
 
 
 def arg_max(net: NetWriter, x: NetBlob, axis: int, *, keep: bool) -> NetBlob:
-    """The index of the largest value along an axis, as a real number. Caffe's rule: of equal values, the last."""
+    """Return the index of the largest value along an axis, as a real number. Caffe's rule: of equal values, the
+    last."""
     axis %= len(x.shape)
     top = net.layer(dsl.ArgMax, [x], axis=axis)
     return top if keep else reshape(net, top, (*x.shape[:axis], *x.shape[axis + 1 :]), "shape")

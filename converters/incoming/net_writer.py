@@ -89,7 +89,7 @@ class NetWriter:
         return tuple(NetBlob(*pair) for pair in zip(names, shapes, strict=True))
 
     def shape_of(self, constructor: LayerConstructor, bottom: NetBlob, **settings: Any) -> Shape:
-        """The shape of the top that a layer would have."""
+        """Return the shape of the top that a layer would have."""
         return _shapes(constructor("", [bottom.name], tops=[""], **settings), [bottom.shape], ())[0]
 
     def rename(self, blob: NetBlob, name: str) -> NetBlob:
@@ -118,7 +118,7 @@ class NetWriter:
         return names
 
     def model(self) -> Model:
-        """The net that was written, with its weights."""
+        """Return the net that was written, with its weights."""
         return Model(self.net, self.weights)
 
     def _silence(self, outputs: Sequence[str]) -> None:
@@ -129,12 +129,12 @@ class NetWriter:
 
 
 def axis_setting(axis: int) -> dict[str, Any]:
-    """The `axis` setting of a layer, empty for the axis of channels, the default of most layers."""
+    """Return the `axis` setting of a layer, empty for the axis of channels, the default of most layers."""
     return {} if axis == 1 else {"axis": axis}
 
 
 def _unique_name(base: str, taken: set[str]) -> str:
-    """The name, followed by a number if it is in use."""
+    """Return the name, followed by a number if it is in use."""
     name, rank = base, 2
     while name in taken:
         name, rank = f"{base}_{rank}", rank + 1
@@ -143,7 +143,7 @@ def _unique_name(base: str, taken: set[str]) -> str:
 
 
 def _shapes(layer: pb.LayerParameter, bottoms: Sequence[Shape], arrays: Sequence[Shape]) -> list[Shape]:
-    """The shapes of a layer's tops."""
+    """Return the shapes of a layer's tops."""
     try:
         instance = LAYERS[layer.type](layer, bottoms)
         shapes = instance.top_shapes(bottoms)

@@ -38,7 +38,7 @@ def permute(net: NetWriter, x: NetBlob, order: Sequence[int], part: str = "") ->
 
 
 def swapped_axes(axes: int, first: int, second: int) -> list[int]:
-    """The order of axes with two of them swapped."""
+    """Return the order of axes with two of them swapped."""
     order = list(range(axes))
     order[first], order[second] = order[second], order[first]
     return order
@@ -63,7 +63,7 @@ def split(net: NetWriter, x: NetBlob, axis: int, sizes: Sequence[int], part: str
 
 
 def narrow(net: NetWriter, x: NetBlob, axis: int, start: int, stop: int, part: str = "") -> NetBlob:
-    """A slice along an axis; negative positions count from the end, and positions are clipped to the axis."""
+    """Return a slice along an axis; negative positions count from the end, and positions are clipped to the axis."""
     axis %= len(x.shape)
     start, stop, _ = slice(start, stop).indices(x.shape[axis])
     if stop <= start:
@@ -73,7 +73,7 @@ def narrow(net: NetWriter, x: NetBlob, axis: int, start: int, stop: int, part: s
 
 
 def select(net: NetWriter, x: NetBlob, axis: int, index: int) -> NetBlob:
-    """One position along an axis, which is removed."""
+    """Return one position along an axis, which is removed."""
     axis %= len(x.shape)
     index %= x.shape[axis]
     slice_top = narrow(net, x, axis, index, index + 1, "slice")
@@ -98,13 +98,13 @@ def tile(net: NetWriter, x: NetBlob, times: Sequence[int]) -> NetBlob:
 
 
 def squeezed_shape(shape: Shape, axes: Sequence[int] | None) -> Shape:
-    """The shape without these axes of length 1, or without all of them."""
+    """Return the shape without these axes of length 1, or without all of them."""
     removed_axes = {axis % len(shape) for axis in axes} if axes is not None else range(len(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in removed_axes or size != 1)
 
 
 def unsqueezed_shape(shape: Shape, axes: Sequence[int]) -> Shape:
-    """The shape with axes of length 1 inserted."""
+    """Return the shape with axes of length 1 inserted."""
     count = len(shape) + len(axes)
     new, rest = {axis % count for axis in axes}, iter(shape)
     return tuple(1 if axis in new else next(rest) for axis in range(count))

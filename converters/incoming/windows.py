@@ -38,7 +38,7 @@ def convolve(
     convolution: ConvolutionSettings,
     part: str = "",
 ) -> NetBlob:
-    """A convolution."""
+    """Return a convolution."""
     settings = {"num_output": weight.shape[0], "part": part}
     return _slide(net, dsl.Convolution, x, weight, bias, convolution, settings)
 
@@ -46,7 +46,7 @@ def convolve(
 def deconvolve(
     net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None, convolution: ConvolutionSettings
 ) -> NetBlob:
-    """A transposed convolution, whose padding is cropped from the result."""
+    """Return a transposed convolution, whose padding is cropped from the result."""
     settings = {"num_output": weight.shape[1] * convolution.group}
     return _slide(net, dsl.Deconvolution, x, weight, bias, convolution, settings)
 
@@ -89,7 +89,7 @@ def _with_even_padding(weight: AnyArray, convolution: ConvolutionSettings) -> tu
 
 
 def _without_dilation(weight: AnyArray, dilation: Numbers) -> AnyArray:
-    """The filters with dilation replaced by zeros."""
+    """Return the filters with dilation replaced by zeros."""
     lengths = [(size - 1) * step + 1 for size, step in zip(weight.shape[2:], dilation, strict=True)]
     dense = np.zeros((*weight.shape[:2], *lengths), weight.dtype)
     dense[(slice(None), slice(None), *(slice(None, None, step) for step in dilation))] = weight
@@ -123,7 +123,7 @@ def linear(net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None =
 
 
 def _short(numbers: Sequence[int]) -> int | list[int]:
-    """One number if all are the same, else all of them."""
+    """Return one number if all are the same, else all of them."""
     return numbers[0] if len({*numbers}) == 1 else list(numbers)
 
 
@@ -138,7 +138,8 @@ class PoolingWindows:
     ceil: bool = False
 
     def counts(self, x: NetBlob) -> Numbers:
-        """The number of windows along both axes. A last window that would start after the image doesn't count."""
+        """Return the number of windows along both axes. A last window that would start after the image doesn't
+        count."""
         return tuple(self._count(x.shape[2 + axis], axis) for axis in (0, 1))
 
     def _count(self, size: int, axis: int) -> int:
@@ -147,7 +148,7 @@ class PoolingWindows:
         return count - (self.ceil and (count - 1) * self.stride[axis] >= size + self.begin[axis])
 
     def areas(self, x: NetBlob, begin: Numbers, end: Numbers) -> AnyArray:
-        """The area of every window that lies in the image extended by `begin` and `end`."""
+        """Return the area of every window that lies in the image extended by `begin` and `end`."""
         rows, columns = (self._lengths(x.shape[2 + axis], axis, begin[axis], end[axis], count)
                          for axis, count in enumerate(self.counts(x)))  # fmt: skip
         return np.outer(rows, columns).astype(np.float64)
@@ -158,7 +159,7 @@ class PoolingWindows:
 
 
 def max_pool(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> NetBlob:
-    """The maximum of every window."""
+    """Return the maximum of every window."""
     settings = _settings(net, x, windows)
     if settings is None:
         sizes = f"{list(windows.begin)} and {list(windows.end)}"
@@ -167,7 +168,8 @@ def max_pool(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> NetBlob:
 
 
 def average_pool(net: NetWriter, x: NetBlob, windows: PoolingWindows, divisors: AnyArray) -> NetBlob:
-    """The sum of every window divided by its divisor; a Scale layer corrects it where Caffe's divisor differs."""
+    """Return the sum of every window divided by its divisor; a Scale layer corrects it where Caffe's divisor
+    differs."""
     settings = _settings(net, x, windows)
     if settings is None:
         x = pad_image(net, x, windows.begin, windows.end, "pad")
@@ -206,7 +208,7 @@ def _settings(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> dict[str, 
 
 
 def _sides(name: str, values: Sequence[int]) -> dict[str, int]:
-    """A setting for both axes: one number, or _h and _w, or nothing for the default."""
+    """Return a setting for both axes: one number, or _h and _w, or nothing for the default."""
     height, width = values
     if height != width:
         return {f"{name}_h": height, f"{name}_w": width}
@@ -224,7 +226,7 @@ class PixelAlignment(Enum):
 
 
 def source_positions(old: int, new: int, alignment: PixelAlignment) -> AnyArray:
-    """The position in the source of every new pixel along an axis."""
+    """Return the position in the source of every new pixel along an axis."""
     index = np.arange(new)
     if alignment is PixelAlignment.ENDS:
         return index * ((old - 1) / (new - 1) if new > 1 else 0)
@@ -243,7 +245,7 @@ _ROUNDING_MODES: dict[str | None, Callable[[int, int], AnyArray]] = {
 
 
 def nearest(net: NetWriter, x: NetBlob, positions: Sequence[AnyArray]) -> NetBlob:
-    """An image of the source's pixels at rows and columns."""
+    """Return an image of the source's pixels at rows and columns."""
     old, size = _image(x), [len(index) for index in positions]
     indices = [np.clip(index, 0, length - 1) for index, length in zip(positions, old, strict=True)]
     times = [max(new // length, 1) for new, length in zip(size, old, strict=True)]

@@ -39,7 +39,7 @@ class Metadata:
     source_sha256: str = ""  # of the file that the weights came from
 
     def properties(self) -> dict[str, str]:
-        """The properties by name."""
+        """Return the properties by name."""
         properties = {
             "producer": PRODUCER,
             "preprocessing": self.preprocessing,
@@ -131,7 +131,8 @@ def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
 
 
 def _graph(built: Built, lengths: Lengths, opset: int) -> tuple[Any, list[AnyArray]]:
-    """The GraphProto of a net and its initializers' values; one ConversionError reports all layers without a form."""
+    """Return the GraphProto of a net and its initializers' values; one ConversionError reports all layers without a
+    form."""
     names, outside = edge_names(built), set(built.input_edges())
     builder = GraphBuilder(opset, _dtype(built), names)
     problems = []
@@ -166,7 +167,8 @@ def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:
 
 
 def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphBuilder) -> Any:
-    """An input or output. A length that differs from its source's, such as twice a batch, has a name of its own."""
+    """Return an input or output. A length that differs from its source's, such as twice a batch, has a name of its
+    own."""
     dims: list[int | str] = list(built.shapes[edge])
     for axis, source in _changes(lengths, edge).items():
         source_length = next(
@@ -178,6 +180,6 @@ def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphB
 
 
 def _dtype(built: Built) -> np.dtype[Any]:
-    """The type of a net's weights, in which it computes."""
+    """Return the type of a net's weights, in which it computes."""
     blobs = (blob for layer in built.layers for blob in layer.parameters() if blob.is_floating_point())
     return array_of(next(blobs, torch.empty(0)).new_empty(0)).dtype

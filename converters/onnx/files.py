@@ -32,7 +32,7 @@ Functions = Mapping[tuple[str, str], Any]  # by domain and name
 
 
 def load_onnx(path: str | Path) -> Any:
-    """The model in a file, with the values that lie in other files beside it."""
+    """Return the model in a file, with the values that lie in other files beside it."""
     path = Path(path)
     check_regular(path)
     try:
@@ -75,12 +75,12 @@ def _check_external_values(model: Any, path: Path) -> None:
 
 
 def _tensors(message: Message) -> Iterator[Any]:
-    """All tensors in a message, wherever they are."""
+    """Return all tensors in a message, wherever they are."""
     return (part for part in _parts(message) if part.DESCRIPTOR.name == "TensorProto")
 
 
 def _parts(message: Message) -> Iterator[Any]:
-    """A message and all messages in it."""
+    """Yield a message and all messages in it."""
     yield message
     for field, value in message.ListFields():
         if field.type == field.TYPE_MESSAGE:
@@ -129,7 +129,7 @@ def _count(
     path: Path,
     callers: Sequence[tuple[str, str]],
 ) -> int:
-    """The number of nodes that a function is when it is written out."""
+    """Return the number of nodes that a function is when it is written out."""
     if key in callers or len(callers) > _SHOWN:
         raise FileError(f"{path}: function '{key[1][:_SHOWN]}' calls itself, or is nested too deep; it is damaged")
     if key not in counts:
@@ -166,7 +166,7 @@ class SplitModel:
 
     @classmethod
     def of(cls, model: Any) -> SplitModel:
-        """A model of which a copy has no values."""
+        """Return a model of which a copy has no values."""
         copy, values = copy_of(model), list[AnyArray | None]()
         for tensor in copy.graph.initializer:
             values.append(np.frombuffer(tensor.raw_data, np.uint8) if tensor.HasField("raw_data") else None)
@@ -174,7 +174,7 @@ class SplitModel:
         return cls(copy, values)
 
     def joined(self) -> Any:
-        """The model with its values, which are copied."""
+        """Return the model with its values, which are copied."""
         model = copy_of(self.message)
         for tensor, array in zip(model.graph.initializer, self.values, strict=True):
             if array is not None:
@@ -182,7 +182,7 @@ class SplitModel:
         return model
 
     def pieces(self) -> Iterator[Buffer]:
-        """The bytes of the model with its values, as protobuf would write them."""
+        """Yield the bytes of the model with its values, as protobuf would write them."""
         graph, tensors = self.message.graph, []
         for tensor, array in zip(graph.initializer, self.values, strict=True):
             start = tensor.SerializeToString()
@@ -231,7 +231,7 @@ def _with_values_in(data: Path, model: SplitModel) -> SplitModel:
 
 
 def too_large(model: Any) -> bool:
-    """Whether a model is larger than one file can hold."""
+    """Return whether a model is larger than one file can hold."""
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer) > _MAX_BYTES
 
 
@@ -244,12 +244,12 @@ def _bytes(array: AnyArray) -> memoryview:
 
 
 def _tag(message: Any, field: str, length: int) -> bytes:
-    """What stands before the bytes of a field."""
+    """Return what stands before the bytes of a field."""
     return tag(message.DESCRIPTOR.fields_by_name[field].number, LENGTH) + varint(length)
 
 
 def _around(message: Any, name: str) -> tuple[bytes, bytes]:
-    """The bytes of the fields before one and after it."""
+    """Return the bytes of the fields before one and after it."""
     fields, number = [field for field, _ in message.ListFields()], message.DESCRIPTOR.fields_by_name[name].number
     before = copy_of(message, without=[field.name for field in fields if field.number >= number])
     after = copy_of(message, without=[field.name for field in fields if field.number <= number])

@@ -25,7 +25,7 @@ class UniqueNames:
         self._next: dict[str, int] = {}
 
     def unique(self, base: str) -> str:
-        """The name, followed by a number if it is in use."""
+        """Return the name, followed by a number if it is in use."""
         name = base
         while name in self._used or not name:
             self._next[base] = number = self._next.get(base, 1) + 1
@@ -35,7 +35,7 @@ class UniqueNames:
 
 
 def edge_names(built: Built) -> list[str]:
-    """A unique name for every edge: that of its blob.
+    """Return a unique name for every edge: that of its blob.
 
     Where layers work in place and a blob has several edges, an input of the net has the blob's name, or else the last
     edge; the name of the layer that makes it is added to the others.
@@ -139,12 +139,12 @@ class GraphBuilder:
         return name
 
     def shape(self, bottom: str) -> tuple[int, ...]:
-        """The lengths of a bottom's axes, UNKNOWN where they can change."""
+        """Return the lengths of a bottom's axes, UNKNOWN where they can change."""
         lengths, changing = self._bottoms[bottom]
         return tuple(UNKNOWN if axis in changing else length for axis, length in enumerate(lengths))
 
     def length(self, bottom: str, axis: int) -> int:
-        """The length of an axis, which must be fixed from now on."""
+        """Return the length of an axis, which must be fixed from now on."""
         lengths, changing = self._bottoms[bottom]
         axis %= max(len(lengths), 1)
         if axis in changing:

@@ -13,17 +13,17 @@ OLDEST_OPSET = 18  # the first in which the axes of reductions are inputs
 
 
 def onnx() -> Any:
-    """The onnx package."""
+    """Return the onnx package."""
     return _package("onnx")
 
 
 def onnx_module(name: str) -> Any:
-    """A module of the onnx package that the package doesn't import by itself."""
+    """Return a module of the onnx package that the package doesn't import by itself."""
     return import_module(f"{onnx().__name__}.{name}")
 
 
 def onnxruntime() -> Any:
-    """The onnxruntime package."""
+    """Return the onnxruntime package."""
     return _package("onnxruntime")
 
 
@@ -34,13 +34,13 @@ def _package(name: str) -> Any:
 
 @cache
 def newest_opset() -> int:
-    """The newest opset that both packages support."""
+    """Return the newest opset that both packages support."""
     newest: int = onnx().defs.onnx_opset_version()
     return next((opset for opset in range(newest, OLDEST_OPSET, -1) if _runs(opset)), OLDEST_OPSET)
 
 
 def _runs(opset: int) -> bool:
-    """Whether onnxruntime runs a model of an opset, which only a trial shows."""
+    """Return whether onnxruntime runs a model of an opset, which only a trial shows."""
     helper = onnx().helper
     value = [helper.make_tensor_value_info(name, onnx().TensorProto.FLOAT, [1]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "probe", value[:1], value[1:])
@@ -52,14 +52,14 @@ def _runs(opset: int) -> bool:
 
 
 def model_of(graph: Any, opset: int) -> Any:
-    """A model of a graph, in the oldest file format that has the opset, so that old readers can read it."""
+    """Return a model of a graph, in the oldest file format that has the opset, so that old readers can read it."""
     helper = onnx().helper
     imports = [helper.make_opsetid("", opset)]
     return helper.make_model(graph, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
 
 
 def inference_session(model: bytes | Path) -> Any:
-    """An onnxruntime session of a model's bytes or file, on the CPU and without log messages."""
+    """Return an onnxruntime session of a model's bytes or file, on the CPU and without log messages."""
     runtime = onnxruntime()
     options = runtime.SessionOptions()
     options.log_severity_level = 4

@@ -72,7 +72,7 @@ def open_onnx_session(model: Any, extra_outputs: Collection[str] = ()) -> Iterat
 
 
 def name_of(model: Any) -> str:
-    """A model as errors name it."""
+    """Return a model as errors name it."""
     return model.name if isinstance(model, WrittenModel) else f"model '{model.graph.name}'"
 
 
@@ -108,7 +108,8 @@ def _with_outputs(path: Path, names: Collection[str]) -> Iterator[Path]:
 
 
 def _outputs(names: Collection[str]) -> bytes:
-    """What has to follow the bytes of a model, so that it has more outputs: protobuf merges messages that follow."""
+    """Return what has to follow the bytes of a model, so that it has more outputs: protobuf merges messages that
+    follow."""
     library = onnx()
     outputs = [library.ValueInfoProto(name=name) for name in names]
     encoded: bytes = library.ModelProto(graph=library.GraphProto(output=outputs)).SerializeToString()

@@ -101,7 +101,7 @@ def verify(
 def _run_model(
     model: Any, built: Built, more_outputs: Collection[str], given: Arrays | None
 ) -> tuple[list[Arrays], list[Arrays]]:
-    """The inputs, which are random if none are given, and what onnxruntime computes of each."""
+    """Return the inputs, which are random if none are given, and what onnxruntime computes of each."""
     with open_onnx_session(model, more_outputs) as session:
         trials = list(_trials(session, built)) if given is None else [given]
         return trials, [session(trial) for trial in trials]
@@ -118,14 +118,14 @@ def _trials(session: OnnxSession, built: Built) -> Iterator[Arrays]:
 
 
 def _lengths(model_shape: Sequence[int | str | None], net_shape: Shape, batch: int) -> Shape:
-    """The shape of an input: an open length is the batch size, or grows with it if it counts something else."""
+    """Return the shape of an input: an open length is the batch size, or grows with it if it counts something else."""
     pairs = zip(model_shape, net_shape, strict=True)
     return tuple(batch if model_length == "batch" else length + batch - 1 if isinstance(model_length, str) else length
                  for model_length, length in pairs)  # fmt: skip
 
 
 def _torch_values(built: Built, inputs: Arrays, actual: Arrays, selection_axes: SelectionAxes) -> Arrays:
-    """The values that torch computes for every blob, by the model's names.
+    """Return the values that torch computes for every blob, by the model's names.
 
     Layers that select items, which rounding can change, and the layers after them read the values that the ONNX model
     computed instead.
@@ -136,7 +136,7 @@ def _torch_values(built: Built, inputs: Arrays, actual: Arrays, selection_axes: 
 
 
 def _selection_axes(built: Built) -> SelectionAxes:
-    """The bottoms and tops of layers that select items, with the axis of the items in a top if there is one."""
+    """Return the bottoms and tops of layers that select items, with the axis of the items in a top if there is one."""
     names, axes = edge_names(built), dict[str, int | None]()
     for node, layer in built.pairs():
         if not isinstance(layer, HasOnnxForm) or (layer.varying_axis is None and not layer.discontinuous):
@@ -163,7 +163,7 @@ def _aligned_rows(actual: AnyArray, expected: AnyArray, axis: int | None) -> tup
 
 
 def _first_difference(model: Any, built: Built, inputs: Arrays, tolerance: float) -> str:
-    """The first node, in the net's order, whose top differs, and by how much.
+    """Return the first node, in the net's order, whose top differs, and by how much.
 
     The model runs again with all its values as outputs, which changes rounding and so what layers select.
     """

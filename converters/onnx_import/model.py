@@ -151,7 +151,7 @@ class Importer:
         return self.values[name]
 
     def _fold_constant(self, node: Any) -> Sequence[Value]:
-        """The outputs of a node that may depend on the shapes of the net's inputs, but not on their values."""
+        """Return the outputs of a node that may depend on the shapes of the net's inputs, but not on their values."""
         inputs = [self._value(value, "an input") for value in node.input if value]
         arrays = [np.empty(value.shape, np.float32) if isinstance(value, NetBlob) else value for value in inputs]
         return _evaluate_node(node, arrays, self.opset)
@@ -169,7 +169,7 @@ class Importer:
 
 
 def _checker_context(model: Any) -> Any:
-    """The context in which onnx checks the nodes of a model."""
+    """Return the context in which onnx checks the nodes of a model."""
     context = onnx_module("checker").C.CheckerContext()
     context.ir_version = model.ir_version
     context.opset_imports = {opset.domain: opset.version for opset in model.opset_import}
@@ -181,7 +181,7 @@ def _attribute_value(value: Any) -> Any:
 
 
 def _reachable_nodes(graph: Any) -> list[Any]:
-    """The nodes on which the outputs depend, in their order."""
+    """Return the nodes on which the outputs depend, in their order."""
     needed, nodes = {value.name for value in graph.output}, []
     for node in reversed(graph.node):
         if needed.intersection(node.output):
@@ -199,7 +199,7 @@ def _name_outputs(net: NetWriter, names: Sequence[str], output_names: Sequence[s
 
 
 def _initializers(graph: Any) -> Iterator[tuple[str, AnyArray]]:
-    """The initializers of a graph by name."""
+    """Yield the initializers of a graph by name."""
     if graph.sparse_initializer:
         raise ConversionError(f"'{graph.sparse_initializer[0].values.name}' is a sparse tensor")
     for tensor in graph.initializer:
@@ -210,7 +210,7 @@ def _initializers(graph: Any) -> Iterator[tuple[str, AnyArray]]:
 
 
 def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[AnyArray]:
-    """The outputs of a node for constant inputs."""
+    """Return the outputs of a node for constant inputs."""
     if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
         raise ConversionError("its result is random")
     if node.op_type in _LOOPS:

@@ -30,44 +30,44 @@ class OnnxNode:
     opset: int
 
     def has_input(self, index: int) -> bool:
-        """Whether the node has an input at a position."""
+        """Return whether the node has an input at a position."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Value:
-        """An input, a blob or a constant."""
+        """Return an input, a blob or a constant."""
         value = self.inputs[index] if self.has_input(index) else None
         if value is None:
             raise ConversionError(f"its input {index} is missing")
         return value
 
     def values(self) -> list[Value]:
-        """All inputs."""
+        """Return all inputs."""
         return [self.value(index) for index in range(len(self.inputs))]
 
     def blob(self, index: int = 0) -> NetBlob:
-        """An input that must be a blob."""
+        """Return an input that must be a blob."""
         value = self.value(index)
         if not isinstance(value, NetBlob):
             raise ConversionError(f"its input {index} is a constant, where Caffe takes a blob")
         return value
 
     def blobs(self) -> list[NetBlob]:
-        """All inputs, which must be blobs."""
+        """Return all inputs, which must be blobs."""
         return [self.blob(index) for index in range(len(self.inputs))]
 
     def array(self, index: int) -> AnyArray:
-        """An input that must be a constant."""
+        """Return an input that must be a constant."""
         value = self.value(index)
         if isinstance(value, NetBlob):
             raise ConversionError(f"its input {index} depends on the net's inputs; Caffe takes a constant there")
         return value
 
     def optional(self, index: int) -> AnyArray | None:
-        """A constant input, or None if it is left out."""
+        """Return a constant input, or None if it is left out."""
         return self.array(index) if self.has_input(index) else None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An attribute, or a default."""
+        """Return an attribute, or a default."""
         return self.attributes.get(name, default)
 
     def ints(self, name: str, index: int) -> list[int] | None:
@@ -78,7 +78,7 @@ class OnnxNode:
         return None if array is None else [int(value) for value in array.reshape(-1)]
 
     def number(self, name: str, index: int, default: float) -> float:
-        """One number that is an attribute in older opsets and an input in newer ones."""
+        """Return one number that is an attribute in older opsets and an input in newer ones."""
         array = self.optional(index)
         return float(self.get(name, default)) if array is None or not array.size else float(array.item())
 
@@ -88,7 +88,7 @@ Operators = dict[str, Operator]
 
 
 def _of_blob(function: Callable[..., NetBlob], *settings: Any) -> Operator:
-    """The conversion of an operator that takes a blob and nothing else."""
+    """Return the conversion of an operator that takes a blob and nothing else."""
     return lambda net, node: function(net, node.blob(), *settings)
 
 
@@ -97,7 +97,7 @@ def _pair(function: Callable[[NetWriter, Value, Value], NetBlob]) -> Operator:
 
 
 def _layer_without_settings(constructor: LayerConstructor) -> Operator:
-    """The conversion of an operator to one layer without settings."""
+    """Return the conversion of an operator to one layer without settings."""
     return lambda net, node: net.layer(constructor, [node.blob()])
 
 
@@ -133,13 +133,13 @@ def _numbers(node: OnnxNode, name: str, axes: int, default: int = 1) -> Numbers:
 
 
 def _automatic(node: OnnxNode) -> str:
-    """The automatic padding of a node: SAME_UPPER, SAME_LOWER or ""."""
+    """Return the automatic padding of a node: SAME_UPPER, SAME_LOWER or ""."""
     how = str(node.get("auto_pad", "NOTSET"))
     return how if how.startswith("SAME") else ""
 
 
 def _pads(node: OnnxNode, x: NetBlob, extent: Sequence[int], stride: Sequence[int]) -> tuple[Numbers, Numbers]:
-    """The padding at both ends of every axis."""
+    """Return the padding at both ends of every axis."""
     axes = len(extent)
     if _automatic(node):
         sizes = zip(x.shape[2:], extent, stride, strict=True)
@@ -441,7 +441,7 @@ def _transformation(node: OnnxNode) -> str:
 
 
 def _size(node: OnnxNode, x: NetBlob) -> tuple[int, ...]:
-    """The height and width of the result; the other axes must not change."""
+    """Return the height and width of the result; the other axes must not change."""
     first = 2 if node.op == "Resize" and node.opset > 10 else 1
     sizes, attribute = node.ints("sizes", first + 1), node.get("scales")
     scales = [] if sizes else list(attribute or node.array(first).tolist())

@@ -71,7 +71,7 @@ def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors in the result of a module, in torch's order."""
+    """Yield all tensors in the result of a module, in torch's order."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple, Mapping)):
@@ -172,7 +172,7 @@ def _schema(target: Any) -> Any:
 
 
 def _name_of(node: fx.Node) -> str:
-    """The name of a node's operator, the same whether it works in place or not."""
+    """Return the name of a node's operator, the same whether it works in place or not."""
     schema = _schema(node.target)
     return schema.name.removeprefix("aten::").removesuffix("_") if schema else str(node.target)
 
@@ -183,7 +183,7 @@ def _is_in_place(node: fx.Node) -> bool:
 
 
 def _arguments_by_name(target: Any, arguments: Any, keywords: Any) -> dict[str, Any]:
-    """All arguments by name, with the defaults of the missing ones."""
+    """Return all arguments by name, with the defaults of the missing ones."""
     values = {
         argument.name: argument.default_value for argument in _schema(target).arguments if argument.has_default_value()
     }
@@ -192,7 +192,8 @@ def _arguments_by_name(target: Any, arguments: Any, keywords: Any) -> dict[str, 
 
 
 def _layer_name(node: fx.Node, operator_name: str) -> str:
-    """The name of the layer: that of the module if it is one of torch's, else the operator's within the module."""
+    """Return the name of the layer: that of the module if it is one of torch's, else the operator's within the
+    module."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     if path and str(kind).startswith("torch.nn.modules."):

@@ -27,40 +27,40 @@ class Call:
     arguments: Mapping[str, Any]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An argument that isn't a tensor, or a default."""
+        """Return an argument that isn't a tensor, or a default."""
         return self.arguments.get(name, default)
 
     def value(self, name: str) -> Value:
-        """A tensor or a number: a blob or a constant."""
+        """Return a tensor or a number: a blob or a constant."""
         return _value(self.arguments[name])
 
     def blob(self, name: str = "self") -> NetBlob:
-        """A tensor that must be a blob."""
+        """Return a tensor that must be a blob."""
         value = self.value(name)
         if not isinstance(value, NetBlob):
             raise ConversionError(f"its {name} is a constant, where Caffe takes a blob")
         return value
 
     def blobs(self, name: str) -> list[NetBlob]:
-        """A list of tensors that must be blobs."""
+        """Return a list of tensors that must be blobs."""
         values = [_value(argument) for argument in self.arguments[name]]
         if not all(isinstance(value, NetBlob) for value in values):
             raise ConversionError(f"one of its {name} is a constant, where Caffe takes a blob")
         return [value for value in values if isinstance(value, NetBlob)]
 
     def array(self, name: str) -> AnyArray:
-        """A tensor that must be a constant."""
+        """Return a tensor that must be a constant."""
         value = self.value(name)
         if isinstance(value, NetBlob):
             raise ConversionError(f"its {name} depends on the net's inputs; Caffe takes a constant there")
         return value
 
     def optional(self, name: str) -> AnyArray | None:
-        """A constant tensor, or None if it is left out."""
+        """Return a constant tensor, or None if it is left out."""
         return None if self.get(name) is None else self.array(name)
 
     def numbers(self, name: str, axes: int) -> tuple[int, ...]:
-        """The numbers of a setting, one for each axis; torch's rule: a single number stands for all axes."""
+        """Return the numbers of a setting, one for each axis; torch's rule: a single number stands for all axes."""
         argument = self.arguments[name]
         values = [argument] if isinstance(argument, int) else list(argument)
         return tuple(values * axes if len(values) == 1 else values)
@@ -77,7 +77,7 @@ Counterparts = dict[str, Counterpart]
 
 
 def _of_blob(function: Callable[..., NetBlob], *settings: Any) -> Counterpart:
-    """The conversion of an operator that takes a blob and nothing else."""
+    """Return the conversion of an operator that takes a blob and nothing else."""
     return lambda net, call: function(net, call.blob(), *settings)
 
 
@@ -86,7 +86,7 @@ def _pair(function: Callable[[NetWriter, Value, Value], NetBlob]) -> Counterpart
 
 
 def _layer_without_settings(constructor: LayerConstructor) -> Counterpart:
-    """The conversion of an operator to one layer without settings."""
+    """Return the conversion of an operator to one layer without settings."""
     return lambda net, call: net.layer(constructor, [call.blob()])
 
 
@@ -100,7 +100,7 @@ def _conv(net: NetWriter, call: Call) -> Tops:
 
 
 def _padding(call: Call, weight: AnyArray, dilation: Numbers) -> tuple[Numbers, Numbers]:
-    """The padding at both ends of every axis; torch's rule: 'same' pads more at the end."""
+    """Return the padding at both ends of every axis; torch's rule: 'same' pads more at the end."""
     padding = call.get("padding")
     if padding == "same":
         total = [(size - 1) * step for size, step in zip(weight.shape[2:], dilation, strict=True)]
@@ -146,7 +146,7 @@ def _max_pool(net: NetWriter, call: Call) -> Tops:
 
 
 def _max_pool_with_indices(net: NetWriter, call: Call) -> Tops:
-    """The pooled values; the indices, which are the second result, can't be converted."""
+    """Return the pooled values; the indices, which are the second result, can't be converted."""
     top = _max_pool(net, call)
     assert isinstance(top, NetBlob)
     return [top]
@@ -181,7 +181,7 @@ def _adaptive_max(net: NetWriter, call: Call) -> Tops:
 
 
 def _adaptive_windows(call: Call) -> NetBlob | PoolingWindows:
-    """The windows that make a result of the requested size; the blob itself if it has that size."""
+    """Return the windows that make a result of the requested size; the blob itself if it has that size."""
     x = call.blob()
     old, size = x.shape[2:], call.numbers("output_size", 2)
     if len(old) != 2 or any(current % target and target % current for current, target in zip(old, size, strict=True)):

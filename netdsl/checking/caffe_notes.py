@@ -13,7 +13,7 @@ from netdsl.net.graph import Graph
 
 
 def caffe_notes(graphs: Iterable[Graph], builts: Iterable[Built]) -> list[str]:
-    """A sentence for each layer that Caffe wouldn't take as it is, or would run with other numbers.
+    """Return a sentence for each layer that Caffe wouldn't take as it is, or would run with other numbers.
 
     The graphs are those of the net as it was written, before shapes were assumed that it doesn't state.
     """

@@ -14,7 +14,8 @@ from netdsl.net.graph import Graph
 
 
 def unreadable_data(graphs: Iterable[Graph], read: ReadShapes) -> list[str]:
-    """A sentence for each data layer whose source, or whose first item, can't be read; no camera is switched on."""
+    """Return a sentence for each data layer whose source, or whose first item, can't be read; no camera is switched
+    on."""
     sentences = (_problem(node.layer, read) for graph in graphs for node in graph.nodes)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence is not None))
 

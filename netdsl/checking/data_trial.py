@@ -105,7 +105,7 @@ def _has_loss(graph: Graph) -> bool:
 
 
 def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
-    """The net with its shapes, a small batch, and small images where their files say how large they are."""
+    """Return the net with its shapes, a small batch, and small images where their files say how large they are."""
     try:
         built = Model(_with_small_batch(net, settings)).layers(Phase.TRAIN)
     except NetError:  # it takes no other batch
@@ -119,7 +119,7 @@ def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
 
 
 def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetParameter:
-    """A copy of a net whose data layers have no larger batches than wanted."""
+    """Return a copy of a net whose data layers have no larger batches than wanted."""
     made = copy_of(net)
     for layer in made.layer:
         kind = type_of(layer)
@@ -129,7 +129,7 @@ def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetPa
 
 
 def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str, Array]]:
-    """The net with data layers that read made-up files in a folder, and values for those that read none."""
+    """Return the net with data layers that read made-up files in a folder, and values for those that read none."""
     made, names = copy_of(built.graph.net), built.graph.blobs
     kinds = input_kinds(built)
     values = sample_inputs(built, {names[edge]: built.shapes[edge] for edge in built.input_edges()})
@@ -166,7 +166,8 @@ def _run_on_batch(graph: Graph, inputs: Mapping[str, Array], settings: TrialSett
 
 
 def _with_statistics(module: NetModule) -> NetModule:
-    """The net with statistics of 1, since with those of a net that was never trained some divide by nearly nothing."""
+    """Return the net with statistics of 1, since with those of a net that was never trained some divide by nearly
+    nothing."""
     for layer in module.built.layers:
         for blob in layer.blob_tensors():
             if not isinstance(blob, nn.Parameter):

@@ -72,7 +72,7 @@ def _small_sizes(module: NetModule) -> Iterator[None]:
 
 
 def _problem_of_run(module: NetModule) -> Exception | None:
-    """The problem of a forward pass, if there is one."""
+    """Return the problem of a forward pass, if there is one."""
     try:
         with torch.no_grad(), running(module.built):
             module.run({edge: sample_input(module.built, edge) for edge in module.inputs.values()})
@@ -102,7 +102,7 @@ def _pool(size: int) -> Tensor:
 
 
 def _pooled_blobs(layer: LayerBlobs, pool: Tensor) -> dict[int, Tensor]:
-    """Values for a layer's blobs: weights from the pool, and ones for statistics."""
+    """Return values for a layer's blobs: weights from the pool, and ones for statistics."""
     values_of: dict[int, Tensor] = {}
     for blob in layer.blob_tensors():
         if not blob.is_meta:

@@ -33,12 +33,13 @@ def _fits(built: Built, inputs: Mapping[int, Shape]) -> bool:
 
 
 def _halved(shape: Shape, times: int) -> Shape:
-    """The shape of images whose sides are halved some times."""
+    """Return the shape of images whose sides are halved some times."""
     return (*shape[:2], *(_shorter(side, 2**times) for side in shape[2:]))
 
 
 def _shorter(side: int, step: int) -> int:
-    """A side divided by a step. Multiples of 32 stay such, and odd sides become ones that pool to the same corners."""
+    """Return a side divided by a step. Multiples of 32 stay such, and odd sides become ones that pool to the same
+    corners."""
     if side % _POOLED == 0:
         return math.ceil(side / step / _POOLED) * _POOLED
     return side // step if side % step == 0 else (side - 1) // step + 1

@@ -67,7 +67,7 @@ class Finding:
         return self.resolved and self.ran is not False and not self.skipped
 
     def assumptions(self) -> list[str]:
-        """What a blob is taken as, and whether that is a guess, for each of `assumed`."""
+        """Return what a blob is taken as, and whether that is a guess, for each of `assumed`."""
         return [
             f"{name} taken as {dimensions(item)}{' (a guess)' if self.data[name].known is Known.GUESSED else ''}"
             for name, item in self.assumed.items()
@@ -116,7 +116,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
 
 
 def _open_model(path: str | Path, settings: CheckSettings) -> tuple[Model, list[str]]:
-    """The model of a file, and what is said of its fields that no schema has."""
+    """Return the model of a file, and what is said of its fields that no schema has."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = open_net(path, dialect=settings.dialect, lenient=True)
@@ -151,19 +151,20 @@ def _memory_notes(builts: Sequence[Built]) -> list[str]:
 
 
 def _doubts(builts: Sequence[Built]) -> list[str]:
-    """A sentence for each thing that means something else in some dialects which the net may be in."""
+    """Return a sentence for each thing that means something else in some dialects which the net may be in."""
     doubts = dict.fromkeys(doubt for built in builts for doubt in doubts_of(built))
     return [f"{doubt.sentence}; if it is {' or '.join(doubt.dialects)}, say so with --dialect" for doubt in doubts]
 
 
 def _distinct(builts: Sequence[Built]) -> list[Built]:
-    """The nets to run: one with the same layers in both phases, as a deploy net, is run once."""
+    """Return the nets to run: one with the same layers in both phases, as a deploy net, is run once."""
     layers = {tuple((node.layer.name, node.layer.type) for node in built.graph.nodes): built for built in builts[::-1]}
     return list(layers.values())[::-1]
 
 
 def _without_files(net: pb.NetParameter) -> pb.NetParameter:
-    """A net without the names of files, such as of means or of image sizes, which exist only where the net is used."""
+    """Return a net without the names of files, such as of means or of image sizes, which exist only where the net is
+    used."""
     made = copy_of(net)
     for layer in made.layer:
         for settings in (value for _, value in layer.ListFields() if isinstance(value, Message)):
@@ -174,7 +175,7 @@ def _without_files(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def _private(graphs: Sequence[Graph], settings: CheckSettings) -> list[str]:
-    """The Python layers whose code isn't here, if all other types are known."""
+    """Return the Python layers whose code isn't here, if all other types are known."""
     if settings.stub_unknown or any(unknown_types(graph) for graph in graphs):
         return []
     return unavailable_types(graphs)

@@ -48,7 +48,7 @@ class TrialProcess:
         self._connection.recv()  # it is ready, which takes seconds that aren't a net's
 
     def run(self, file: str | Path) -> DataTrial:
-        """The result for one file."""
+        """Return the result for one file."""
         self._connection.send(str(file))
         if not self._connection.poll(self._limits.seconds):
             return self._given_up(file, f"takes longer than the {self._limits.seconds:g} s that it may")

@@ -80,7 +80,7 @@ class Reader(ClosedAtEnd):
         self._count = len(source) // (batch_size * self.size) * batch_size if drop_last else share
 
     def __len__(self) -> int:
-        """The number of batches in an epoch."""
+        """Return the number of batches in an epoch."""
         return -(-self._count // self.batch_size)
 
     @property
@@ -94,11 +94,11 @@ class Reader(ClosedAtEnd):
         return isinstance(self.source, ParallelSource) and self.source.in_parallel
 
     def indices(self) -> Indices:
-        """The places in the source of all items that this process reads in the present epoch."""
+        """Return the places in the source of all items that this process reads in the present epoch."""
         return self._indices(self.epoch, 0, self._count)
 
     def arrays(self) -> Arrays:
-        """All items of this process in the present epoch at once."""
+        """Return all items of this process in the present epoch at once."""
         return self._read(self.indices())
 
     def __iter__(self) -> Iterator[Arrays]:
@@ -139,7 +139,7 @@ class ParallelSource(Protocol):
 
 
 def _take(source: Source, indices: Indices) -> Item:
-    """The arrays of some items, with one more axis in front."""
+    """Return the arrays of some items, with one more axis in front."""
     if isinstance(source, WholeSource):
         try:
             arrays = source.take(indices)

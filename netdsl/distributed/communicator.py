@@ -31,7 +31,7 @@ class Handle(Protocol):
     """An exchange under way. The buffer belongs to it until it is done."""
 
     def done(self) -> bool:
-        """Whether it is over; never waits."""
+        """Return whether it is over; never waits."""
         ...
 
     def wait(self) -> None:
@@ -79,7 +79,7 @@ class Communicator(Protocol):
         ...
 
     def shared_variable(self, buffer: Tensor) -> SharedVariable:
-        """A variable that all workers share; it begins as the first worker's buffer."""
+        """Return a variable that all workers share; it begins as the first worker's buffer."""
         ...
 
     def close(self) -> None:

@@ -121,7 +121,7 @@ class Journal:
         self._remove_old(after)
 
     def newest(self, note: Callable[[str], object] = lambda text: None) -> JournalEntry | None:
-        """The newest entry that is whole; None if there are no entries.
+        """Return the newest entry that is whole; None if there are no entries.
 
         `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since the run
         would begin from scratch.
@@ -138,11 +138,11 @@ class Journal:
         return entry
 
     def after(self, number: int) -> JournalEntry | None:
-        """The entry after a round, whose files were checked when it was chosen; None before the first round."""
+        """Return the entry after a round, whose files were checked when it was chosen; None before the first round."""
         return _open_entry(self._entry_folder(number)) if number else None
 
     def read_tensors(self, entry: JournalEntry, worker: int, only: Sequence[str] = ()) -> dict[str, Tensor]:
-        """The tensors of a worker's part of an entry, all of them or some."""
+        """Return the tensors of a worker's part of an entry, all of them or some."""
         archive, _ = (entry.path / name for name in _files_of_part(worker))
         try:
             with np.load(archive, allow_pickle=False) as arrays:
@@ -151,7 +151,7 @@ class Journal:
             raise _unreadable(entry, worker, problem) from None
 
     def read_part(self, entry: JournalEntry, worker: int) -> WorkerPart:
-        """What a worker's part of an entry has beside tensors."""
+        """Return what a worker's part of an entry has beside tensors."""
         _, notes = (entry.path / name for name in _files_of_part(worker))
         try:
             return msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
@@ -162,7 +162,7 @@ class Journal:
         return self.folder / f"round-{number:08d}"
 
     def _completed(self) -> list[Path]:
-        """The folders of all entries that were completed, the newest first."""
+        """Return the folders of all entries that were completed, the newest first."""
         if not self.folder.is_dir():
             return []
         paths = sorted(self.folder.iterdir(), reverse=True)
@@ -188,12 +188,12 @@ class Journal:
 
 
 def _files_of_part(worker: int) -> tuple[str, ...]:
-    """The names of the files of a worker's part."""
+    """Return the names of the files of a worker's part."""
     return tuple(f"worker-{worker}.{kind}" for kind in _PARTS)
 
 
 def _workers_of(contents: _Contents) -> list[int]:
-    """The numbers of the workers whose files an entry names."""
+    """Return the numbers of the workers whose files an entry names."""
     matches = [_ARCHIVE.fullmatch(name) for name in contents.files]
     return sorted(int(match[1]) for match in matches if match)
 
@@ -209,7 +209,7 @@ def _open_whole_entry(path: Path) -> JournalEntry:
 
 
 def _open_entry(path: Path) -> JournalEntry:
-    """The entry in a folder; a DistributedError if its `whole.json` is damaged."""
+    """Return the entry in a folder; a DistributedError if its `whole.json` is damaged."""
     file = path / _WHOLE
     try:
         check_regular(file)
@@ -242,7 +242,7 @@ class Membership(msgspec.Struct, frozen=True):
             raise DistributedError(f"workers {self.members} after round {self.after} are no membership")
 
     def names(self) -> str:
-        """The workers as messages call them."""
+        """Return the workers as messages call them."""
         numbers = ", ".join(map(str, self.members))
         return f"worker {numbers}" if len(self.members) == 1 else f"workers {numbers}"
 
@@ -252,7 +252,7 @@ class Membership(msgspec.Struct, frozen=True):
 
 
 def read_memberships(folder: Path) -> tuple[Membership, ...]:
-    """The memberships of the run in a folder, one after the other."""
+    """Return the memberships of the run in a folder, one after the other."""
     file = folder / _FILE
     try:
         return msgspec.json.decode(file.read_bytes(), type=tuple[Membership, ...])
@@ -274,5 +274,5 @@ def note_membership(folder: Path, membership: Membership) -> None:
 
 
 def members_after(memberships: Iterable[Membership], number: int) -> tuple[int, ...]:
-    """The workers that take part in the round after one; none if that isn't known."""
+    """Return the workers that take part in the round after one; none if that isn't known."""
     return next((each.members for each in reversed(tuple(memberships)) if each.after <= number), ())

@@ -45,12 +45,12 @@ class WorkerSpec(msgspec.Struct, frozen=True):
             yield
 
     def text(self) -> str:
-        """The spec as a line of text."""
+        """Return the spec as a line of text."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
     def of(cls, text: str) -> WorkerSpec:
-        """The spec that a line of text has."""
+        """Return the spec that a line of text has."""
         return msgspec.json.decode(text, type=cls)
 
 
@@ -60,19 +60,19 @@ class Workers:
     sees_endings: ClassVar[bool] = False  # whether it will know how a worker ended, perhaps a moment later
 
     def endings(self) -> Mapping[int, str]:
-        """How workers ended, by rank, as far as the launcher sees that; this includes good ends."""
+        """Return how workers ended, by rank, as far as the launcher sees that; this includes good ends."""
         return {}
 
     def last_words(self, rank: int) -> str:
-        """What a worker wrote last, and where; empty if the launcher doesn't know."""
+        """Return what a worker wrote last, and where; empty if the launcher doesn't know."""
         return ""
 
     def first_lost(self) -> int | None:
-        """The worker with which the launcher ended all others, if it does so and knows."""
+        """Return the worker with which the launcher ended all others, if it does so and knows."""
         return None
 
     def problem(self) -> str:
-        """What the launcher itself says went wrong; empty if nothing did."""
+        """Return what the launcher itself says went wrong; empty if nothing did."""
         return ""
 
     def start_again(self, rank: int) -> bool:
@@ -94,14 +94,15 @@ class Launcher(Protocol):
     port: int  # 0 for any
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with what only the launcher knows, such as the transport; an error if it can't work here.
+        """Return the run with what only the launcher knows, such as the transport; an error if it can't work here.
 
         `note` is told what a user should know.
         """
         ...
 
     def room(self, run: Run) -> int:
-        """The number of workers to start now: that of the run, or as many as there is room for if it is elastic."""
+        """Return the number of workers to start now: that of the run, or as many as there is room for if it is
+        elastic."""
         ...
 
     def start(self, spec: WorkerSpec) -> Workers:
@@ -110,12 +111,12 @@ class Launcher(Protocol):
 
 
 def log_of(run: Path, rank: int) -> Path:
-    """The log of a worker, in the folder of its run."""
+    """Return the log of a worker, in the folder of its run."""
     return run / "logs" / f"worker-{rank}.log"
 
 
 def ending_of(code: int) -> str:
-    """How a process ended that has this exit code; programs that start others give 128 and more for signals."""
+    """Return how a process ended that has this exit code; programs that start others give 128 and more for signals."""
     number = -code if code < 0 else code - 128
     if number in signal.valid_signals():
         return f"ended by {signal.Signals(number).name}"
@@ -123,7 +124,7 @@ def ending_of(code: int) -> str:
 
 
 def last_words(log: Path, start: int = 0) -> str:
-    """The last lines that a process wrote into its log from a position on, and where the rest is."""
+    """Return the last lines that a process wrote into its log from a position on, and where the rest is."""
     with log.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(start, end - _TAIL))

@@ -151,9 +151,8 @@ class Loop:
 
 
 def model_score(test: TestFinished) -> float | None:
-    """The score of a model in a test, of which more is better: one of the whole set, or the accuracy, else minus the
-    loss.
-    """
+    """Return the score of a model in a test, of which more is better: one of the whole set, or the accuracy, else minus
+    the loss."""
     scores = tuple(output for output in test.outputs if output.is_score)
     numbers = as_numbers(test.outputs)
     accuracies = (value for name, value in numbers.items() if "acc" in name.lower())
@@ -198,7 +197,7 @@ def restore(
 
 
 def _saved_tensors(worker: Worker, strategy: Strategy, run: StrategyRun) -> dict[str, Tensor]:
-    """The tensors of an entry, as views on those in use."""
+    """Return the tensors of an entry, as views on those in use."""
     tensors = {f"history{index}": history for index, history in enumerate(worker.solver.updater.histories)}
     tensors |= {f"strategy.{name}": tensor for name, tensor in run.state().items()}
     return tensors | {"weights": worker.weights if strategy.synchronous else run.model()}
@@ -216,7 +215,7 @@ def _copy_saved(saved: Mapping[str, Tensor], tensors: Mapping[str, Tensor], entr
 def _data_positions(
     journal: Journal, entry: JournalEntry, strategy: Strategy, members: Sequence[int]
 ) -> dict[str, int]:
-    """Where each of these workers goes on in its part of the data, so that none of what was read is read again.
+    """Return where each of these workers goes on in its part of the data, so that none of what was read is read again.
 
     Of asynchronous workers only the first one's position is known, and taken as that of all.
     """

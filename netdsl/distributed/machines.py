@@ -29,7 +29,7 @@ class Link:
     latency: float = 0.0
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """The time that an exchange of `bytes_` among `size` workers takes.
+        """Return the time that an exchange of `bytes_` among `size` workers takes.
 
         A mean is a ring's reduce-scatter and all-gather, a reduction a binary tree, and a broadcast a swarm, in which
         all workers send on what they have received.
@@ -65,7 +65,7 @@ class SparkLink(Link):
     depth: int = 2
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """The time that an exchange takes; a mean is a reduction and a broadcast."""
+        """Return the time that an exchange takes; a mean is a reduction and a broadcast."""
         if size == 1 or kind in (ExchangeKind.SEND, ExchangeKind.BARRIER):
             return super().seconds(kind, size, bytes_)
         broadcast = super().seconds(ExchangeKind.BROADCAST, size, bytes_) + 2 * bytes_ / self.codec
@@ -78,7 +78,8 @@ class SparkLink(Link):
                 return self._reduction_seconds(size, bytes_) + broadcast
 
     def _reduction_seconds(self, size: int, bytes_: int) -> float:
-        """The time until the driver has the sum: it, and each of the others who add up, takes buffers in turn."""
+        """Return the time until the driver has the sum: it, and each of the others who add up, takes buffers in
+        turn."""
         coded = bytes_ / self.codec
         taken = self.latency + bytes_ / self.bandwidth + coded
         group = max(math.ceil(size ** (1 / self.depth)), 2)
@@ -101,7 +102,7 @@ class SharedMemoryLink(Link):
     latency: float = 3e-4
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """The time that an exchange takes."""
+        """Return the time that an exchange takes."""
         if size == 1 or kind is ExchangeKind.BARRIER:
             return super().seconds(kind, size, bytes_)
         match kind:
@@ -128,7 +129,7 @@ class TwoLevelLink(Link):
     per_machine: int = 1
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """The time that an exchange takes."""
+        """Return the time that an exchange takes."""
         if kind is ExchangeKind.SEND:
             return super().seconds(kind, size, bytes_)
         machines = math.ceil(size / self.per_machine)
@@ -162,7 +163,7 @@ class Machines:
             raise DistributedError("a step and its jitter can't be negative, and slowdown must be above 0")
 
     def __call__(self, rank: int, iteration: int) -> float:
-        """The seconds that a worker takes for an iteration."""
+        """Return the seconds that a worker takes for an iteration."""
         if self.lost and rank >= self.size - self.lost and iteration > self.lost_after:
             return math.inf
         slow = self.slowdown if rank >= self.size - self.stragglers else 1.0

@@ -84,7 +84,7 @@ class Run:
         return Intervals(due.test if param.test_iter else NEVER, due.snapshot if param.snapshot else NEVER)
 
     def epoch_of(self, batches: Fraction) -> Epoch:
-        """The epoch of items that make this many batches of the net.
+        """Return the epoch of items that make this many batches of the net.
 
         A DistributedError if all iterations don't see equally many items, so that none could be promised.
         """
@@ -102,16 +102,17 @@ class Run:
         return Epoch.of(batches, iter_size=self.solver.param.iter_size, batches_at_once=at_once)
 
     def device(self, local_rank: int) -> torch.device:
-        """The device of a worker, by its rank on its machine."""
+        """Return the device of a worker, by its rank on its machine."""
         devices = self.devices or (self.compute.device,)
         return devices[local_rank % len(devices)]
 
     def fitting(self, room: int) -> int:
-        """The number of workers to begin with where there is room for so many."""
+        """Return the number of workers to begin with where there is room for so many."""
         return self.workers if self.fewest is None else max(self.fewest, min(self.workers, room))
 
     def with_transport(self, per_machine: int, *, mpi: bool = False) -> Run:
-        """The run with the transport that was asked for, or else the best one for this many workers on each machine.
+        """Return the run with the transport that was asked for, or else the best one for this many workers on each
+        machine.
 
         `mpi` is whether the workers are ranks of mpiexec.
         """
@@ -125,7 +126,7 @@ class Run:
         return replace(self, transport=transport)
 
     def settled(self) -> Run:
-        """The same run with a random seed, which must be fixed to repeat it, and all weights in one place."""
+        """Return the same run with a random seed, which must be fixed to repeat it, and all weights in one place."""
         param = self.solver.param
         seed = param.random_seed if param.random_seed >= 0 else random.randrange(2**31)
         solver = self.solver.without("weights").with_fields(random_seed=seed)
@@ -146,7 +147,7 @@ class Run:
 
     @classmethod
     def load(cls, path: Path, solver: SolverSettings | None = None) -> Run:
-        """The run that a folder has, with its solver, where that needn't be read again."""
+        """Return the run that a folder has, with its solver, where that needn't be read again."""
         file = path / _RUN
         try:
             data = file.read_bytes()
@@ -165,7 +166,7 @@ class Run:
 
 
 def exists(path: Path) -> bool:
-    """Whether a run was begun in a folder."""
+    """Return whether a run was begun in a folder."""
     return (path / _RUN).exists()
 
 

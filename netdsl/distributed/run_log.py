@@ -102,12 +102,12 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def to_plain(report: Told) -> dict[str, Any]:
-    """An event or a record as plain values."""
+    """Return an event or a record as plain values."""
     return {"kind": _NAMES[type(report)], **msgspec.to_builtins(report, enc_hook=str)}
 
 
 def from_plain(values: Mapping[str, Any]) -> Told:
-    """The event or record that plain values were made of; anything else is a DistributedError."""
+    """Return the event or record that plain values were made of; anything else is a DistributedError."""
     kind = _KINDS.get(str(values.get("kind")))
     if kind is None:
         raise DistributedError(f"a worker reports something unknown: {str(values)[:200]}")
@@ -165,7 +165,7 @@ class _RecordFile:
 
 
 def read_records(folder: Path) -> list[RoundRecord]:
-    """All workers' records, by round and rank; of a round that was done again, the last one counts."""
+    """Return all workers' records, by round and rank; of a round that was done again, the last one counts."""
     path, records = folder / RECORDS, {}
     try:
         with path.open("rb") as file:
@@ -181,7 +181,7 @@ def read_records(folder: Path) -> list[RoundRecord]:
 
 
 def _is_whole(line: bytes) -> bool:
-    """A kill may cut the last line off; and one that is being written isn't there yet."""
+    """Return a kill may cut the last line off; and one that is being written isn't there yet."""
     return line.endswith(b"\n")
 
 
@@ -205,12 +205,12 @@ class Moment:
 
 
 def read_moments(log: Path) -> tuple[Moment, ...]:
-    """The moments in a log of events."""
+    """Return the moments in a log of events."""
     return moments_of(read_event_log(log))
 
 
 def moments_of(lines: Iterable[Mapping[str, Any]]) -> tuple[Moment, ...]:
-    """The moments of events in JSON's form. Iterations that were done again take the place of those before."""
+    """Return the moments of events in JSON's form. Iterations that were done again take the place of those before."""
     moments: dict[int, Moment] = {}
     for line in lines:
         match line:

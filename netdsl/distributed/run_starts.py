@@ -56,7 +56,7 @@ def note_start(run: Path, command: Sequence[str]) -> None:
 
 
 def read_starts(run: Path) -> list[RunStart]:
-    """All starts of a run, the first one first; none if the run keeps none."""
+    """Return all starts of a run, the first one first; none if the run keeps none."""
     file = run / STARTS
     try:
         return msgspec.json.decode(file.read_bytes(), type=list[RunStart])
@@ -69,7 +69,8 @@ def read_starts(run: Path) -> list[RunStart]:
 
 
 def commit_of(folder: Path) -> str | None:
-    """The commit that git has checked out around a folder; None outside repositories. Nothing is executed for it."""
+    """Return the commit that git has checked out around a folder; None outside repositories. Nothing is executed for
+    it."""
     for parent in (folder, *folder.parents):
         mark = parent / ".git"
         if mark.is_file():  # a worktree's, which says where its own files are

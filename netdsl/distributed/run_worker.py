@@ -197,7 +197,7 @@ def open_solver_of(
 
 
 def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:
-    """The device that was requested for a worker, on its own machine; a DistributedError if it isn't there.
+    """Return the device that was requested for a worker, on its own machine; a DistributedError if it isn't there.
 
     A GPU without a number is the one that a resource manager assigned to the worker. Where none was assigned, workers
     of a machine take its GPUs in turn, by their numbers there.

@@ -98,7 +98,7 @@ class Retries:
         self._failures, self._stopping = 0, False
 
     def stopping(self) -> bool:
-        """Whether somebody asked to stop. The request lasts, although it is only heard once."""
+        """Return whether somebody asked to stop. The request lasts, although it is only heard once."""
         self._stopping = self._stopping or self._stop_requested()
         return self._stopping
 
@@ -228,7 +228,7 @@ class Attempt:
             return None
 
     def _is_over(self) -> bool:
-        """Whether all who took part are done; before anybody did, whether all are who were started."""
+        """Return whether all who took part are done; before anybody did, whether all are who were started."""
         workers = self._members or self._expected
         return bool(workers) and all(map(self._health.done, workers))
 
@@ -238,17 +238,17 @@ class Attempt:
             self._server.tell_all(StopAfterRound())
 
     def _what_went_wrong(self) -> str:
-        """What went wrong, if anything did."""
+        """Return what went wrong, if anything did."""
         reason = self._hung() or self._health.standstill()
         return self._blame() if not reason and self._health.blame() else reason
 
     def _hung(self) -> str:
-        """Which workers give no sign of life any more, if any."""
+        """Return which workers give no sign of life any more, if any."""
         silent = f"gave no sign of life for {self._health.deadline:g} s"
         return "; ".join(f"{self._health.name(rank)} {silent}{self._last_words(rank)}" for rank in self._health.hung())
 
     def _blame(self) -> str:
-        """What workers and their launcher say about a bad end, for which they have a moment."""
+        """Return what workers and their launcher say about a bad end, for which they have a moment."""
         self._take_until(lambda: not self._connected, _GRACE)
         problem = self._workers.problem()
         return "; ".join(filter(None, (self._health.blame(), problem)))
@@ -295,7 +295,7 @@ class Attempt:
             self._begin_meeting(tuple(sorted(waiting)))
 
     def _are_all_there(self, waiting: set[int]) -> bool:
-        """Whether nobody else needs to be waited for. At first those who are late have a deadline."""
+        """Return whether nobody else needs to be waited for. At first those who are late have a deadline."""
         if not self._elastic:
             return waiting == self._expected
         late = not self._meetings and time.monotonic() - self._begun < self._run.deadline and self._expected - waiting
@@ -394,7 +394,8 @@ class Attempt:
         self._note_end(rank, ending, f"was lost: {how}")
 
     def _ending_of(self, rank: int) -> str:
-        """How a worker ended whose connection has; its launcher may take a moment to know, if it will know at all."""
+        """Return how a worker ended whose connection has; its launcher may take a moment to know, if it will know at
+        all."""
         until = time.monotonic() + (_GRACE if self._workers.sees_endings else 0)
         while rank not in (endings := self._workers.endings()) and time.monotonic() < until:
             time.sleep(_LOOK / 10)

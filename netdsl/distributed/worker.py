@@ -25,7 +25,7 @@ class Clock(Protocol):
     """The clock of a worker: the machine's own, or a simulator's."""
 
     def now(self) -> float:
-        """The time in seconds, from a zero that all workers of a machine share."""
+        """Return the time in seconds, from a zero that all workers of a machine share."""
         ...
 
     def finish_iteration(self, iteration: int) -> None:
@@ -49,7 +49,7 @@ class RealClock:
         self._end: torch.cuda.Event | None = None  # of the last iteration
 
     def now(self) -> float:
-        """The time in seconds, from a zero that all processes of a machine share."""
+        """Return the time in seconds, from a zero that all processes of a machine share."""
         return time.time()
 
     def finish_iteration(self, iteration: int) -> None:
@@ -108,7 +108,7 @@ class Worker:
         return last if due is None else min(due, last)
 
     def is_due(self, interval: Fraction) -> bool:
-        """Whether an interval ended in this round."""
+        """Return whether an interval ended in this round."""
         return is_due(interval, self._began, self.solver.iteration)
 
     def train(self, steps: int) -> int:
@@ -154,7 +154,7 @@ class Worker:
         self._note_activity(activity, start, shard)
 
     def mean_weights(self, weight: float = 1.0) -> Tensor:
-        """The mean of all workers' blobs, in a buffer that is valid until the next call.
+        """Return the mean of all workers' blobs, in a buffer that is valid until the next call.
 
         The distance of the worker's own weights from it is recorded.
         """

@@ -18,7 +18,7 @@ class WorkerCount(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> WorkerCount:
-        """The number that a text such as `4` names, or the range of one such as `2:8`."""
+        """Return the number that a text such as `4` names, or the range of one such as `2:8`."""
         match = _FORM.fullmatch(text)
         if match is None or int(match[1]) < 1:
             raise DistributedError(f"--workers {text}: give a number such as 4, or a range such as 2:8")

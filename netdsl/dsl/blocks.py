@@ -67,7 +67,7 @@ def _size(expression: Expression) -> int:
 
 
 def _forms(layers: Sequence[CompoundExpression]) -> list[int | None]:
-    """A number for every layer; layers that differ only in names and numbers have the same one."""
+    """Return a number for every layer; layers that differ only in names and numbers have the same one."""
     numbers: dict[Expression, int] = {}
     return [numbers.setdefault(with_leaves(layer, _form), len(numbers)) for layer in layers]
 
@@ -79,7 +79,7 @@ def _form(leaf: Leaf) -> Leaf:
 def _best_block(
     layers: Sequence[CompoundExpression], forms: list[int | None], sizes: list[int], used_names: set[str]
 ) -> tuple[Block, Positions] | None:
-    """The block that saves the most characters, and its positions."""
+    """Return the block that saves the most characters, and its positions."""
     best, most_saved = None, _MIN_SAVED - 1
     for most_possible, length, positions in sorted(_repeated_runs(forms, sizes), reverse=True):
         if most_possible <= most_saved:
@@ -129,14 +129,14 @@ class Block:
     layers: tuple[Expression, ...]
 
     def source(self) -> list[str]:
-        """The lines of the function."""
+        """Return the lines of the function."""
         parameters = tuple(("", Leaf(f"{parameter.name}: {parameter.kind.value}")) for parameter in self.parameters)
         head = lines_of(CompoundExpression(f"def {self.name}(", parameters, ")"), after=" -> list[LayerParameter]:")
         layers = CompoundExpression("[", tuple(("", layer) for layer in self.layers), "]")
         return [*head, *(INDENT + line for line in lines_of(layers, WIDTH - len(INDENT), before="return "))]
 
     def calls(self) -> list[CompoundExpression]:
-        """The call for every repetition. Numbers are keyword arguments if the calls fit on a line then."""
+        """Return the call for every repetition. Numbers are keyword arguments if the calls fit on a line then."""
         repetitions = range(len(self.parameters[0].arguments))
         calls = [self._call(repetition, keywords=True) for repetition in repetitions]
         fits = all(len(f"{INDENT}{call},") <= WIDTH for call in calls)
@@ -151,7 +151,8 @@ class Block:
 
 
 def _make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names: Iterable[str]) -> Block | None:
-    """The block for repeated sequences of layers of the same form; None if they differ in too much or not at all."""
+    """Return the block for repeated sequences of layers of the same form; None if they differ in too much or not at
+    all."""
     leaves_by_repetition = [[list(leaves(layer)) for layer in layers] for layers in repetitions]
     layers: list[list[Column]] = [
         list(zip(*same_place, strict=True)) for same_place in zip(*leaves_by_repetition, strict=True)
@@ -171,7 +172,7 @@ def _make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names:
 
 
 def _difference_of(column: Column) -> Difference | None:
-    """The difference in a column, or None if all its values are equal."""
+    """Return the difference in a column, or None if all its values are equal."""
     values = tuple(leaf.value for leaf in column)
     return (column[0].kind, values) if len(set(values)) > 1 else None
 
@@ -188,7 +189,7 @@ def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, _NamePattern
 
 
 def _parameter_count(layers: list[list[Column]], patterns: dict[Values, _NamePattern]) -> int:
-    """The number of parameters of the function."""
+    """Return the number of parameters of the function."""
     differences = (
         {_difference_of(column) for layer in layers for column in layer}
         - {(LeafKind.NAME, values) for values in patterns}
@@ -200,7 +201,7 @@ def _parameter_count(layers: list[list[Column]], patterns: dict[Values, _NamePat
 def _parameters(
     layers: list[list[Column]], patterns: dict[Values, _NamePattern]
 ) -> tuple[dict[Difference, str], list[_BlockParameter]]:
-    """The parameters, and the code that uses one for each difference."""
+    """Return the parameters, and the code that uses one for each difference."""
     codes = {(LeafKind.NAME, difference): pattern.code("name") for difference, pattern in patterns.items()}
     parameters = [
         _BlockParameter("name", LeafKind.NAME, tuple(map(quoted, pattern.middles)))
@@ -248,7 +249,7 @@ def _with_parameters(layer: CompoundExpression, columns: list[Column], codes: di
 
 
 def _block_name(first_layer: list[Column], patterns: dict[Values, _NamePattern], call: str) -> str:
-    """The function's name, from the name or the type of the first layer."""
+    """Return the function's name, from the name or the type of the first layer."""
     pattern = patterns.get(tuple(leaf.value for leaf in first_layer[0]))
     words = re.findall("[a-z]+", pattern.prefix.lower()) if pattern is not None else []
     return "_".join([*(words or [call.partition("(")[0].lower()]), "block"])
@@ -263,7 +264,7 @@ class _NamePattern:
     suffix: str
 
     def code(self, variable: str) -> str:
-        """The Python expression that makes the names from a variable with the middle part."""
+        """Return the Python expression that makes the names from a variable with the middle part."""
         if not self.prefix and not self.suffix:
             return variable
         return f'f"{self.prefix}{{{variable}}}{self.suffix}"'
@@ -295,7 +296,7 @@ def name_patterns(tops: Iterable[Values], bottoms: Iterable[Values]) -> dict[Val
 
 
 def name_pattern(values: Sequence[str]) -> _NamePattern:
-    """The pattern of names with the shortest middle part."""
+    """Return the pattern of names with the shortest middle part."""
     prefix = _common_prefix(values)
     rests = [value[len(prefix) :] for value in values]
     suffix = _common_prefix([rest[::-1] for rest in rests])[::-1]
@@ -307,13 +308,13 @@ def _identifier(text: str) -> str:
 
 
 def _common_prefix(values: Sequence[str]) -> str:
-    """The longest common prefix."""
+    """Return the longest common prefix."""
     pairs = zip(min(values), max(values), strict=False)  # a common prefix of the first and the last is one of all
     return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def with_whole_words(names: _NamePattern) -> _NamePattern:
-    """The pattern with a middle part of whole words and numbers: `2a`, `2b` and not `a`, `b`."""
+    """Return the pattern with a middle part of whole words and numbers: `2a`, `2b` and not `a`, `b`."""
     left = len(names.prefix)
     while left and any(_is_within_word(names.prefix[left - 1], middle[:1]) for middle in _middles(names, left)):
         left -= 1
@@ -330,5 +331,5 @@ def _middles(names: _NamePattern, left: int, right: int = 0) -> list[str]:
 
 
 def _is_within_word(first: str, second: str) -> bool:
-    """Whether a cut between these characters would be within a word, a number, or a number and its letter."""
+    """Return whether a cut between these characters would be within a word, a number, or a number and its letter."""
     return (first.isalpha() and second.isalpha()) or (first.isdigit() and second.isalnum())

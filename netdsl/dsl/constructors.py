@@ -74,7 +74,7 @@ class LayerFacts:
 
     @classmethod
     def of(cls, layer_class: type[Layer]) -> LayerFacts:
-        """The facts that a class says."""
+        """Return the facts that a class says."""
         return cls(cleandoc(layer_class.__doc__ or ""), layer_class.config, layer_class.tops[1] != 0)
 
 
@@ -151,18 +151,19 @@ class Constructor:
                 raise _unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
 
     def default_tops(self, layer: pb.LayerParameter) -> list[str]:
-        """The tops of a layer whose call doesn't set them."""
+        """Return the tops of a layer whose call doesn't set them."""
         return [layer.name] if self._has_tops and layer.HasField("name") else []
 
 
 def settings_field(config: type[Message]) -> str:
-    """The field of LayerParameter for settings of a message type."""
+    """Return the field of LayerParameter for settings of a message type."""
     descriptor = descriptor_of(config)
     return next(name for name, field in COMMON_FIELDS.items() if field.message_type is descriptor)
 
 
 def _type_setting_names(config: type[Message]) -> frozenset[str]:
-    """The names of the type's own settings. Of two fields with one name, BVLC's has a lower number than a fork's."""
+    """Return the names of the type's own settings. Of two fields with one name, BVLC's has a lower number than a
+    fork's."""
     return frozenset(
         name
         for name, field in fields_of(config).items()
@@ -195,7 +196,8 @@ def assign(message: Message, settings: Mapping[str, Any], what: str, arguments: 
 def _unknown_setting(
     name: object, names: Iterable[str], what: str, other_names: Mapping[str, str] = MappingProxyType({})
 ) -> NetError:
-    """The error for a setting that doesn't exist, with the one that has this name elsewhere, or else the closest one.
+    """Return the error for a setting that doesn't exist, with the one that has this name elsewhere, or else the closest
+    one.
 
     `other_names` has what some settings are called elsewhere, and their names here, beside those of other frameworks.
     """

@@ -63,13 +63,13 @@ Items = list[tuple[str, Expression]]
 
 
 def quoted(text: str | bytes) -> str:
-    """A string literal with double quotes where possible, as formatters prefer."""
+    """Return a string literal with double quotes where possible, as formatters prefer."""
     literal = repr(text)
     return literal if '"' in literal else '"'.join(literal.rsplit("'", 1)).replace("'", '"', 1)
 
 
 def lines_of(expression: Expression, width: int = WIDTH, before: str = "", after: str = "") -> list[str]:
-    """The lines of an expression: one if it fits, else one for each item."""
+    """Return the lines of an expression: one if it fits, else one for each item."""
     line = f"{before}{expression}{after}"
     if len(line) <= width or isinstance(expression, Leaf) or not expression.items:
         return [line]
@@ -82,7 +82,7 @@ def lines_of(expression: Expression, width: int = WIDTH, before: str = "", after
 
 
 def leaves(expression: Expression) -> Iterator[Leaf]:
-    """The leaves of an expression in their order."""
+    """Yield the leaves of an expression in their order."""
     if isinstance(expression, Leaf):
         yield expression
     else:
@@ -91,7 +91,7 @@ def leaves(expression: Expression) -> Iterator[Leaf]:
 
 
 def with_leaves(expression: Expression, change: Callable[[Leaf], Leaf]) -> Expression:
-    """The same tree with every leaf changed."""
+    """Return the same tree with every leaf changed."""
     if isinstance(expression, Leaf):
         return change(expression)
     return replace(expression, items=tuple((name, with_leaves(value, change)) for name, value in expression.items))
@@ -105,7 +105,7 @@ class LayerWriter:
         self.unknown_types: dict[str, str] = {}  # the names of their constructors by type
 
     def layer(self, layer: pb.LayerParameter) -> CompoundExpression:
-        """The call that makes a layer."""
+        """Return the call that makes a layer."""
         if not layer.HasField("type"):
             raise NetError(f"layer '{layer.name}': has no type")
         if _is_rdd_layer(layer):
@@ -140,7 +140,7 @@ class LayerWriter:
 
 
 def unique_name(name: str, used_names: Iterable[str]) -> str:
-    """The name, followed by a number if it is in use, or by an underscore if it is a Python keyword."""
+    """Return the name, followed by a number if it is in use, or by an underscore if it is a Python keyword."""
     name, count = f"{name}_" if iskeyword(name) else name, 1
     candidate = name
     while candidate in used_names:
@@ -150,7 +150,7 @@ def unique_name(name: str, used_names: Iterable[str]) -> str:
 
 
 def settings_of(message: Message, without: Iterable[str] = ()) -> Items:
-    """The fields that are set in a message, as keyword arguments."""
+    """Return the fields that are set in a message, as keyword arguments."""
     return [
         (f"{field.name}=", _value_of(field, value)) for field, value in set_fields(message) if field.name not in without
     ]
@@ -169,7 +169,8 @@ def _tops_argument(layer: pb.LayerParameter, constructor: Constructor) -> Items:
 
 
 def _settings_arguments(layer: pb.LayerParameter, constructor: Constructor) -> Items:
-    """The settings of a layer as keyword arguments; common fields with the name of a type's setting go to `layer=`."""
+    """Return the settings of a layer as keyword arguments; common fields with the name of a type's setting go to
+    `layer=`."""
     type_settings, common, ambiguous = [], [], []
     for field, value in set_fields(layer):
         if field.name in STRUCTURE or field.name == "blobs":
@@ -188,7 +189,7 @@ def _settings_arguments(layer: pb.LayerParameter, constructor: Constructor) -> I
 
 
 def _fits_keywords(settings: Message, constructor: Constructor) -> bool:
-    """Whether all set fields can be keyword arguments; an empty message that is present can't."""
+    """Return whether all set fields can be keyword arguments; an empty message that is present can't."""
     names = {field.name for field, _ in settings.ListFields()}
     return bool(names) and names <= constructor.type_settings and not any(map(iskeyword, names))
 

@@ -45,7 +45,7 @@ class NetParams:
         check_net(self.message)
 
     def prototxt(self) -> str:
-        """The net as prototxt."""
+        """Return the net as prototxt."""
         return text_of(self.message)
 
     def __eq__(self, other: object) -> bool:
@@ -60,7 +60,7 @@ class NetParams:
 def net_message(
     name_and_layers: Sequence[Any], settings: Mapping[str, Any], dialect: str | None = None
 ) -> pb.NetParameter:
-    """The message for the arguments of NetParams, without any checks of the net."""
+    """Return the message for the arguments of NetParams, without any checks of the net."""
     has_name = bool(name_and_layers) and isinstance(name_and_layers[0], str)
     net = pb.NetParameter(name=name_and_layers[0] if has_name else None)
     what = f"net '{net.name}'"
@@ -96,7 +96,7 @@ def _window_settings(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair
 
 
 def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, Any]:
-    """The settings of a size in Caffe: one field for a square, two for height and width."""
+    """Return the settings of a size in Caffe: one field for a square, two for height and width."""
     if value is None:
         return {}
     sizes = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -106,7 +106,7 @@ def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, 
 
 
 def _needs_settings(function: Callable[P, pb.LayerParameter]) -> Callable[P, pb.LayerParameter]:
-    """The function, with an error that says which setting is missing, and which may be meant by another."""
+    """Return the function, with an error that says which setting is missing, and which may be meant by another."""
     parameters = signature(function).parameters.values()
     required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
 

@@ -31,7 +31,7 @@ class _Program:
 
 
 def to_python(net: pb.NetParameter) -> str:
-    """The source of a module with `params`, a NetParams that equals the net without its weights.
+    """Return the source of a module with `params`, a NetParams that equals the net without its weights.
 
     Repeated layers become a function if it makes exactly the same layers.
     """
@@ -62,7 +62,7 @@ def _after_blank_lines(lines: list[str], blank: int) -> list[str]:
 
 
 def _params(net: pb.NetParameter, calls: Sequence[Expression]) -> list[str]:
-    """The lines of the net, one for each layer even if all would fit on one."""
+    """Return the lines of the net, one for each layer even if all would fit on one."""
     name = [Leaf(quoted(net.name))] if net.HasField("name") else []
     items = [*(("", call) for call in (*name, *calls)), *settings_of(net, without=("name", "layer"))]
     dialect = said_dialect(net)
@@ -72,14 +72,14 @@ def _params(net: pb.NetParameter, calls: Sequence[Expression]) -> list[str]:
 
 
 def _import(names: Iterable[str]) -> list[str]:
-    """The import of names, in the order of formatters: constants, classes, the rest."""
+    """Return the import of names, in the order of formatters: constants, classes, the rest."""
     ordered = sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name.lower()))
     line = f"from netdsl import {', '.join(ordered)}"
     return [line] if len(line) <= WIDTH else ["from netdsl import (", *(f"{INDENT}{name}," for name in ordered), ")"]
 
 
 def _describes(program: _Program, net: pb.NetParameter) -> bool:
-    """Whether the program makes the net. It is run without builtins, and all its strings are literals."""
+    """Return whether the program makes the net. It is run without builtins, and all its strings are literals."""
     names: dict[str, Any] = {name: getattr(layer_types, name) for name in layer_types.__all__}
     names |= {"Constructor": Constructor, "RDDLayer": RDDLayer, "NetParams": _message}
     names["__builtins__"] = {"float": float}
@@ -97,6 +97,6 @@ def _message(*name_and_layers: Any, dialect: str | None = None, **settings: Any)
 
 
 def _bytes(message: Message) -> bytes:
-    """The encoded message, since `==` takes -0 for 0 and doesn't take nan for nan."""
+    """Return the encoded message, since `==` takes -0 for 0 and doesn't take nan for nan."""
     message.DiscardUnknownFields()
     return message.SerializePartialToString(deterministic=True)

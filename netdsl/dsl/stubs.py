@@ -53,7 +53,7 @@ Fields = Mapping[str, FieldDescriptor]
 
 
 def module() -> str:
-    """The text of the module with the constructors."""
+    """Return the text of the module with the constructors."""
     facts = {name: LayerFacts.of(layer_class) for name, layer_class in sorted(LAYERS.own().items())}
     lines = [f'{name} = Constructor("{name}", {_facts(each)})\n' for name, each in facts.items()]
     names = "".join(f'    "{name}",\n' for name in facts)
@@ -66,7 +66,7 @@ def _facts(facts: LayerFacts) -> str:
 
 
 def stub() -> str:
-    """The text of the stub."""
+    """Return the text of the stub."""
     constructors = [Constructor(name, layer_class) for name, layer_class in sorted(LAYERS.own().items())]
     common = {name: field for name, field in COMMON_FIELDS.items() if name not in STRUCTURE | {"blobs"}}
     contested = {
@@ -95,7 +95,7 @@ def _settings_fields(constructors: Iterable[Constructor]) -> Iterable[FieldDescr
 
 
 def _reachable(fields: Iterable[FieldDescriptor]) -> tuple[list[Descriptor], list[EnumDescriptor]]:
-    """The messages and enums that fields contain, sorted by name."""
+    """Return the messages and enums that fields contain, sorted by name."""
     messages: dict[str, Descriptor] = {}
     enums: dict[str, EnumDescriptor] = {}
     pending = list(fields)
@@ -110,7 +110,7 @@ def _reachable(fields: Iterable[FieldDescriptor]) -> tuple[list[Descriptor], lis
 
 
 def _name(kind: Descriptor | EnumDescriptor) -> str:
-    """The name of a message or an enum in the generated code, without its package."""
+    """Return the name of a message or an enum in the generated code, without its package."""
     return kind.full_name.removeprefix(f"{kind.file.package}.")
 
 
@@ -140,7 +140,7 @@ def _type(field: FieldDescriptor) -> str:
 
 
 def _typed_dict(name: str, fields: Fields, base: str = "TypedDict") -> str:
-    """The declaration of a TypedDict: a class, or a call if a field's name is a Python keyword."""
+    """Return the declaration of a TypedDict: a class, or a call if a field's name is a Python keyword."""
     if any(map(iskeyword, fields)):
         items = "".join(f'        "{key}": {_type(field)},\n' for key, field in fields.items())
         return f'{name} = TypedDict(\n    "{name}",\n    {{\n{items}    }},\n    total=False,\n)\n'

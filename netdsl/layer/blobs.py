@@ -29,11 +29,11 @@ class LayerBlobs(nn.Module):
         self._reshaped: dict[str, tuple[LayerBlobs, str, torch.Size]] = {}
 
     def blob_names(self) -> list[str]:
-        """The names of the blobs that this layer has, in Caffe's order."""
+        """Return the names of the blobs that this layer has, in Caffe's order."""
         return [name for name in self.blobs if getattr(self, name, None) is not None]
 
     def blob_tensors(self) -> Iterator[Tensor]:
-        """The tensors of the blobs, in the same order."""
+        """Yield the tensors of the blobs, in the same order."""
         for name in self.blob_names():
             yield getattr(self, name)
 
@@ -50,7 +50,7 @@ class LayerBlobs(nn.Module):
                 setattr(self, name, done[id(empty)])
 
     def with_own_blobs(self) -> Self:
-        """A copy that shares all with this layer but its tensors, which get memory and change by themselves."""
+        """Return a copy that shares all with this layer but its tensors, which get memory and change by themselves."""
         own = copy(self)
         tables = {name: copy(value) for name, value in vars(self).items() if isinstance(value, dict)}
         vars(own).update(tables)  # torch's, of tensors and hooks, and that of blobs in another shape
@@ -82,18 +82,18 @@ class LayerBlobs(nn.Module):
         return super().__getattr__(name)
 
     def reshaped_blobs(self) -> list[str]:
-        """The names of the blobs that are another layer's, in a shape of this one's own."""
+        """Return the names of the blobs that are another layer's, in a shape of this one's own."""
         return list(self._reshaped)
 
     def owner_of(self, name: str) -> Tensor:
-        """The tensor that a blob's values are really in, which may have another shape."""
+        """Return the tensor that a blob's values are really in, which may have another shape."""
         owner, owned, _ = self._reshaped.get(name, (self, name, None))
         tensor: Tensor = getattr(owner, owned)
         return tensor
 
 
 def new_blob(filler: pb.FillerParameter, shape: Shape, *, value: float | None = None) -> nn.Parameter:
-    """A learned blob that has a shape but no memory yet, and knows its filler.
+    """Return a learned blob that has a shape but no memory yet, and knows its filler.
 
     `value` is what a constant filler starts from where a layer's own default differs from 0.
     """

@@ -48,7 +48,7 @@ class Capabilities:
 
 
 def capabilities(kind: type[Layer]) -> Capabilities:
-    """The capabilities of a layer type."""
+    """Return the capabilities of a layer type."""
     return Capabilities(
         kind.blobs,
         _passes_gradient(kind),
@@ -61,7 +61,7 @@ def capabilities(kind: type[Layer]) -> Capabilities:
 
 
 def _passes_gradient(kind: type[Layer]) -> bool:
-    """Whether some bottom, or a blob, can get a gradient through a top."""
+    """Return whether some bottom, or a blob, can get a gradient through a top."""
     least, most = kind.bottoms
     places = range(max(least, 1) if most is None else most)
     return kind.tops[1] != 0 and (bool(kind.blobs) or any(place not in kind.no_gradient for place in places))

@@ -72,11 +72,12 @@ class Layer(LayerBlobs):
             raise NetError(f"a layer of type {self.layer.type} takes {limits} {what}s, not {count}")
 
     def works_in_place(self) -> bool:
-        """Whether a top has the name of a bottom."""
+        """Return whether a top has the name of a bottom."""
         return not set(self.layer.top).isdisjoint(self.layer.bottom)
 
     def by_dialect(self, rules: Mapping[str, T], usual: T, doubt: str = "") -> T:
-        """What the net's fork does, of something that forks do in different ways: by its dialect, or what is usual.
+        """Return what the net's fork does, of something that forks do in different ways: by its dialect, or what is
+        usual.
 
         If the net may be in dialects that differ, it is what is usual, and `doubt` says what that is and who differs.
         """
@@ -96,7 +97,7 @@ class Layer(LayerBlobs):
             spec.lr_mult = spec.decay_mult = 0
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """The shapes of the tops, by running on tensors without memory."""
+        """Return the shapes of the tops, by running on tensors without memory."""
         blobs = {name: tensor.to("meta") for name, tensor in (*self.named_parameters(), *self.named_buffers())}
         dtype = next((tensor.dtype for tensor in blobs.values() if tensor.is_floating_point()), None)
         inputs = tuple(torch.empty(shape, device="meta", dtype=dtype) for shape in bottoms)
@@ -104,18 +105,19 @@ class Layer(LayerBlobs):
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
 
     def has_hooks(self) -> bool:
-        """Whether a program looks at what goes through this layer, by torch's hooks."""
+        """Return whether a program looks at what goes through this layer, by torch's hooks."""
         passes = self._forward_hooks or self._forward_pre_hooks
         return bool(passes or self._backward_hooks or self._backward_pre_hooks)
 
     def bottom_kind(self, place: int) -> BlobKind:
-        """What values a bottom has: unless `bottom_kinds` says it, labels in all but the first that get no gradient."""
+        """Return what values a bottom has: unless `bottom_kinds` says it, labels in all but the first that get no
+        gradient."""
         if place < len(self.bottom_kinds):
             return self.bottom_kinds[place]
         return BlobKind.LABEL if place and place in self.no_gradient else BlobKind.NUMBER
 
     def loss_weights(self) -> list[float]:
-        """What each top adds to the loss."""
+        """Return what each top adds to the loss."""
         return list(self.layer.loss_weight) or [0.0] * len(self.layer.top)
 
 
@@ -126,7 +128,7 @@ def add_specs(layer: pb.LayerParameter, blobs: int) -> None:
 
 
 def positive(settings: Message, name: str) -> int:
-    """A whole number that a layer can't do without; an error says whether it is missing or too small."""
+    """Return a whole number that a layer can't do without; an error says whether it is missing or too small."""
     value: int = getattr(settings, name)
     if value < 1:
         raise NetError(f"{name} is {value if settings.HasField(name) else 'missing'}; it must be 1 or more")
@@ -134,7 +136,7 @@ def positive(settings: Message, name: str) -> int:
 
 
 def axis_of(axis: int, dims: int, what: str = "axis") -> int:
-    """An axis counted from the front; Caffe counts negative ones from the back."""
+    """Return an axis counted from the front; Caffe counts negative ones from the back."""
     if not -dims <= axis < dims:
         raise ShapeError(f"{what} {axis} doesn't exist: the bottom has {dims} axes")
     return axis % dims if dims else 0

@@ -39,22 +39,23 @@ class BringsData(Layer):
     any_size: ClassVar[bool] = False  # whether images keep their sizes, so that the shape has only a typical one
 
     def top_kind(self, place: int) -> BlobKind:
-        """What values a top has, as far as that doesn't depend on who reads it."""
+        """Return what values a top has, as far as that doesn't depend on who reads it."""
         return BlobKind.NUMBER
 
     def known_shapes(self) -> list[Shape | None]:
-        """What the settings say of the shapes of its tops: UNKNOWN where a length is missing, None for no shape."""
+        """Return what the settings say of the shapes of its tops: UNKNOWN where a length is missing, None for no
+        shape."""
         shapes = self.top_shapes([])
         if any(min(shape, default=0) < 0 for shape in shapes):
             raise NetError("no length can be negative")
         return [shape or None for shape in shapes]
 
     def stated_batch(self) -> int | None:
-        """How many items of a top without any known shape are in a batch, if the settings say it."""
+        """Return how many items of a top without any known shape are in a batch, if the settings say it."""
         return None
 
     def typical_size(self) -> tuple[int, int] | None:
-        """The height and width that images of its data set usually have, if it is for one."""
+        """Return the height and width that images of its data set usually have, if it is for one."""
         return None
 
     def reading(self, seed: int) -> Reading:
@@ -69,7 +70,7 @@ class BringsData(Layer):
         """
 
     def intake(self) -> Intake:
-        """What the layer takes of every row of a table."""
+        """Return what the layer takes of every row of a table."""
         shapes = self.top_shapes([])
         sizes = {shape[0] if shape else 0 for shape in shapes}
         if len(sizes) > 1 or 0 in sizes:
@@ -78,7 +79,7 @@ class BringsData(Layer):
         return Intake(tuple(self.layer.top), sizes.pop(), tuple(shape[1:] for shape in shapes), self.transform(), gray)
 
     def transform(self) -> Transform | None:
-        """What is done to the images that the layer takes; there is chance in it in the TRAIN phase only."""
+        """Return what is done to the images that the layer takes; there is chance in it in the TRAIN phase only."""
         p = self.layer
         return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
 
@@ -96,11 +97,12 @@ class HasDatabaseForm(BringsData):
     """A data layer of images with labels, whose items fit into a database that Caffe reads by a layer of its own."""
 
     def unknown_source(self) -> str | None:
-        """The name of the source if it is one that Caffe doesn't know."""
+        """Return the name of the source if it is one that Caffe doesn't know."""
         return None
 
     def from_database(self, path: str, settings: pb.TransformationParameter) -> pb.LayerParameter:
-        """The layer that reads batches of the same size from an LMDB, and transforms images by these settings."""
+        """Return the layer that reads batches of the same size from an LMDB, and transforms images by these
+        settings."""
         raise NotImplementedError
 
 
@@ -152,7 +154,7 @@ def limit_batch(layer: pb.LayerParameter, most: int) -> None:
 
 
 def stated_shapes(layer: pb.LayerParameter) -> list[Shape]:
-    """The shapes of a data layer's tops, as far as its message states them."""
+    """Return the shapes of a data layer's tops, as far as its message states them."""
     return [tuple(shape.dim) for shape in layer.input_param.shape]
 
 

@@ -32,7 +32,7 @@ class Loss(NotDeployed):
             self.caffe_notes.append(f"Caffe refuses {len(layer.top)} tops without loss_weight; give one for each")
 
     def loss_weights(self) -> list[float]:
-        """What each top adds to the loss: as a rule 1 for the first one, where the message has no weights."""
+        """Return what each top adds to the loss: as a rule 1 for the first one, where the message has no weights."""
         weights = super().loss_weights()
         return weights if self.layer.loss_weight else [self.unset_weight, *weights[1:]]
 
@@ -48,7 +48,8 @@ class ChannelAffine(Layer):
     """A layer that may do nothing else, in a test, than to multiply every channel and add to it."""
 
     def channel_affine(self) -> tuple[Tensor, Tensor] | None:
-        """What every channel is multiplied by, and what is added then; None if this layer does something else."""
+        """Return what every channel is multiplied by, and what is added then; None if this layer does something
+        else."""
         raise NotImplementedError
 
 
@@ -56,7 +57,7 @@ class AbsorbsAffine(Layer):
     """A layer that can do the work of a `ChannelAffine` layer after it."""
 
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
-        """A layer that also multiplies every channel of its top and adds to it, if there can be one."""
+        """Return a layer that also multiplies every channel of its top and adds to it, if there can be one."""
         raise NotImplementedError
 
 
@@ -64,7 +65,7 @@ class AbsorbsPreparation(Layer):
     """A layer that can prepare the images that it takes by itself."""
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
-        """A layer that first puts channels in another order and adds a number to each, if there can be one."""
+        """Return a layer that first puts channels in another order and adds a number to each, if there can be one."""
         raise NotImplementedError
 
 
@@ -72,5 +73,5 @@ class BecomesConvolution(Layer):
     """A layer that a convolution can stand for."""
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """A convolution that computes the same and, of a larger image, at every place; if there can be one."""
+        """Return a convolution that computes the same and, of a larger image, at every place; if there can be one."""
         raise NotImplementedError

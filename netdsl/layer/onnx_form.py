@@ -22,11 +22,11 @@ class OnnxGraph(Protocol):
     opset: int
 
     def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """The one output of a new node; an input that is left out is an empty name."""
+        """Return the one output of a new node; an input that is left out is an empty name."""
         ...
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
-        """The outputs of a new node that has several."""
+        """Return the outputs of a new node that has several."""
         ...
 
     def constant(self, values: Any) -> str:
@@ -34,15 +34,15 @@ class OnnxGraph(Protocol):
         ...
 
     def blob(self, layer: Layer, name: str, shape: Sequence[int] | None = None) -> str:
-        """A layer's blob, there once for all layers that share it; perhaps in another shape."""
+        """Return a layer's blob, there once for all layers that share it; perhaps in another shape."""
         ...
 
     def shape(self, bottom: str) -> tuple[int, ...]:
-        """The lengths of a bottom's axes, the batch included; UNKNOWN for those that can change."""
+        """Return the lengths of a bottom's axes, the batch included; UNKNOWN for those that can change."""
         ...
 
     def length(self, bottom: str, axis: int) -> int:
-        """The length of an axis that the layer has to know, and which therefore can't change."""
+        """Return the length of an axis that the layer has to know, and which therefore can't change."""
         ...
 
     def at_most(self, opset: int) -> None:
@@ -50,7 +50,7 @@ class OnnxGraph(Protocol):
         ...
 
     def to_float(self, value: str) -> str:
-        """A value of another type in the type that the net computes in."""
+        """Return a value of another type in the type that the net computes in."""
         ...
 
 
@@ -66,7 +66,7 @@ class HasOnnxForm(Layer):
 
 
 def reshaped(g: OnnxGraph, x: str, *dims: int) -> str:
-    """A value in another shape: 0 keeps the length at the same place, UNKNOWN is what is left."""
+    """Return a value in another shape: 0 keeps the length at the same place, UNKNOWN is what is left."""
     if dims.count(UNKNOWN) > 1:
         raise ConversionError("has more than one length in its shape that is known only when the model runs")
     return g.node("Reshape", x, g.constant(dims))
@@ -78,17 +78,17 @@ def flattened(g: OnnxGraph, x: str, axis: int) -> str:
 
 
 def part(g: OnnxGraph, x: str, axis: int, begin: int, end: int, step: int = 1) -> str:
-    """What lies between two places of an axis."""
+    """Return what lies between two places of an axis."""
     return g.node("Slice", x, *(g.constant([each]) for each in (begin, end, axis, step)))
 
 
 def reversed_along(g: OnnxGraph, x: str, axis: int) -> str:
-    """The values of an axis from the last to the first."""
+    """Return the values of an axis from the last to the first."""
     return part(g, x, axis, -1, np.iinfo(np.int64).min, -1)
 
 
 def scaled(g: OnnxGraph, x: str, scale: float, shift: float = 0) -> str:
-    """A value scaled and shifted, without the steps that change nothing."""
+    """Return a value scaled and shifted, without the steps that change nothing."""
     x = g.node("Mul", x, g.constant(float(scale))) if scale != 1 else x
     return g.node("Add", x, g.constant(float(shift))) if shift else x
 
@@ -99,13 +99,13 @@ def reduced(g: OnnxGraph, op: str, x: str, axes: Sequence[int], *, keep: bool = 
 
 
 def clamped(g: OnnxGraph, x: str, least: float, most: float) -> str:
-    """Values between two bounds, which may be infinite."""
+    """Return values between two bounds, which may be infinite."""
     bounds = [g.constant(float(bound)) if np.isfinite(bound) else "" for bound in (least, most)]
     return g.node("Clip", x, *(bounds if bounds[1] else bounds[:1])) if any(bounds) else x
 
 
 def transposed(g: OnnxGraph, x: str, *order: int) -> str:
-    """The axes in another order."""
+    """Return the axes in another order."""
     return g.node("Transpose", x, perm=list(order))
 
 
@@ -115,6 +115,6 @@ def whole(g: OnnxGraph, x: str) -> str:
 
 
 def repeated(g: OnnxGraph, x: str, down: int, across: int) -> str:
-    """Every pixel of an image repeated so often."""
+    """Return every pixel of an image repeated so often."""
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return g.node("Resize", x, "", g.constant([float(down), float(across)]), axes=[2, 3], **how)

@@ -21,7 +21,7 @@ _REPETITIONS = ContextVar("repetitions", default=1)
 
 
 def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A layer's method with what torch's compiler can't see through.
+    """Return a layer's method with what torch's compiler can't see through.
 
     torch has a decorator for that, which loads the whole compiler; here it is loaded only when it is at work.
     """
@@ -36,12 +36,12 @@ def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def at_least_single(values: Tensor) -> Tensor:
-    """The values, in float32 if they have two bytes each."""
+    """Return the values, in float32 if they have two bytes each."""
     return values.float() if values.dtype in OF_TWO_BYTES else values
 
 
 def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """A layer's forward that computes with float32 also where it gets numbers of two bytes, which it gives back.
+    """Return a layer's forward that computes with float32 also where it gets numbers of two bytes, which it gives back.
 
     It is for sums of squares, which are more than float16 holds.
     """
@@ -58,12 +58,12 @@ def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def on_cpu(tensor: Tensor) -> bool:
-    """Whether a tensor is on a CPU, or is on meta and stands for one that is."""
+    """Return whether a tensor is on a CPU, or is on meta and stands for one that is."""
     return tensor.is_cpu or (tensor.is_meta and _META_IS_CPU.get())
 
 
 def can_be_read(values: Tensor) -> bool:
-    """Whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
+    """Return whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
     return on_cpu(values) and not torch.compiler.is_compiling()
 
 
@@ -78,7 +78,7 @@ def meta_stands_for(device: torch.device) -> Iterator[None]:
 
 
 def repetitions() -> int:
-    """How many times the same is done with values as is done now on meta."""
+    """Return how many times the same is done with values as is done now on meta."""
     return _REPETITIONS.get()
 
 
@@ -99,11 +99,11 @@ class MergesWithNext(Layer):
     """A layer that can do the work of some following layers along with its own, in one pass over memory."""
 
     def merges_with(self, following: Layer) -> bool:
-        """Whether `forward_merged` can do this following layer's work."""
+        """Return whether `forward_merged` can do this following layer's work."""
         raise NotImplementedError
 
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
-        """The top of the following layer, from the bottoms of this one."""
+        """Return the top of the following layer, from the bottoms of this one."""
         raise NotImplementedError
 
 
@@ -117,7 +117,7 @@ class OverwritesBottom(Layer):
     may_overwrite: tuple[int, ...] = ()  # places of such bottoms, set by the net, which knows them
 
     def overwritten(self) -> tuple[int, ...]:
-        """The places of bottoms to write over: none while hooks look at them."""
+        """Return the places of bottoms to write over: none while hooks look at them."""
         return () if self.has_hooks() else self.may_overwrite
 
 
@@ -125,7 +125,7 @@ class PrefersChannelsLast(Layer):
     """A layer that can be computed faster if the channels of its bottoms lie last in memory."""
 
     def prefers_channels_last(self) -> bool:
-        """Whether that is so with its settings."""
+        """Return whether that is so with its settings."""
         raise NotImplementedError
 
 
@@ -142,7 +142,7 @@ class KeepsState(Layer):
     begins_at = 1  # the place of the bottom that is 0 where a sequence begins
 
     def kept(self) -> dict[str, Tensor]:
-        """The state, by the names of its parts."""
+        """Return the state, by the names of its parts."""
         raise NotImplementedError
 
     def keep(self, state: Mapping[str, Tensor]) -> None:
@@ -175,19 +175,19 @@ class ReadsInBackward(Layer):
     """
 
     def reads_bottoms(self) -> Reads:
-        """What its backward reads of bottoms."""
+        """Return what its backward reads of bottoms."""
         return Reads.NOTHING
 
     def reads_tops(self) -> Reads:
-        """What its backward reads of tops."""
+        """Return what its backward reads of tops."""
         return Reads.NOTHING
 
     def is_in_place(self) -> bool:
-        """Whether its first top is its first bottom."""
+        """Return whether its first top is its first bottom."""
         return self.layer.bottom[:1] == self.layer.top[:1]
 
     def loses_gradient(self) -> bool:
-        """Whether its backward, if it is in place, writes over its top's gradient before it has read that."""
+        """Return whether its backward, if it is in place, writes over its top's gradient before it has read that."""
         return False
 
     def caffe_gradients(
@@ -214,11 +214,11 @@ class KeepsSigns(Layer):
     """A layer whose top is positive exactly where its bottom is, but for places through which no gradient passes."""
 
     def keeps_signs(self) -> bool:
-        """Whether it does so with its settings."""
+        """Return whether it does so with its settings."""
         return True
 
     def keeps_passed(self) -> bool:
-        """Whether all values through which a gradient passes stay as they are."""
+        """Return whether all values through which a gradient passes stay as they are."""
         return False
 
 
@@ -226,5 +226,5 @@ class SharesMemory(Layer):
     """A layer whose tops lie, in Caffe, in the memory of its bottom."""
 
     def shares_memory(self) -> bool:
-        """Whether they do with its settings."""
+        """Return whether they do with its settings."""
         return True

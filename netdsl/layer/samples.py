@@ -33,7 +33,7 @@ TYPICAL_ITEMS = {BlobKind.COUNTED_BOX: (1, 4, BOX_VALUES)}  # the shapes of item
 def sample_values(
     kind: BlobKind, shape: Sequence[int], image: Size, random: np.random.Generator
 ) -> npt.NDArray[np.float32]:
-    """Values of a kind, in the shape of a blob, for images of a size. A single label for each item is 0."""
+    """Return values of a kind, in the shape of a blob, for images of a size. A single label for each item is 0."""
     if kind is BlobKind.NUMBER:
         return random.standard_normal(shape, np.float32)
     if kind is BlobKind.LABEL:
@@ -57,7 +57,7 @@ def _priors(shape: Sequence[int], random: np.random.Generator) -> npt.NDArray[np
 
 
 def _counted_boxes(shape: Sequence[int], image: Size) -> npt.NDArray[np.float32]:
-    """A box of class 1 in each image, behind the row that counts it."""
+    """Return a box of class 1 in each image, behind the row that counts it."""
     values, (height, width) = np.zeros((shape[0], math.prod(shape[1:])), np.float32), image
     first = [1, BOX_VALUES, *[0] * (BOX_VALUES - 2), width / 4, height / 4, width / 2, height / 2, 0, 1]
     values[:, : len(first)] = first[: values.shape[1]]

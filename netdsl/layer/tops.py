@@ -24,11 +24,11 @@ class MakesDetections(Layer):
     """
 
     def label_count(self) -> int:
-        """How many labels there are, the background among them."""
+        """Return how many labels there are, the background among them."""
         raise NotImplementedError
 
     def background(self) -> int | None:
-        """The label of what is nothing; None if all labels are classes."""
+        """Return the label of what is nothing; None if all labels are classes."""
         return 0
 
 
@@ -49,7 +49,7 @@ class MakesIndices(Layer):
     index_axis: ClassVar[int] = 1  # the axis of scores that became one of indices
 
     def makes_indices(self) -> bool:
-        """Whether the top has indices of that axis alone."""
+        """Return whether the top has indices of that axis alone."""
         raise NotImplementedError
 
 
@@ -59,11 +59,12 @@ class JudgesDetections(NotDeployed):
     predictions: ClassVar[tuple[int, ...]] = (0,)
 
     def judged(self, top: NDArray[np.float64]) -> JudgedDetections:
-        """What the top says."""
+        """Return what the top says."""
         raise NotImplementedError
 
     def boxes(self, bottoms: Sequence[NDArray[np.float64]]) -> tuple[DetectedBoxes, ObjectBoxes] | None:
-        """The detections and the objects that it compared, numbered by their images in the batch; None if it can't say.
+        """Return the detections and the objects that it compared, numbered by their images in the batch; None if it
+        can't say.
 
         Boxes are in parts of the image.
         """
@@ -76,7 +77,7 @@ class ComparesClasses(NotDeployed):
     axis: int  # of the classes
 
     def ignored_labels(self) -> Sequence[int]:
-        """The labels that don't count."""
+        """Return the labels that don't count."""
         raise NotImplementedError
 
 
@@ -100,5 +101,5 @@ class NormalizesTargets(Layer):
     targets_top: ClassVar[int]
 
     def target_units(self) -> TargetUnits | None:
-        """The units of the targets; None if they are as they are used."""
+        """Return the units of the targets; None if they are as they are used."""
         raise NotImplementedError

@@ -35,13 +35,13 @@ class ReplacesUserCode(Layer):
 
 
 def python_name(layer: pb.LayerParameter) -> str | None:
-    """The module and class that a Python layer names, as module.class; None for other layers."""
+    """Return the module and class that a Python layer names, as module.class; None for other layers."""
     python = layer.python_param
     return f"{python.module}.{python.layer}" if layer.HasField("python_param") else None
 
 
 def is_allowed(layer: pb.LayerParameter) -> bool:
-    """Whether the code that a Python layer names may be run."""
+    """Return whether the code that a Python layer names may be run."""
     return layer.python_param.module in PYTHON_LAYERS
 
 
@@ -57,7 +57,7 @@ def running_user_code(layer: pb.LayerParameter) -> Iterator[None]:
 
 
 def _line_of(problem: Exception, layer: pb.LayerParameter) -> str:
-    """The line of the user's own file where it happened."""
+    """Return the line of the user's own file where it happened."""
     file = getattr(sys.modules.get(layer.python_param.module), "__file__", None)
     lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
     return f", {Path(file).name}:{lines[-1]}" if file and lines else ""

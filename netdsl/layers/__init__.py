@@ -31,7 +31,7 @@ _register_all()
 
 
 def type_of(layer: pb.LayerParameter) -> type[Layer] | None:
-    """The class for a layer: the one that replaces the user's code which it names, or the one of its type."""
+    """Return the class for a layer: the one that replaces the user's code which it names, or the one of its type."""
     name = python_name(layer)
     if name is not None:
         for kind in LAYERS.values():
@@ -41,6 +41,6 @@ def type_of(layer: pb.LayerParameter) -> type[Layer] | None:
 
 
 def data_layer_of(message: pb.LayerParameter) -> BringsData | None:
-    """The layer of a message, with a copy of it, if its tops come from outside the net; None if they don't."""
+    """Return the layer of a message, with a copy of it, if its tops come from outside the net; None if they don't."""
     kind = type_of(message)
     return kind(copy_of(message), []) if kind is not None and issubclass(kind, BringsData) else None

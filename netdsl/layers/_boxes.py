@@ -19,13 +19,13 @@ LOWEST_FALLING = 0.5  # Caffe's rule: a threshold that isn't above it doesn't fa
 
 
 def prior_boxes(priors: Tensor) -> tuple[Tensor, Tensor]:
-    """The boxes and the variances that PriorBox makes; one set serves all images."""
+    """Return the boxes and the variances that PriorBox makes; one set serves all images."""
     boxes, variances = priors.detach().reshape(priors.shape[0], 2, -1, 4)[0]
     return boxes, variances
 
 
 def encode(code: Code, boxes: Tensor, priors: Tensor, variances: Tensor | None = None) -> Tensor:
-    """What a net has to predict for boxes, relative to priors."""
+    """Return what a net has to predict for boxes, relative to priors."""
     sides = _sides(priors)
     if code == pb.PriorBoxParameter.CENTER_SIZE:
         shift = (_centres(boxes) - _centres(priors)) / sides
@@ -38,7 +38,7 @@ def encode(code: Code, boxes: Tensor, priors: Tensor, variances: Tensor | None =
 
 
 def decode(code: Code, codes: Tensor, priors: Tensor, variances: Tensor | None = None) -> Tensor:
-    """The boxes that predictions mean, relative to priors."""
+    """Return the boxes that predictions mean, relative to priors."""
     codes = codes if variances is None else codes * variances
     sides = _sides(priors)
     if code == pb.PriorBoxParameter.CENTER_SIZE:
@@ -78,7 +78,7 @@ def overlaps(one: Tensor, other: Tensor, pixel: float = 0) -> Tensor:
 
 
 def best_first(groups: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """An order by group and then by falling score, and the rank within its group of each item in that order."""
+    """Return an order by group and then by falling score, and the rank within its group of each item in that order."""
     order = scores.argsort(descending=True, stable=True)
     order = order[groups[order].argsort(stable=True)]
     return order, _ranks(groups[order])
@@ -92,7 +92,8 @@ def _ranks(groups: Tensor) -> Tensor:
 def suppressed(
     boxes: Tensor, groups: Tensor, threshold: float, *, eta: float = 1, pixel: float = 0, limit: int | None = None
 ) -> Tensor:
-    """The indices of those boxes that overlap with no better box of their group that stays by more than a threshold.
+    """Return the indices of those boxes that overlap with no better box of their group that stays by more than a
+    threshold.
 
     Boxes come as `best_first` orders them. In each group at most `limit` stay. With `eta` below 1 the threshold falls
     with each box that stays, while it is above a half.
@@ -122,7 +123,8 @@ def suppressed(
 
 
 def _thinned(places: Tensor, boxes: Tensor, same: Tensor, rivals: Tensor, threshold: Tensor, pixel: float) -> Tensor:
-    """The places without those of the rivals' group, the first ones, whose boxes overlap with a rival by too much.
+    """Return the places without those of the rivals' group, the first ones, whose boxes overlap with a rival by too
+    much.
 
     The next rivals are compared only with what those before them left.
     """
@@ -136,7 +138,8 @@ def _thinned(places: Tensor, boxes: Tensor, same: Tensor, rivals: Tensor, thresh
 
 
 def _settled(boxes: Tensor, groups: Tensor, most: Tensor, count: Tensor, thresholds: Tensor, pixel: float) -> Tensor:
-    """Which boxes of a block stay: guessed until the guess confirms itself, as it must, the first box being certain.
+    """Return which boxes of a block stay: guessed until the guess confirms itself, as it must, the first box being
+    certain.
 
     `most` and `count` are the largest overlap with boxes of earlier blocks and their number.
     """
@@ -156,12 +159,12 @@ def _settled(boxes: Tensor, groups: Tensor, most: Tensor, count: Tensor, thresho
 
 
 def _after(thresholds: Tensor, count: Tensor) -> Tensor:
-    """The threshold after this many boxes."""
+    """Return the threshold after this many boxes."""
     return thresholds[count.clamp_max(len(thresholds) - 1)]
 
 
 def _thresholds(threshold: float, eta: float) -> list[float]:
-    """The thresholds after 0, 1, 2... boxes; the last one stays."""
+    """Return the thresholds after 0, 1, 2... boxes; the last one stays."""
     thresholds = [threshold]
     while eta < 1 and thresholds[-1] > LOWEST_FALLING:
         thresholds.append(thresholds[-1] * eta)
@@ -169,7 +172,7 @@ def _thresholds(threshold: float, eta: float) -> list[float]:
 
 
 def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: str | None = None) -> str:
-    """The boxes that predictions mean, relative to priors; all have the corners or codes on their last axis."""
+    """Return the boxes that predictions mean, relative to priors; all have the corners or codes on their last axis."""
     codes = codes if variances is None else g.node("Mul", codes, variances)
     first, last = _halves(g, priors)
     sides = g.node("Sub", last, first)
@@ -186,7 +189,7 @@ def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: st
 
 
 def corners_onnx(g: OnnxGraph, centres: str, sizes: str) -> str:
-    """Boxes by centre and size as left, top, right and bottom."""
+    """Return boxes by centre and size as left, top, right and bottom."""
     halves = g.node("Mul", sizes, g.constant(0.5))
     return g.node("Concat", g.node("Sub", centres, halves), g.node("Add", centres, halves), axis=-1)
 
@@ -210,12 +213,12 @@ def suppressed_onnx(
 
 
 def picked(g: OnnxGraph, values: str, group: str, index: str) -> str:
-    """The entries of (groups, places, ...) at some groups and places."""
+    """Return the entries of (groups, places, ...) at some groups and places."""
     return g.node("GatherND", values, g.node("Concat", group, index, axis=1))
 
 
 def detections_or_none(g: OnnxGraph, rows: str, like: str) -> str:
-    """Rows (count, 7) as a blob of four axes. Caffe's rule: if there are none, every item has a row of -1."""
+    """Return rows (count, 7) as a blob of four axes. Caffe's rule: if there are none, every item has a row of -1."""
     items = g.node("Squeeze", g.node("Shape", like, start=0, end=1), g.constant([0]))
     numbers = reshaped(g, g.to_float(g.node("Range", g.constant(0), items, g.constant(1))), UNKNOWN, 1)
     empty = g.node("Concat", numbers, g.node("Expand", g.constant(-1.0), _six(g, like)), axis=1)

@@ -68,25 +68,26 @@ class DataLayer(BringsData):
             raise NetError(f"needs a batch_size of 1 or more, not {self.batch_size()}")
 
     def batch_size(self) -> int:
-        """How many items its settings ask for."""
+        """Return how many items its settings ask for."""
         raise NotImplementedError
 
     def stated_batch(self) -> int:
         return self.batch_size()
 
     def item_shapes(self) -> Sequence[Shape | None]:
-        """What the settings say of one item's tops, by default an image and a number: None for no shape at all."""
+        """Return what the settings say of one item's tops, by default an image and a number: None for no shape at
+        all."""
         return [self.image(), ()]
 
     def known_shapes(self) -> list[Shape | None]:
-        """Those that are assumed; else the items', with the batch in front of those that don't have it yet."""
+        """Return those that are assumed; else the items', with the batch in front of those that don't have it yet."""
         batch = self.assumed[0][0] if self.assumed and self.assumed[0] else self.batch_size()
         items = self.item_shapes()[: len(self.layer.top)]
         own = [shape if shape is None or len(shape) == 4 else (batch, *shape) for shape in items]
         return [known or shape for known, shape in zip_longest(self.assumed, own)]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """The known shapes; an error if one isn't."""
+        """Return the known shapes; an error if one isn't."""
         shapes = self.known_shapes()
         for name, shape in zip(self.layer.top, shapes, strict=False):
             if shape is None or UNKNOWN in shape:
@@ -94,14 +95,15 @@ class DataLayer(BringsData):
         return [shape for shape in shapes if shape is not None]
 
     def intake(self) -> Intake:
-        """Only the data say what shapes items have."""
+        """Return only the data say what shapes items have."""
         if self.layer.HasField("transform_param") and not self.images_alone:
             raise refuse_table()
         tops = tuple(self.layer.top)
         return Intake(tops, self.batch_size(), (None,) * len(tops), self.transform(), self.is_gray())
 
     def is_gray(self) -> bool:
-        """Whether images are read without colours. Caffe asks `force_gray` only about encoded images of databases."""
+        """Return whether images are read without colours. Caffe asks `force_gray` only about encoded images of
+        databases."""
         return False
 
     def image(self, *sizes: Size) -> Shape:
@@ -115,7 +117,7 @@ class DataLayer(BringsData):
         return self.channels(), height, width
 
     def channels(self) -> int:
-        """The channels of images."""
+        """Return the channels of images."""
         return GRAY if self.is_gray() else COLORS
 
 
@@ -125,7 +127,7 @@ class DatumData(DataLayer, HasDatabaseForm):
     images_alone = True
 
     def settings(self) -> pb.DataParameter | pb.ImageDataParameter:
-        """What the layer's own message says of the source and the batch."""
+        """Return what the layer's own message says of the source and the batch."""
         raise NotImplementedError
 
     def batch_size(self) -> int:
@@ -175,7 +177,7 @@ class ImagesWithMaps(DataLayer, HasSampleFiles):
 
 
 def refuse_table() -> NetError:
-    """The error about columns of a table for a layer whose tops are made of each other."""
+    """Return the error about columns of a table for a layer whose tops are made of each other."""
     return NetError("transforms its tops together, which a table's columns can't be; take an Input layer")
 
 
@@ -198,24 +200,25 @@ def check_database(p: pb.DataParameter) -> None:
 
 
 def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) -> DatumSource:
-    """The database that a layer names."""
+    """Return the database that a layer names."""
     if p.backend not in _DATABASES:
         raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
     return _DATABASES[p.backend](p.source, database_color(p, transform))
 
 
 def database_color(p: pb.DataParameter, transform: pb.TransformationParameter) -> Color:
-    """The channels that encoded images of a database are decoded to."""
+    """Return the channels that encoded images of a database are decoded to."""
     return Color.COLOR if p.force_encoded_color else Color.of(transform)
 
 
 def channels_in_database(layer: pb.LayerParameter) -> int:
-    """The channels of images in a database: as they were stored, unless they are decoded to gray or to colours."""
+    """Return the channels of images in a database: as they were stored, unless they are decoded to gray or to
+    colours."""
     return GRAY if decodes_gray(layer) else COLORS if layer.data_param.force_encoded_color else UNKNOWN
 
 
 def decodes_gray(layer: pb.LayerParameter) -> bool:
-    """Whether the encoded images of a database that a layer names lose their colours."""
+    """Return whether the encoded images of a database that a layer names lose their colours."""
     return layer.transform_param.force_gray and not layer.data_param.force_encoded_color
 
 
@@ -225,7 +228,7 @@ def passed_over(rand_skip: int, seed: int) -> int:
 
 
 def both_or_none(height: int, width: int, what: str) -> Size:
-    """A size of which Caffe wants both numbers or neither."""
+    """Return a size of which Caffe wants both numbers or neither."""
     if bool(height) != bool(width):
         raise NetError(f"{what}_height and {what}_width go together: give both or neither")
     return height, width

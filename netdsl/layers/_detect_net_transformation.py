@@ -45,7 +45,8 @@ class Augmentation:
 
     @classmethod
     def draw(cls, p: pb.DetectNetAugmentationParameter, size: Size, wanted: Size) -> Augmentation:
-        """One for an image of a size, of which a part of the wanted size is taken, in the order of Caffe's draws."""
+        """Return one for an image of a size, of which a part of the wanted size is taken, in the order of Caffe's
+        draws."""
         random = _Draws()
         hue = random.between(-p.hue_rotation, p.hue_rotation, p.hue_rotation_prob, usual=0)
         saturation = random.between(1, 1 - p.desaturation_max, p.desaturation_prob, usual=1)
@@ -59,7 +60,7 @@ class Augmentation:
         return cls(scaled, max(-180.0, min(hue, 180.0)), saturation, flipped, degrees, top, left)
 
     def coloured(self, image: Tensor) -> Tensor:
-        """An image of blue, green and red with other hues, or with less colour."""
+        """Return an image of blue, green and red with other hues, or with less colour."""
         pales = self.saturation < 1 - _LEAST_PALENESS
         if not pales and abs(self.hue) <= _LEAST_ANGLE:
             return image
@@ -75,7 +76,7 @@ class Augmentation:
         _crop(image, self.top, self.left, out)
 
     def moved_boxes(self, boxes: Tensor, size: Size) -> Tensor:
-        """The boxes of an image of a size; Caffe's flip takes their right edge for their last pixel.
+        """Return the boxes of an image of a size; Caffe's flip takes their right edge for their last pixel.
 
         A box that is turned keeps its width and height.
         """
@@ -99,12 +100,12 @@ class _Draws:
         return bool(next(self._numbers) < chance)
 
     def between(self, first: float, last: float, chance: float, *, usual: float) -> float:
-        """A number between two, or else the usual one."""
+        """Return a number between two, or else the usual one."""
         happens, place = self.happens(chance), next(self._numbers)
         return first + (last - first) * place if happens else usual
 
     def part(self, p: pb.DetectNetAugmentationParameter, whole: Size, part: Size) -> tuple[int, int]:
-        """Where a part of an image begins, left and top: by chance, or else in the middle."""
+        """Return where a part of an image begins, left and top: by chance, or else in the middle."""
         shifts = (p.shift_x, p.shift_y) if (happens := self.happens(p.crop_prob)) else (0, 0)
         places = [number if happens else 0.5 for number in self._numbers]
         left, top = (
@@ -145,11 +146,12 @@ class Turn:
         )
 
     def place(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Where a place of the image comes to lie."""
+        """Return where a place of the image comes to lie."""
         return self.cos * x - self.sin * y + self.shift_x, self.sin * x + self.cos * y + self.shift_y
 
     def image(self, image: Tensor) -> Tensor:
-        """The larger image. OpenCV's rule: places are counted in parts of pixels, and what has no four pixels is 0."""
+        """Return the larger image. OpenCV's rule: places are counted in parts of pixels, and what has no four pixels is
+        0."""
         height, width = image.shape[1:]
         x, y = self._read_places(image.device)
         column, row = x // _SUBPIXELS, y // _SUBPIXELS
@@ -164,7 +166,7 @@ class Turn:
         return torch.where(inside, upper + (lower - upper) * below, 0)
 
     def _read_places(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Where every pixel of the larger image is read, in parts of pixels."""
+        """Return where every pixel of the larger image is read, in parts of pixels."""
         y, x = (torch.arange(length, dtype=torch.float64, device=device) for length in self.size)
         start_x = -self.cos * self.shift_x - self.sin * self.shift_y
         start_y = self.sin * self.shift_x - self.cos * self.shift_y
@@ -175,7 +177,7 @@ class Turn:
 
 
 def resized(image: Tensor, size: Size) -> Tensor:
-    """An image at another size, between whose pixels are cubic curves, as OpenCV has them."""
+    """Return an image at another size, between whose pixels are cubic curves, as OpenCV has them."""
     return F.interpolate(image[None], size, mode="bicubic")[0]
 
 
@@ -189,7 +191,7 @@ def _subpixels(along: Tensor, start: Tensor) -> Tensor:
 
 
 def _with_hue(image: Tensor, degrees: float, saturation: float) -> Tensor:
-    """An image whose hues are turned, and of whose colour a part stays."""
+    """Return an image whose hues are turned, and of whose colour a part stays."""
     blue, green, red = image
     value, least = image.amax(0), image.amin(0)
     spread = value - least
@@ -252,7 +254,7 @@ class CoverageMaps:
         return _MAPS + max(self.classes.values()) + 1, self.rows, self.columns
 
     def __call__(self, objects: LabelledBoxes) -> Tensor:
-        """The maps of a batch. Caffe's rule: a cell that several objects cover sees the last one."""
+        """Return the maps of a batch. Caffe's rule: a cell that several objects cover sees the last one."""
         label = self._labels(objects.classes)
         box = self._cropped(objects.boxes)
         size = box[..., 2:] - box[..., :2]
@@ -268,7 +270,7 @@ class CoverageMaps:
         return maps
 
     def _labels(self, classes: Tensor) -> Tensor:
-        """The map of each box among those of the classes; -1 for boxes of other classes."""
+        """Return the map of each box among those of the classes; -1 for boxes of other classes."""
         label = torch.full_like(classes, -1)
         for source, target in self.classes.items():
             label = torch.where(classes == source, target, label)
@@ -291,14 +293,14 @@ class CoverageMaps:
         return part.clamp_max(p.max_cvg_len)
 
     def _values(self, box: Tensor, size: Tensor, area: Tensor, label: Tensor) -> Tensor:
-        """What the maps have where an object is: images x maps x places."""
+        """Return what the maps have where an object is: images x maps x places."""
         norm = (self.stride**2 / area).clamp_min(0 if self.settings.obj_norm else 1)
         kinds = torch.arange(self.shape[0] - _MAPS, device=box.device)[:, None] == label[:, None]
         parts = torch.ones_like(area)[:, None], box.mT, 1 / size.mT, norm[:, None], kinds.to(box.dtype)
         return torch.cat(parts, 1)
 
     def _cells(self, begin: Tensor, end: Tensor) -> Tensor:
-        """The cells that rectangles cover in part: images x places x rows x columns."""
+        """Return the cells that rectangles cover in part: images x places x rows x columns."""
         x, y = (
             (torch.minimum(end[..., axis, None], edge + self.stride) - torch.maximum(begin[..., axis, None], edge))
             for axis, edge in enumerate(self._edges(begin))
@@ -306,7 +308,7 @@ class CoverageMaps:
         return y.clamp_min(0)[..., None] * x.clamp_min(0)[..., None, :] > _EPSILON * self.stride**2
 
     def _corners(self, like: Tensor) -> Tensor:
-        """The left and the upper edge of every cell."""
+        """Return the left and the upper edge of every cell."""
         x, y = self._edges(like)
         return torch.stack((x.expand(self.rows, -1), y[:, None].expand(-1, self.columns)))
 

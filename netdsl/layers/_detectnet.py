@@ -26,7 +26,7 @@ _FEW_MEMBERS = 3  # members; a group with less goes wherever another one surroun
 
 
 def settings_of(layer: pb.LayerParameter, names: str, kinds: Sequence[Callable[[str], float]]) -> list[float]:
-    """The numbers of a layer's param_str; the last may be missing and is 1 then."""
+    """Return the numbers of a layer's param_str; the last may be missing and is 1 then."""
     text = layer.python_param.param_str
     words = [word for word in text.split(",") if word.strip()]
     words += ["1"] if len(words) == len(kinds) - 1 else []
@@ -49,7 +49,7 @@ class CellGrid:
             raise NetError(f"an image of {self.width} x {self.height} has no cells of {self.stride} pixels")
 
     def boxes(self, covered: Tensor, corners: Tensor) -> Boxes:
-        """The boxes of the cells that are covered, row by row; the cells say how far away their corners are."""
+        """Return the boxes of the cells that are covered, row by row; the cells say how far away their corners are."""
         columns, rows = self.width // self.stride, self.height // self.stride
         row, column = np.nonzero(covered[:rows, :columns].cpu().numpy())
         places = np.stack((column * (self.width / columns), row * (self.height / rows)) * 2, 1)
@@ -90,12 +90,12 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
         return tuple(_same_length(images, covered) for images in tops)
 
     def listed(self, covered: Tensor, corners: Tensor) -> Sequence[Sequence[float]]:
-        """The boxes of one image and class, with a number each."""
+        """Return the boxes of one image and class, with a number each."""
         raise NotImplementedError
 
 
 def _same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Tensor:
-    """A table for each image, zeros behind its last box, in half precision as the fork has them."""
+    """Return a table for each image, zeros behind its last box, in half precision as the fork has them."""
     tables = []
     for rows in images:
         table = torch.zeros(MOST_BOXES, FIELDS, dtype=torch.half)
@@ -106,7 +106,8 @@ def _same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> T
 
 
 def group_rectangles(rectangles: Rectangles, least: int, eps: float) -> tuple[Rectangles, Counts]:
-    """The mean of each group of more than `least`, and how many it has. With a `least` of 0 nothing is grouped."""
+    """Return the mean of each group of more than `least`, and how many it has. With a `least` of 0 nothing is
+    grouped."""
     if least <= 0 or not len(rectangles):
         return rectangles, np.ones(len(rectangles), np.int64)
     labels = _groups(_alike(rectangles, eps))
@@ -124,7 +125,7 @@ def _rounded(values: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Recta
 
 
 def _alike(rectangles: Rectangles, eps: float) -> npt.NDArray[np.bool_]:
-    """Which pairs differ at all four sides by no more than a part of the smaller width and height."""
+    """Return which pairs differ at all four sides by no more than a part of the smaller width and height."""
     x, y, width, height = rectangles.T
     least = np.minimum(width[:, None], width) + np.minimum(height[:, None], height)
     sides = np.stack((x, y, x + width, y + height))
@@ -133,7 +134,7 @@ def _alike(rectangles: Rectangles, eps: float) -> npt.NDArray[np.bool_]:
 
 
 def _groups(alike: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """The group of each rectangle, numbered by their first ones; what is like one of a group belongs to it."""
+    """Return the group of each rectangle, numbered by their first ones; what is like one of a group belongs to it."""
     labels = np.full(len(alike), -1)
     for first in range(len(alike)):
         pending = np.array([first]) if labels[first] < 0 else np.array([], np.int64)
@@ -145,7 +146,8 @@ def _groups(alike: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _surrounded(means: Rectangles, counts: Counts, eps: float) -> npt.NDArray[np.bool_]:
-    """Which rectangles lie in another, give or take a part of its sides, which has more members unless they are few."""
+    """Return which rectangles lie in another, give or take a part of its sides, which has more members unless they are
+    few."""
     x, y, width, height = means.T
     across, down = _rounded(width * eps), _rounded(height * eps)
     inside = (x[:, None] >= x - across) & (y[:, None] >= y - down)

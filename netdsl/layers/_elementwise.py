@@ -23,13 +23,13 @@ class Elementwise(HasOnnxForm):
 
 
 def affine(x: Tensor, scale: float, shift: float) -> Tensor:
-    """A bottom scaled and shifted, without the steps that change nothing."""
+    """Return a bottom scaled and shifted, without the steps that change nothing."""
     scaled = x * scale if scale != 1 else x.view_as(x)
     return scaled + shift if shift else scaled
 
 
 def log_of_base(base: float) -> float:
-    """The natural logarithm of a base, for which Caffe writes -1 if it is e."""
+    """Return the natural logarithm of a base, for which Caffe writes -1 if it is e."""
     if base == -1:
         return 1.0
     if base <= 0:
@@ -45,7 +45,7 @@ def check_pair(bottoms: Sequence[Shape]) -> None:
 
 
 def span(bottom: Shape, axis: int, num_axes: int) -> Shape:
-    """The shape of a learned blob: `num_axes` axes of the bottom from `axis` on, or all the rest for -1."""
+    """Return the shape of a learned blob: `num_axes` axes of the bottom from `axis` on, or all the rest for -1."""
     if num_axes < -1:
         raise NetError(f"num_axes {num_axes} must be 0 or more, or -1 for all axes from axis {axis} on")
     start = axis_of(axis, len(bottom))
@@ -66,7 +66,7 @@ def check_second(bottoms: Sequence[Shape], axis: int) -> None:
 
 
 def spread(blob: Tensor, x: Tensor, axis: int) -> Tensor:
-    """The blob with axes of length 1 behind it, so that it broadcasts over a bottom from `axis` on."""
+    """Return the blob with axes of length 1 behind it, so that it broadcasts over a bottom from `axis` on."""
     if not blob.dim():
         return blob
     behind = x.dim() - axis_of(axis, x.dim()) - blob.dim()
@@ -74,7 +74,7 @@ def spread(blob: Tensor, x: Tensor, axis: int) -> Tensor:
 
 
 def spread_onnx(g: OnnxGraph, layer: Layer, name: str, second: str, x: str, axis: int) -> str:
-    """The same of a layer's blob or, if there is one, of a second bottom."""
+    """Return the same of a layer's blob or, if there is one, of a second bottom."""
     axes = len(g.shape(x))
     own = g.shape(second) if second else tuple(getattr(layer, name).shape)
     ones = (1,) * (axes - axis_of(axis, axes) - len(own)) if own else ()

@@ -63,7 +63,7 @@ def counted_onnx(g: OnnxGraph, values: str, valid: str | None) -> str:
 def normalised_onnx(
     g: OnnxGraph, losses: str, valid: str | None, normaliser: Normaliser, outer: int, inner: int
 ) -> str:
-    """The sum of all losses over what a normaliser says; `valid`, of the same shape, says which count."""
+    """Return the sum of all losses over what a normaliser says; `valid`, of the same shape, says which count."""
     total = g.node("ReduceSum", losses, keepdims=0)
     if valid is not None and normaliser.mode == pb.LossParameter.VALID:
         count = g.node("ReduceSum", g.to_float(valid), keepdims=0)
@@ -88,11 +88,11 @@ class LabelLoss(Loss):
         self.ignored = p.ignore_label if p.HasField("ignore_label") else None
 
     def valid(self, labels: Tensor) -> Tensor | None:
-        """Which labels count, or None if all do."""
+        """Return which labels count, or None if all do."""
         return None if self.ignored is None else labels != self.ignored
 
     def valid_onnx(self, g: OnnxGraph, labels: str) -> str | None:
-        """The same of whole numbers, told to an ONNX graph."""
+        """Return the same of whole numbers, told to an ONNX graph."""
         return None if self.ignored is None else g.node("Not", g.node("Equal", labels, g.constant(self.ignored)))
 
 
@@ -128,20 +128,20 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         return (loss, log.detach().exp()) if self.shows_softmax else loss
 
     def log_and_classes(self, x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The logarithms of all probabilities, and the labels as classes, one for each place."""
+        """Return the logarithms of all probabilities, and the labels as classes, one for each place."""
         return F.log_softmax(x, self.axis), classes_of(labels.reshape(_without(x.shape, self.axis)), self.layer)
 
     def loss(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
-        """The loss of the batch, from the logarithms of all probabilities and the classes."""
+        """Return the loss of the batch, from the logarithms of all probabilities and the classes."""
         valid = self.valid(classes)
         return self.normalised(self.counted_losses(log, classes, valid, *more), valid, log.shape)
 
     def counted_losses(self, log: Tensor, classes: Tensor, valid: Tensor | None, *more: Tensor) -> Tensor:
-        """The losses of all places, with 0 for those that don't count."""
+        """Return the losses of all places, with 0 for those that don't count."""
         return counted(self.losses(log, counted(classes, valid), *more), valid)
 
     def normalised(self, losses: Tensor, valid: Tensor | None, predictions: Shape) -> Tensor:
-        """The sum of the losses over what the normaliser says."""
+        """Return the sum of the losses over what the normaliser says."""
         outer, inner = math.prod(predictions[: self.axis]), math.prod(predictions[self.axis + 1 :])
         return losses.sum() / self.normaliser(outer, inner, valid)
 
@@ -150,7 +150,8 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         return (loss, g.node("Exp", log)) if self.shows_softmax else (loss,)
 
     def evaluated_onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, str, str]:
-        """The loss, the logarithms of the probabilities and the losses of all places, before they are normalised.
+        """Return the loss, the logarithms of the probabilities and the losses of all places, before they are
+        normalised.
 
         The batch that they are for is of a fixed size.
         """
@@ -168,7 +169,7 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
         raise NotImplementedError
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
-        """The loss of every place, from the logarithms of its probabilities and its class."""
+        """Return the loss of every place, from the logarithms of its probabilities and its class."""
         raise NotImplementedError
 
 
@@ -184,7 +185,7 @@ def check_one_label_each(bottoms: Sequence[Shape]) -> None:
 
 
 def counted(values: Tensor, valid: Tensor | None) -> Tensor:
-    """The values, with 0 for those that don't count."""
+    """Return the values, with 0 for those that don't count."""
     return values if valid is None else values.where(valid, 0)
 
 
@@ -199,7 +200,8 @@ class _CutOff(torch.autograd.Function):
 
 
 def cut_off(values: Tensor, least: float = -math.inf, most: float = math.inf) -> Tensor:
-    """Values between bounds, whose gradients pass everywhere: Caffe cuts off the values, but not the gradients."""
+    """Return values between bounds, whose gradients pass everywhere: Caffe cuts off the values, but not the
+    gradients."""
     if can_be_read(values) and _all_within(values, least, most):  # a look is quicker than autograd
         return values
     result: Tensor = _CutOff.apply(values, least, most)  # type: ignore[no-untyped-call]
@@ -219,7 +221,7 @@ class _Stated(torch.autograd.Function):
 
 
 def stated(x: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
-    """A loss with the gradient that a fork sends back, which isn't that of the loss."""
+    """Return a loss with the gradient that a fork sends back, which isn't that of the loss."""
     result: Tensor = _Stated.apply(x, loss, gradient)  # type: ignore[no-untyped-call]
     return result
 
@@ -247,7 +249,8 @@ class _Weighed(torch.autograd.Function):
 
 
 def weighed(values: Tensor, weights: Tensor) -> Tensor:
-    """Values times weights whose gradient passes unchanged, since Caffe forgets these weights on the way back."""
+    """Return values times weights whose gradient passes unchanged, since Caffe forgets these weights on the way
+    back."""
     result: Tensor = _Weighed.apply(values, weights)  # type: ignore[no-untyped-call]
     return result
 
@@ -262,17 +265,17 @@ def check_alike(bottoms: Sequence[Shape]) -> None:
 
 
 def over_channels(losses: Tensor) -> Tensor:
-    """The losses summed over channels. Caffe's rule: axes that are missing are 1 long."""
+    """Return the losses summed over channels. Caffe's rule: axes that are missing are 1 long."""
     return losses.reshape(*losses.shape, *(1,) * (4 - losses.dim())).sum(1, keepdim=True)
 
 
 def over_channels_onnx(g: OnnxGraph, losses: str, lengths: Sequence[int]) -> str:
-    """The same, told to an ONNX graph."""
+    """Return the same, told to an ONNX graph."""
     return reduced(g, "ReduceSum", reshaped(g, losses, *lengths, *(1,) * (4 - len(lengths))), [1])
 
 
 def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
-    """A layer's labels as whole numbers. Caffe's rule: they lose their fraction, of which a warning tells.
+    """Return a layer's labels as whole numbers. Caffe's rule: they lose their fraction, of which a warning tells.
 
     A NetError if one isn't a number that Caffe's labels can be, such as NaN.
     """
@@ -286,7 +289,8 @@ def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
 
 
 def within(classes: Tensor, count: int, advice: str = _MORE_CLASSES) -> Tensor:
-    """The same classes; a NetError if one isn't among the first `count`, which advises to change it or what is said."""
+    """Return the same classes; a NetError if one isn't among the first `count`, which advises to change it or what is
+    said."""
     _check_range(classes, count, "label", "classes", advice)
     return classes
 
@@ -315,7 +319,7 @@ def _check_range(numbers: Tensor, count: int, name: str, what: str, advice: str)
 
 
 def _all_within(values: Tensor, below: float, above: float) -> bool:
-    """Whether all lie between these two, found in one pass; NaN doesn't."""
+    """Return whether all lie between these two, found in one pass; NaN doesn't."""
     if not values.numel():
         return True
     least, most = values.aminmax()

@@ -49,7 +49,7 @@ class Objects:
         return cls(table[..., 3:7], table[..., 1].long(), valid)
 
     def of_class(self, label: int) -> Objects:
-        """Only the objects with one label, in their places."""
+        """Return only the objects with one label, in their places."""
         return Objects(self.boxes, self.labels, self.valid & (self.labels == label))
 
 
@@ -62,7 +62,7 @@ class Matching:
     inside_only: bool
 
     def __call__(self, boxes: Tensor, objects: Objects) -> tuple[Tensor, Tensor]:
-        """The place of the object that each box stands for, and its overlap with the one it covers most.
+        """Return the place of the object that each box stands for, and its overlap with the one it covers most.
 
         -1 is for none, -2 for a box that is left out since it crosses the image's border. First each object gets the
         box that covers it most, the largest overlap choosing first; then other boxes go to what they cover enough.
@@ -106,7 +106,8 @@ class Suppression:
         return cls(p.nms_param.nms_threshold, p.nms_param.top_k)
 
     def __call__(self, order: Tensor, eligible: Tensor, boxes: Tensor) -> Tensor:
-        """Which of the eligible boxes are left, if in each image they come in this order; all are images x boxes."""
+        """Return which of the eligible boxes are left, if in each image they come in this order; all are images x
+        boxes."""
         passes = eligible.gather(1, order)
         if self.candidates >= 0:
             passes &= passes.cumsum(1) <= self.candidates
@@ -120,7 +121,8 @@ class Suppression:
 
 
 def hardest(losses: Tensor, eligible: Tensor, count: Tensor, boxes: Tensor, suppression: Suppression | None) -> Tensor:
-    """Which boxes of each image are among its `count` with the largest losses; all but `count` is images x boxes."""
+    """Return which boxes of each image are among its `count` with the largest losses; all but `count` is images x
+    boxes."""
     order = losses.masked_fill(~eligible, -math.inf).argsort(dim=1, descending=True, stable=True)
     if suppression:
         eligible = suppression(order, eligible, boxes.expand(*losses.shape, 4))

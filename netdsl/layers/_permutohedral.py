@@ -30,14 +30,15 @@ class Lattice:
 
     @classmethod
     def of(cls, features: Tensor) -> Lattice:
-        """The lattice of points x features."""
+        """Return the lattice of points x features."""
         keys, shares = _simplices(features.detach().float())
         places, steps = _places(keys)
         known, corners = torch.unique(places, return_inverse=True)
         return cls(corners, shares, torch.stack([_neighbours(known, step) for step in steps]))
 
     def blur(self, values: Tensor, *, reverse: bool = False) -> Tensor:
-        """Values (channels x points) blurred; `reverse` goes along the axes in the other order, for gradients."""
+        """Return values (channels x points) blurred; `reverse` goes along the axes in the other order, for
+        gradients."""
         corners = self._spread(values.T)
         for before, after in self.neighbours.flip(0) if reverse else self.neighbours:
             corners = corners + 0.5 * F.pad(corners[before] + corners[after], [0, 0, 0, 1])
@@ -47,7 +48,7 @@ class Lattice:
         return points.T / (1 + 2.0 ** -(self.corners.shape[1] - 1))
 
     def _spread(self, points: Tensor) -> Tensor:
-        """What the corners get of the points, and a row of zeros for those that aren't there."""
+        """Return what the corners get of the points, and a row of zeros for those that aren't there."""
         corners = points.new_zeros(self.neighbours.shape[2] + 1, points.shape[1])
         for corner, share in zip(self.corners.T, self.shares.to(points.dtype).T, strict=True):
             corners.index_add_(0, corner, share[:, None] * points)
@@ -66,13 +67,14 @@ class _Filtered(torch.autograd.Function):
 
 
 def blurred(values: Tensor, lattice: Lattice) -> Tensor:
-    """Values (channels x points) blurred over a lattice."""
+    """Return values (channels x points) blurred over a lattice."""
     result: Tensor = _Filtered.apply(values, lattice)  # type: ignore[no-untyped-call]
     return result
 
 
 def _elevated(features: Tensor) -> Tensor:
-    """The points on the plane of the lattice, whose coordinates add up to 0. A blur has a deviation of 1 there."""
+    """Return the points on the plane of the lattice, whose coordinates add up to 0. A blur has a deviation of 1
+    there."""
     count = features.shape[1]
     order = torch.arange(1, count + 1, device=features.device, dtype=features.dtype)
     scaled = features * ((count + 1) * math.sqrt(2 / 3) / (order * (order + 1)).sqrt())
@@ -81,7 +83,8 @@ def _elevated(features: Tensor) -> Tensor:
 
 
 def _simplices(features: Tensor) -> tuple[Tensor, Tensor]:
-    """The corners of the simplex around each point, points x corners x features, and the point's shares in them."""
+    """Return the corners of the simplex around each point, points x corners x features, and the point's shares in
+    them."""
     count = features.shape[1]
     elevated = _elevated(features)
     turns = (elevated / (count + 1)).round()
@@ -96,7 +99,7 @@ def _simplices(features: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _ranks(distances: Tensor) -> Tensor:
-    """How many coordinates of a point are larger; of equal ones the first counts as larger."""
+    """Return how many coordinates of a point are larger; of equal ones the first counts as larger."""
     ours, theirs = distances[:, :, None], distances[:, None]
     later = torch.ones_like(ours[:1] + theirs[:1]).triu(1).bool()
     return torch.where(later, ours < theirs, ours <= theirs).to(distances).sum(2) - 1
@@ -112,7 +115,7 @@ def _barycentric(distances: Tensor, rank: Tensor) -> Tensor:
 
 
 def _places(keys: Tensor) -> tuple[Tensor, list[int]]:
-    """A number for each corner, and what it differs by from the next corner's along each axis."""
+    """Return a number for each corner, and what it differs by from the next corner's along each axis."""
     count = keys.shape[2]
     least = keys.amin((0, 1)) - count
     lengths = [int(length) for length in keys.amax((0, 1)) + count + 1 - least]
@@ -124,7 +127,7 @@ def _places(keys: Tensor) -> tuple[Tensor, list[int]]:
 
 
 def _neighbours(known: Tensor, step: int) -> Tensor:
-    """The indices of the corners before and after each of those that are known, which are sorted."""
+    """Return the indices of the corners before and after each of those that are known, which are sorted."""
     sought = torch.stack((known - step, known + step))
     at = torch.searchsorted(known, sought).clamp_max(len(known) - 1)
     return torch.where(known[at] == sought, at, len(known))

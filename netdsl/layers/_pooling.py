@@ -24,7 +24,7 @@ _SMALLEST_SINGLE = -3.4028234663852886e38  # a single's smallest number, Caffe's
 
 
 def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """The largest value in every window; the gradient goes to the first one that is."""
+    """Return the largest value in every window; the gradient goes to the first one that is."""
     lowest = torch.finfo(x.dtype).min
     if on_cpu(x) and window.kernel != (1, 1) and not torch.compiler.is_compiling():
         slow = not x.is_contiguous(memory_format=torch.channels_last)  # torch takes ten times as long
@@ -59,7 +59,8 @@ def max_pool_with_mask(x: Tensor, window: Window, ceil: bool) -> tuple[Tensor, T
 
 
 def average_pool(x: Tensor, window: Window, ceil: bool, *, include_pad: bool = True) -> Tensor:
-    """The sum over every window divided by how much of it is in the bottom with its padding, or in the bottom alone."""
+    """Return the sum over every window divided by how much of it is in the bottom with its padding, or in the bottom
+    alone."""
     if window.kernel == x.shape[2:] and not any(window.begin + window.end):
         return x.mean((2, 3), keepdim=True)  # what avg_pool2d gives, in a fifth of its time
     if fits(x, window, ceil) and not (include_pad and _miscompiled(x, window, ceil)):
@@ -69,14 +70,15 @@ def average_pool(x: Tensor, window: Window, ceil: bool, *, include_pad: bool = T
 
 
 def weighted_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """The average over every window where each value is weighed by itself: what is to be expected of `drawn_pool`."""
+    """Return the average over every window where each value is weighed by itself: what is to be expected of
+    `drawn_pool`."""
     total = _sum_pool(x, window, ceil)
     positive = total > 0
     return torch.where(positive, _sum_pool(x * x, window, ceil) / torch.where(positive, total, 1), 0)
 
 
 def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """One value of every window, drawn with a chance in proportion to itself."""
+    """Return one value of every window, drawn with a chance in proportion to itself."""
     x = _whole_windows(x, window, ceil, 0)
     for axis, size, stride in zip((2, 3), window.kernel, window.stride, strict=True):
         x = x.unfold(axis, size, stride)
@@ -87,13 +89,13 @@ def drawn_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
 
 
 def _sum_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
-    """The sum over every window."""
+    """Return the sum over every window."""
     x, pad, ceil = _prepared(x, window, ceil, 0)
     return F.avg_pool2d(x, window.kernel, window.stride, pad, ceil, divisor_override=1)
 
 
 def fits(x: Tensor, window: Window, ceil: bool) -> bool:
-    """Whether torch places the same windows.
+    """Return whether torch places the same windows.
 
     It pads both ends alike, by half a kernel at most. Like Caffe it drops a last window that would start in the
     padding, but also one that would start behind a bottom without padding.
@@ -110,7 +112,7 @@ def _last_inside(x: Tensor, window: Window) -> bool:
 
 
 def _miscompiled(x: Tensor, window: Window, ceil: bool) -> bool:
-    """Whether a last window sticks out, where compiled averages get wrong gradients: pytorch issue 198119."""
+    """Return whether a last window sticks out, where compiled averages get wrong gradients: pytorch issue 198119."""
     if not ceil or not torch.compiler.is_compiling() or torch.compiler.is_exporting():
         return False
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], window.end, strict=True)
@@ -124,7 +126,7 @@ def _last_starts(x: Tensor, window: Window, ceil: bool) -> list[int]:
 
 
 def pooled_size(sizes: Sequence[int], window: Window, ceil: bool) -> Numbers:
-    """How many windows there are along every axis."""
+    """Return how many windows there are along every axis."""
     padded = any(window.begin) or any(window.end)
     axes = zip(sizes, window.kernel, window.stride, window.begin, window.end, strict=True)
     return tuple(_count(size, kernel, stride, begin, end, ceil, padded) for size, kernel, stride, begin, end in axes)
@@ -137,7 +139,7 @@ def _count(size: int, kernel: int, stride: int, begin: int, end: int, ceil: bool
 
 
 def _whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tensor:
-    """The bottom with padding, so that it has all windows and none of them sticks out."""
+    """Return the bottom with padding, so that it has all windows and none of them sticks out."""
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], strict=True)
     ends = [max(0, last + kernel - size) for last, kernel, size in axes]
     sides = [window.begin[1], ends[1], window.begin[0], ends[0]]
@@ -145,14 +147,14 @@ def _whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tenso
 
 
 def _prepared(x: Tensor, window: Window, ceil: bool, value: float) -> tuple[Tensor, Numbers, bool]:
-    """The bottom, the padding and the ceil_mode with which torch does the same as Caffe."""
+    """Return the bottom, the padding and the ceil_mode with which torch does the same as Caffe."""
     if fits(x, window, ceil):
         return x, window.begin, ceil
     return _whole_windows(x, window, ceil, value), (0, 0), False
 
 
 def _lengths(x: Tensor, window: Window, ceil: bool, axis: int, include_pad: bool) -> Tensor:
-    """How much of every window counts along one axis."""
+    """Return how much of every window counts along one axis."""
     size, count = x.shape[2 + axis], pooled_size(x.shape[2:], window, ceil)[axis]
     start = torch.arange(count, dtype=x.dtype, device=x.device) * window.stride[axis] - window.begin[axis]
     stop = (start + window.kernel[axis]).clamp(max=size + (window.end[axis] if include_pad else 0))
@@ -183,7 +185,7 @@ class _Placed:
         return self.window.kernel == self.sizes and not any(self.window.begin + self.window.end)
 
     def padded(self, g: OnnxGraph, x: str, value: float) -> tuple[str, list[int]]:
-        """The bottom, and the padding with which ONNX has the same windows; it must be less than a kernel."""
+        """Return the bottom, and the padding with which ONNX has the same windows; it must be less than a kernel."""
         pads = [*self.window.begin, *self.ends]
         if all(pad < kernel for pad, kernel in zip(pads, self.window.kernel * 2, strict=True)):
             return x, pads
@@ -191,7 +193,8 @@ class _Placed:
         return g.node("Pad", x, g.constant([0, 0, top, left, 0, 0, bottom, right]), g.constant(value)), [0, 0, 0, 0]
 
     def share(self, axis: int, *, of_padding: bool) -> NDArray[np.float64]:
-        """What part of a kernel Caffe divides by along an axis: without what is behind the padding, or with it."""
+        """Return what part of a kernel Caffe divides by along an axis: without what is behind the padding, or with
+        it."""
         size, kernel, begin = self.sizes[axis], self.window.kernel[axis], self.window.begin[axis]
         start = np.arange(self.counts[axis]) * self.window.stride[axis] - begin
         stop = np.minimum(start + kernel, size + (self.window.end[axis] if of_padding else 0))
@@ -199,7 +202,7 @@ class _Placed:
 
 
 def max_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
-    """The largest value in every window."""
+    """Return the largest value in every window."""
     placed = _Placed.of(g, x, window, ceil)
     if placed.global_:
         return g.node("GlobalMaxPool", x)
@@ -218,7 +221,8 @@ def max_pool_with_mask_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) ->
 
 
 def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, include_pad: bool = True) -> str:
-    """The sum over every window divided by how much of it is in the bottom with its padding, or in the bottom alone."""
+    """Return the sum over every window divided by how much of it is in the bottom with its padding, or in the bottom
+    alone."""
     placed = _Placed.of(g, x, window, ceil)
     if placed.global_:
         return g.node("GlobalAveragePool", x)
@@ -230,7 +234,8 @@ def average_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool, *, inclu
 
 
 def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
-    """The average over every window where each value is weighed by itself, or 0 where their sum isn't positive."""
+    """Return the average over every window where each value is weighed by itself, or 0 where their sum isn't
+    positive."""
     placed = _Placed.of(g, x, window, ceil)
     total, squares = _by_kernel(g, x, placed), _by_kernel(g, g.node("Mul", x, x), placed)
     positive = g.node("Greater", total, g.constant(0.0))
@@ -238,7 +243,7 @@ def weighted_pool_onnx(g: OnnxGraph, x: str, window: Window, ceil: bool) -> str:
 
 
 def _by_kernel(g: OnnxGraph, x: str, placed: _Placed) -> str:
-    """The sum over every window divided by the kernel's size."""
+    """Return the sum over every window divided by the kernel's size."""
     window = placed.window
     x, pads = placed.padded(g, x, 0.0)
     return g.node("AveragePool", x, kernel_shape=window.kernel, strides=window.stride, pads=pads, count_include_pad=1)
@@ -251,7 +256,7 @@ def check_mask(bottoms: Sequence[Shape]) -> None:
 
 
 def put_back(x: Tensor, mask: Tensor, height: int, width: int) -> Tensor:
-    """A plane of zeros for each of the bottom, with its values at the places that the mask says."""
+    """Return a plane of zeros for each of the bottom, with its values at the places that the mask says."""
     empty = x.new_zeros(*x.shape[:2], height * width)
     places = indices_of(mask.flatten(2), height * width, "places", "make the top as large as what was pooled")
     return empty.scatter(2, places, x.flatten(2)).view(*x.shape[:2], height, width)

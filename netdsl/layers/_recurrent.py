@@ -46,7 +46,7 @@ class Recurrent(KeepsState, HasOnnxForm):
             self.register_buffer(name, torch.zeros(1, bottoms[0][1], p.num_output), persistent=False)
 
     def _check_bottoms(self, bottoms: Sequence[Shape]) -> bool:
-        """Whether there is a static input."""
+        """Return whether there is a static input."""
         exposed = len(self.states) * self.exposed
         kept = f", {' and '.join(self.states)}" if exposed else ""
         if len(bottoms) - exposed not in (2, 3) or len(self.layer.top) != 1 + exposed:
@@ -82,7 +82,8 @@ class Recurrent(KeepsState, HasOnnxForm):
     def all_steps(
         self, x: Tensor, static: Tensor | None, cont: Tensor, states: list[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """The top and the last states, from the states before. What the inputs add is one product for all steps."""
+        """Return the top and the last states, from the states before. What the inputs add is one product for all
+        steps."""
         inputs = F.linear(x, self.weight_x, self.bias)
         if static is not None and self.weight_static is not None:
             inputs = inputs + F.linear(static, self.weight_static)
@@ -105,7 +106,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         return (top, *last) if self.exposed else top
 
     def _added_onnx(self, g: OnnxGraph, weight: str, x: str, steps: int, items: int, *, bias: bool) -> str:
-        """What a bottom adds to the gates of every step."""
+        """Return what a bottom adds to the gates of every step."""
         rows = reshaped(g, x, steps * items, -1)
         y = g.node("Gemm", rows, g.blob(self, weight), *([g.blob(self, "bias")] if bias else []), transB=1)
         return reshaped(g, y, steps, items, -1)
@@ -115,7 +116,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         raise NotImplementedError
 
     def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """All steps in time: the top and the last states, from what the inputs add and the states before."""
+        """Return all steps in time: the top and the last states, from what the inputs add and the states before."""
         raise NotImplementedError
 
     def reset(self) -> None:
@@ -123,7 +124,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         self.keep({name: torch.zeros_like(state) for name, state in self.kept().items()})
 
     def kept(self) -> dict[str, Tensor]:
-        """The states after the last batch; none if they are exposed."""
+        """Return the states after the last batch; none if they are exposed."""
         return {} if self.exposed else {name: getattr(self, name) for name in self.states}
 
     def keep(self, state: Mapping[str, Tensor]) -> None:
@@ -145,7 +146,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         self.keep({name: state[:, list(sequences)] for name, state in self.kept().items()})
 
     def _kept(self, x: Tensor) -> list[Tensor]:
-        """The states after the last batch, or zeros where that was another kind of batch."""
+        """Return the states after the last batch, or zeros where that was another kind of batch."""
         states = [getattr(self, name) for name in self.states]
         fit = all(state.shape[1] == x.shape[1] and state.device == x.device for state in states)
         if not fit:
@@ -154,7 +155,7 @@ class Recurrent(KeepsState, HasOnnxForm):
 
 
 def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """The new hidden and cell states. Caffe's order of gates is input, forget, output, candidate."""
+    """Return the new hidden and cell states. Caffe's order of gates is input, forget, output, candidate."""
     size = cell.shape[-1]
     i, f, o = gates[..., : 3 * size].sigmoid().chunk(3, -1)
     cell = torch.addcmul(f * cell, i, gates[..., 3 * size :].tanh())
@@ -162,7 +163,7 @@ def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def lstm_step_onnx(g: OnnxGraph, gates: str, cell: str) -> tuple[str, str]:
-    """The same, told to an ONNX graph."""
+    """Return the same, told to an ONNX graph."""
     i, f, o, candidate = g.nodes("Split", gates, outputs=4, axis=-1, num_outputs=4)
     i, f, o = (g.node("Sigmoid", gate) for gate in (i, f, o))
     taken = g.node("Mul", i, g.node("Tanh", candidate))

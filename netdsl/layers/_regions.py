@@ -28,7 +28,7 @@ def rounded(x: Tensor) -> Tensor:
 
 
 def rounded_onnx(g: OnnxGraph, x: str) -> str:
-    """The same, told to an ONNX graph."""
+    """Return the same, told to an ONNX graph."""
     size = g.node("Floor", scaled(g, g.node("Abs", x), 1, 0.5))
     return g.node("Mul", g.node("Sign", x), size)
 
@@ -43,7 +43,7 @@ def check_regions(bottoms: Sequence[Shape]) -> None:
 
 
 def images_of(regions: Tensor, x: Tensor) -> Tensor:
-    """The image of every region; a NetError if the batch has none of that number."""
+    """Return the image of every region; a NetError if the batch has none of that number."""
     return indices_of(regions[:, 0], len(x), "images", "give the first bottom more items")
 
 
@@ -65,7 +65,7 @@ class Spans:
         return cls(first, first + size - 2**level, level, stop > start)
 
     def levels(self, length: int) -> int:
-        """How many levels are used; where one would have to wait to know, as many as the axis can have."""
+        """Return how many levels are used; where one would have to wait to know, as many as the axis can have."""
         known = self.level.is_cpu and not torch.compiler.is_compiling()
         return int(self.level.max()) + 1 if known else length.bit_length()
 
@@ -114,7 +114,7 @@ class _Rectangles:
         return torch.Size(self.shape[2:]).numel()
 
     def values(self, x: Tensor) -> Tensor:
-        """The largest values of all blocks: rows x channels."""
+        """Return the largest values of all blocks: rows x channels."""
         whole, table = self._table(x, x.dtype)
         table[0, 0] = x.permute(0, 2, 3, 1)
         for now, before, later in self._doublings(table):
@@ -123,7 +123,7 @@ class _Rectangles:
         return whole
 
     def places(self, values: Tensor) -> Tensor:
-        """Where in the maps the table's values are, the first of equals; a place more is nowhere.
+        """Return where in the maps the table's values are, the first of equals; a place more is nowhere.
 
         Blocks become wider before they become higher, so that a block's first half is read before the second.
         """
@@ -137,7 +137,7 @@ class _Rectangles:
         return whole
 
     def _table(self, like: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """An empty table, and a view of it without its last row."""
+        """Return an empty table, and a view of it without its last row."""
         channels = like.shape[1]
         whole = torch.empty(torch.Size(self.shape).numel() + 1, channels, dtype=dtype, device=like.device)
         return whole, whole[:-1].view(*self.shape, channels)
@@ -152,7 +152,8 @@ class _Rectangles:
             yield table[level], half, half.roll(-(2 ** (level - 1)), 2)
 
     def pieces(self, x: Tensor) -> tuple[int, int]:
-        """How many channels and regions are worked on at a time, so that memory is bounded and caches are used."""
+        """Return how many channels and regions are worked on at a time, so that memory is bounded and caches are
+        used."""
         regions, rectangles = self.corners[0].shape
         if torch.compiler.is_compiling():
             return x.shape[1], regions
@@ -162,7 +163,8 @@ class _Rectangles:
 
 
 def _searched(x: Tensor, rectangles: _Rectangles, *, with_places: bool) -> tuple[Tensor, Tensor]:
-    """The largest values (regions x channels x rectangles), and if they are asked for the places of the first."""
+    """Return the largest values (regions x channels x rectangles), and if they are asked for the places of the
+    first."""
     width, count = rectangles.pieces(x)
     top = x.new_empty((len(rectangles.corners[0]), x.shape[1], rectangles.corners[0].shape[1]))
     at = torch.empty_like(top if with_places else top[:0], dtype=torch.int32)

@@ -59,11 +59,11 @@ class Resizing(HasOnnxForm):
         return transposed(g, x, 0, 2, 3, 1) if last else x
 
     def along(self, x: Tensor, axis: int, size: int) -> Tensor:
-        """One side resized."""
+        """Return one side resized."""
         raise NotImplementedError
 
     def places(self, x: Tensor, axis: int, size: int, *, middle: bool) -> Tensor:
-        """Where the new pixels are among the old ones, in single precision as TensorFlow has it.
+        """Return where the new pixels are among the old ones, in single precision as TensorFlow has it.
 
         Pixels are their corners, or with `middle` their middles.
         """

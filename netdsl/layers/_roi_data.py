@@ -86,7 +86,7 @@ class RoIImage:
 
     @classmethod
     def of(cls, image: AnnotatedImage, proposals: Tensor, *, difficult: bool) -> RoIImage:
-        """The image with its objects, of which the difficult ones are left out unless they are asked for."""
+        """Return the image with its objects, of which the difficult ones are left out unless they are asked for."""
         boxes, labels, crowds = list[list[float]](), list[int](), list[list[float]]()
         for each in image.objects:
             box = _whole_pixels(each.edges, image)
@@ -100,7 +100,7 @@ class RoIImage:
         return cls(image, _box_rows(boxes), torch.tensor(labels, dtype=torch.long), _box_rows(crowds), proposals)
 
     def mirrored(self) -> RoIImage:
-        """The same image with left and right exchanged."""
+        """Return the same image with left and right exchanged."""
         objects, crowds, proposals = (
             _mirrored(boxes, self.image.width) for boxes in (self.objects, self.crowds, self.proposals)
         )
@@ -112,7 +112,7 @@ class RoIImage:
         return self.image.width >= self.image.height
 
     def regions(self) -> Regions:
-        """What may be learned of the image's objects and of its proposed regions."""
+        """Return what may be learned of the image's objects and of its proposed regions."""
         boxes = torch.cat((self.objects, self.proposals))
         if not len(self.objects):
             overlap, labels, targets = boxes.new_zeros(len(boxes)), torch.zeros(len(boxes), dtype=torch.long), boxes
@@ -133,7 +133,7 @@ class RoIImage:
 
 
 def _whole_pixels(edges: Edges, image: AnnotatedImage) -> list[float]:
-    """A box within its image, cut to whole pixels as py-faster-rcnn's are."""
+    """Return a box within its image, cut to whole pixels as py-faster-rcnn's are."""
     left, top = max(edges.left, 0), max(edges.top, 0)
     right, bottom = min(edges.right, image.width) - 1, min(edges.bottom, image.height) - 1
     return [float(np.floor(side)) for side in (left, top, right, bottom)]
@@ -149,7 +149,7 @@ def _mirrored(boxes: Tensor, width: int) -> Tensor:
 
 
 def _in_crowd(regions: Tensor, crowds: Tensor) -> Tensor:
-    """Whether so much of each region is in one crowd that it may show objects which nobody marked."""
+    """Return whether so much of each region is in one crowd that it may show objects which nobody marked."""
     if not len(crowds):
         return torch.zeros(len(regions), dtype=torch.bool)
     corner = torch.maximum(regions[:, None, :2], crowds[:, :2])
@@ -159,7 +159,7 @@ def _in_crowd(regions: Tensor, crowds: Tensor) -> Tensor:
 
 
 def target_statistics(images: Sequence[RoIImage], settings: RoISettings, classes: int, *, flipped: bool) -> TargetUnits:
-    """The means and deviations of the box targets of each class, over all regions that are objects.
+    """Return the means and deviations of the box targets of each class, over all regions that are objects.
 
     A class whose targets are all the same, or which has none, has a deviation of 1.
     """
@@ -222,7 +222,7 @@ class RoIBatches:
         return len(self._images)
 
     def fetch(self, index: int) -> EncodedBatch:
-        """The images of a batch, read from their files."""
+        """Return the images of a batch, read from their files."""
         epoch, row = divmod(index, len(self._rows))
         if epoch != self._epoch:
             self._epoch, self._rows = epoch, self._batches_of(epoch)
@@ -234,7 +234,8 @@ class RoIBatches:
         return image if place < len(self._images) else image.mirrored()
 
     def _batches_of(self, epoch: int) -> Places:
-        """The places of the images of each batch of an epoch; the last one is filled up with the first images."""
+        """Return the places of the images of each batch of an epoch; the last one is filled up with the first
+        images."""
         size, places = self._settings.ims_per_batch, np.arange(self._count)
         rows = -(-self._count // size)
         if not self._train:
@@ -248,7 +249,7 @@ class RoIBatches:
         return random.permutation(np.resize(places, (rows, size)))
 
     def item(self, fetched: EncodedBatch) -> Item:
-        """The tops of a batch."""
+        """Return the tops of a batch."""
         random = Order((1,), seed=self._seed).random(fetched.number)
         sides = random.choice(np.ravel(self._settings.scales), len(fetched.images)).tolist()
         pairs = [self._pixels(*each) for each in zip(fetched.images, fetched.encoded, sides, strict=True)]
@@ -263,7 +264,8 @@ class RoIBatches:
         return data, *(torch.cat(each).numpy() for each in zip(*parts, strict=True))
 
     def _pixels(self, image: RoIImage, encoded: bytes, side: float) -> tuple[Array, float]:
-        """An image less the means of its colours, in the size that the net takes, and how much larger that is."""
+        """Return an image less the means of its colours, in the size that the net takes, and how much larger that
+        is."""
         s, marked = self._settings, image.image
         pixels = decode(encoded, Color.COLOR, str(marked.path))
         if pixels.shape[1:] != (marked.height, marked.width):
@@ -274,7 +276,7 @@ class RoIBatches:
         return ShortSide(side, s.max_size, s.pixel_means)(pixels[:, :, ::-1] if image.flipped else pixels)
 
     def _learned(self, place: int, image: RoIImage, scale: float, random: Random) -> tuple[Tensor, ...]:
-        """The chosen regions of one of a batch's images, their labels and box targets with both weights."""
+        """Return the chosen regions of one of a batch's images, their labels and box targets with both weights."""
         s, count, regions = self._settings, self._box_classes, image.regions()
 
         def pick(mask: Tensor, count: int) -> Tensor:
@@ -299,7 +301,7 @@ class RoIBatches:
 
 
 def _objects(image: RoIImage, scale: float) -> Array:
-    """The objects of an image, in pixels of the net's input, each with its class."""
+    """Return the objects of an image, in pixels of the net's input, each with its class."""
     return torch.cat((image.objects * scale, image.labels[:, None].to(image.objects)), 1).numpy()
 
 
@@ -343,7 +345,8 @@ def _write_regions(path: Path, names: Sequence[str], random: np.random.Generator
 
 
 def open_images(settings: RoISettings) -> tuple[tuple[str, ...], list[RoIImage]]:
-    """The names of classes, and the images that a net can learn from, of one set or of several with '+' between."""
+    """Return the names of classes, and the images that a net can learn from, of one set or of several with '+'
+    between."""
     classes: tuple[str, ...] = ()
     images = list[RoIImage]()
     for name in parse_joined(settings.source, Content.MARKED_IMAGES):

@@ -50,7 +50,7 @@ class RegionSettings:
     bbox_normalize_stds: Numbers | Sequence[Numbers] = (0.1, 0.1, 0.2, 0.2)
 
     def units(self, classes: int) -> TargetUnits | None:
-        """The units of box targets, as far as they don't follow from the data."""
+        """Return the units of box targets, as far as they don't follow from the data."""
         if not (self.bbox_normalize_targets and self.bbox_normalize_targets_precomputed):
             return None
         means = _per_row("bbox_normalize_means", self.bbox_normalize_means, classes)
@@ -84,12 +84,12 @@ class RpnSettings(RegionSettings):
 
     @classmethod
     def of(cls, phase: int, settings: dict[str, Any]) -> RpnSettings:
-        """The settings of a phase, changed by those that a layer's own settings name."""
+        """Return the settings of a phase, changed by those that a layer's own settings name."""
         base = cls() if phase == pb.TRAIN else cls(rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300)
         return with_settings(base, settings)
 
     def anchor_units(self, anchors: int) -> TargetUnits | None:
-        """The units of what anchors should predict."""
+        """Return the units of what anchors should predict."""
         if not self.rpn_normalize_targets:
             return None
         means = _per_row("rpn_normalize_means", self.rpn_normalize_means, anchors)
@@ -118,7 +118,7 @@ def _check_kind(name: str, value: Any, kind: str) -> None:
 
 
 def _are_numbers(values: object) -> bool:
-    """Whether values are numbers, or lists of equally many numbers."""
+    """Return whether values are numbers, or lists of equally many numbers."""
     try:
         return bool(np.isfinite(np.asarray(values, np.float64)).all())
     except (TypeError, ValueError):
@@ -134,7 +134,7 @@ def _per_row(name: str, values: Numbers | Sequence[Numbers], rows: int) -> Rows:
 
 
 def layer_settings(layer: pb.LayerParameter, *needed: str) -> dict[str, Any]:
-    """The settings of a Python layer, of which some must be there."""
+    """Return the settings of a Python layer, of which some must be there."""
     settings = read_param_str(layer.python_param.param_str)
     for name in needed:
         if not isinstance(settings.get(name), int) or settings[name] < 1:
@@ -154,7 +154,8 @@ def anchors(
     base: int = 16,
     to_int: Callable[[float], int] = round,
 ) -> list[Anchor]:
-    """Boxes around the first place of a feature map, by ratio and then scale. py-faster-rcnn rounds halves to even."""
+    """Return boxes around the first place of a feature map, by ratio and then scale. py-faster-rcnn rounds halves to
+    even."""
     boxes = []
     for ratio in ratios:
         width = to_int(math.sqrt(base * base / ratio))
@@ -174,7 +175,7 @@ def in_units(targets: Tensor, units: TargetUnits | None, rows: Tensor) -> Tensor
 
 
 def chosen(overlap: Tensor, settings: RegionSettings, images: int, pick: Pick) -> tuple[Tensor, int]:
-    """The regions of one of a batch's images to learn from, objects first, and how many objects there are.
+    """Return the regions of one of a batch's images to learn from, objects first, and how many objects there are.
 
     `overlap` is each region's largest one with an object.
     """
@@ -198,12 +199,12 @@ def class_targets(labels: Tensor, targets: Tensor, classes: int, weights: Number
 
 
 def box_classes(labels: Tensor, classes: int) -> Tensor:
-    """The classes by which boxes are predicted."""
+    """Return the classes by which boxes are predicted."""
     return labels.clamp_max(classes - 1)
 
 
 def placed(around: Sequence[Anchor], like: Tensor, stride: int) -> Tensor:
-    """The anchors at every place of a feature map, by row, column and anchor."""
+    """Return the anchors at every place of a feature map, by row, column and anchor."""
     y, x = (torch.arange(count, device=like.device) * stride for count in like.shape[-2:])
     corner = torch.stack((x.expand(len(y), -1), y[:, None].expand(-1, len(x))), -1)
     return (torch.cat((corner, corner), -1)[:, :, None] + constants(around, like)).reshape(-1, 4)
@@ -220,7 +221,7 @@ def _inclusive(boxes: Tensor) -> Tensor:
 
 
 def pixel_targets(boxes: Tensor, objects: Tensor) -> Tensor:
-    """What should be predicted for boxes that stand for objects."""
+    """Return what should be predicted for boxes that stand for objects."""
     return encode(pb.PriorBoxParameter.CENTER_SIZE, _inclusive(objects), _inclusive(boxes))
 
 
@@ -232,7 +233,7 @@ def pixel_boxes(boxes: Tensor, codes: Tensor, height: Tensor, width: Tensor) -> 
 
 
 def placed_onnx(g: OnnxGraph, around: Sequence[Anchor], like: str, stride: int) -> str:
-    """The anchors at every place of a feature map, whose last pixels are included."""
+    """Return the anchors at every place of a feature map, whose last pixels are included."""
     size = torch.empty(g.length(like, 2), g.length(like, 3), device="cpu")
     return g.constant(_inclusive(placed(around, size, stride)).numpy())
 
@@ -250,7 +251,7 @@ def pixel_boxes_onnx(g: OnnxGraph, boxes: str, codes: str, height: str, width: s
 
 
 def large_onnx(g: OnnxGraph, boxes: str, least: str) -> str:
-    """Which boxes are at least so large on both sides, in pixels: (batch, places)."""
+    """Return which boxes are at least so large on both sides, in pixels: (batch, places)."""
     sides = g.node("Sub", part(g, boxes, -1, 2, 4), part(g, boxes, -1, 0, 2))
     enough = g.node("GreaterOrEqual", g.node("Add", sides, g.constant(1.0)), least)
     return g.node("Cast", reduced(g, "ReduceMin", g.to_float(enough), [-1], keep=False), to=9)
@@ -265,7 +266,7 @@ def sample(mask: Tensor, count: int) -> Tensor:
 
 
 def drawn(mask: Tensor, count: Tensor | int) -> Tensor:
-    """The same mask with at most `count` of its true places, chosen by chance and without a wait."""
+    """Return the same mask with at most `count` of its true places, chosen by chance and without a wait."""
     order = torch.rand(mask.shape, device=mask.device).masked_fill_(~mask, 2).argsort()
     first = torch.arange(len(mask), device=mask.device) < count
     return mask & torch.zeros_like(mask).scatter_(0, order, first)

@@ -35,7 +35,7 @@ def read_param_str(text: str) -> dict[str, Any]:
 
 
 def _keywords(text: str) -> dict[str, Any]:
-    """What is written as `dict(split='train', seed=1)`."""
+    """Return what is written as `dict(split='train', seed=1)`."""
     try:
         call = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError):

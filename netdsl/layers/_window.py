@@ -46,7 +46,8 @@ class Window:
                 raise NetError(f"{name} must be at least 1 on every axis, not {list(getattr(self, name))}")
 
     def on(self, sizes: Iterable[int]) -> Window:
-        """The window for a bottom of these sizes. With SAME padding it has a place for every stride that begins there.
+        """Return the window for a bottom of these sizes. With SAME padding it has a place for every stride that begins
+        there.
 
         Synopsys' rule: what comes before the bottom doesn't count the holes of the kernel.
         """
@@ -76,14 +77,14 @@ class Window:
 
 
 def plain(kernel: Iterable[int], stride: Iterable[int] | None = None, pad: Iterable[int] | None = None) -> Window:
-    """A window without holes and with the same padding at both ends."""
+    """Return a window without holes and with the same padding at both ends."""
     kernel = tuple(kernel)
     pad = tuple(pad or [0] * len(kernel))
     return Window(kernel, tuple(stride or [1] * len(kernel)), pad, pad, (1,) * len(kernel))
 
 
 def convolution_window(p: pb.ConvolutionParameter, axes: int) -> Window:
-    """The window of a convolution over this many axes; over none at all it is one point."""
+    """Return the window of a convolution over this many axes; over none at all it is one point."""
     refuse(p, *_FOREIGN)
     if not axes:
         return plain((1,))
@@ -95,7 +96,7 @@ def convolution_window(p: pb.ConvolutionParameter, axes: int) -> Window:
 
 
 def is_same(p: pb.ConvolutionParameter | pb.PoolingParameter) -> bool:
-    """Whether padding is TensorFlow's SAME, as Synopsys' `pad_type` says."""
+    """Return whether padding is TensorFlow's SAME, as Synopsys' `pad_type` says."""
     if p.pad_type > 1:
         raise NetError(f"pad_type is {p.pad_type}; it can be 0, for the padding that is given, or 1, for SAME")
     if p.pad_type and any(name.startswith("pad") and name != "pad_type" for name in set_names(p)):
@@ -104,12 +105,13 @@ def is_same(p: pb.ConvolutionParameter | pb.PoolingParameter) -> bool:
 
 
 def set_names(p: Message) -> list[str]:
-    """The names of the fields that are set."""
+    """Return the names of the fields that are set."""
     return [field.name for field, _ in p.ListFields()]
 
 
 def per_axis(p: Message, field: str, axes: int, default: int | None, *, half: int | None = None) -> Numbers:
-    """A setting that is given once for all axes, or for each, or as _h and _w; `half` is for one of these alone."""
+    """Return a setting that is given once for all axes, or for each, or as _h and _w; `half` is for one of these
+    alone."""
     values, pair = _given(p, field), [f"{field.removesuffix('_size')}_{side}" for side in "hw"]
     if any(p.HasField(name) for name in pair):
         if values or axes != 2:
@@ -181,7 +183,7 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
 
     @abstractmethod
     def filters(self, channels: int, outputs: int) -> tuple[int, int]:
-        """The first two axes of the weights."""
+        """Return the first two axes of the weights."""
 
     @abstractmethod
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -189,7 +191,7 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
 
     @abstractmethod
     def scaled(self, factor: Tensor) -> Tensor:
-        """The weights with every channel of the top multiplied."""
+        """Return the weights with every channel of the top multiplied."""
 
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1 or len(self.layer.top) > 1:
@@ -224,7 +226,7 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
         return y if whole else reshaped(g, y, *shape[: self.axis], *self._sizes_after(g, x))
 
     def _sizes_after(self, g: OnnxGraph, x: str) -> Shape:
-        """The channels and sizes of the top."""
+        """Return the channels and sizes of the top."""
         lengths = [g.length(x, axis) for axis in range(self.axis, self.axis + 1 + self.spatial)]
         return self.top_shapes([(*(1,) * self.axis, *lengths)])[0][self.axis :]
 
@@ -235,7 +237,8 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
             raise ShapeError(f"takes {self.channels} channels, and {found}")
 
     def _filters_for(self, x: Tensor) -> Tensor:
-        """The filters, with channels last only if x has them so: torch takes them for a wish, and would copy x."""
+        """Return the filters, with channels last only if x has them so: torch takes them for a wish, and would copy
+        x."""
         return self.weight if x.dim() != 4 or x.stride(1) == 1 else self.weight.contiguous()
 
     def _one(self, x: Tensor) -> Tensor:

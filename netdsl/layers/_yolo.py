@@ -37,7 +37,8 @@ def per_anchor(x: Tensor, count: int) -> Tensor:
 
 
 def boxes(centres: Tensor, sizes: Tensor, anchors: Tensor) -> Tensor:
-    """Boxes of all cells: `centres` in their cells and logarithms of `sizes`, both (N, A, 2, H, W); anchors (A, 2).
+    """Return boxes of all cells: `centres` in their cells and logarithms of `sizes`, both (N, A, 2, H, W); anchors (A,
+    2).
 
     Their order is (N, A, H, W, 4).
     """
@@ -49,13 +50,13 @@ def boxes(centres: Tensor, sizes: Tensor, anchors: Tensor) -> Tensor:
 
 
 def corners(box: Tensor) -> Tensor:
-    """The same boxes as left, top, right and bottom."""
+    """Return the same boxes as left, top, right and bottom."""
     halves = box[..., 2:] / 2
     return torch.cat((box[..., :2] - halves, box[..., :2] + halves), -1)
 
 
 def from_corners(box: Tensor) -> Tensor:
-    """Boxes of two corners as centre and size."""
+    """Return boxes of two corners as centre and size."""
     return torch.cat(((box[..., :2] + box[..., 2:]) / 2, box[..., 2:] - box[..., :2]), -1)
 
 
@@ -70,7 +71,7 @@ def pairs(values: Sequence[float], like: Tensor) -> Tensor:
 
 
 def until_zero(values: Tensor) -> Tensor:
-    """Which entries of the last axis come before its first zero: a label ends where a number is 0."""
+    """Return which entries of the last axis come before its first zero: a label ends where a number is 0."""
     return (values != 0).cumprod(-1).bool()
 
 
@@ -80,7 +81,7 @@ def cropped(truths: Tensor, used: Tensor) -> Tensor:
 
 
 def concentric(sizes: Tensor) -> Tensor:
-    """Boxes of these sizes around one point, so that only sizes are compared."""
+    """Return boxes of these sizes around one point, so that only sizes are compared."""
     return torch.cat([torch.zeros_like(sizes), sizes], -1)
 
 
@@ -92,7 +93,7 @@ def cells(truths: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
 
 
 def newest(keys: Tensor, count: int) -> Tensor:
-    """Which of the entries that have the same key is the last; keys are less than `count`."""
+    """Return which of the entries that have the same key is the last; keys are less than `count`."""
     order = torch.arange(len(keys), device=keys.device)
     last = order.new_full((count,), -1).scatter_reduce(0, keys, order, "amax")
     return last[keys] == order

@@ -86,6 +86,6 @@ def _share(part: Tensor, whole: Tensor) -> Tensor:
 
 
 def _share_onnx(g: OnnxGraph, both: list[str], axes: list[int]) -> str:
-    """The same of two tables, summed along axes."""
+    """Return the same of two tables, summed along axes."""
     hits, cases = (reduced(g, "ReduceSum", each, axes, keep=False) for each in both)
     return g.node("Div", hits, clamped(g, cases, 1, np.inf))

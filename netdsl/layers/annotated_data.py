@@ -56,7 +56,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         self.jitter = self._jitter()
 
     def _jitter(self) -> float:
-        """How much of images MobileNet-YOLO leaves out."""
+        """Return how much of images MobileNet-YOLO leaves out."""
         p = self.layer.annotated_data_param
         if p.batch_sampler or p.HasField("yolo_data_jitter"):
             return p.yolo_data_jitter
@@ -109,7 +109,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         )
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        """Each image has an object of the first class."""
+        """Return each image has an object of the first class."""
         made, p = copy_of(self.layer), self.layer.annotated_data_param
         if len(self.layer.top) > _MAP and not p.single_class:
             made.annotated_data_param.label_map_file = str(folder / "classes.prototxt")
@@ -148,13 +148,13 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         return ClassMaps(channels, divisor=max(1, p.seg_scales), size=_map_size(p))
 
     def _map_channels(self) -> int:
-        """How many channels maps have, which is one where there is no label map."""
+        """Return how many channels maps have, which is one where there is no label map."""
         p = self.layer.annotated_data_param
         is_known = len(self.layer.top) > _MAP and not p.single_class and Path(p.label_map_file).is_file()
         return len(class_groups(p.label_map_file)) if is_known else 1
 
     def _source(self) -> AnnotatedDatumSource | MarkedItems:
-        """The database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.
+        """Return the database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.
 
         A database's classes are named by the label map, if there is one, which Caffe never opens.
         """
@@ -173,7 +173,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         return AnnotatedDatumSource(records, annotated=p.HasField("anno_type"), maps=has_maps, classes=names)
 
     def _row_form(self, source: AnnotatedDatumSource | MarkedItems) -> Callable[[Array], Array]:
-        """What becomes of an image's rows or label."""
+        """Return what becomes of an image's rows or label."""
         if not source.annotated:
             return _as_map
         if self._is_for_yolo():
@@ -190,13 +190,13 @@ class _ItemTops:
     form: Callable[[Array], Array]
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """The tops of an item."""
+        """Return the tops of an item."""
         image, rows, *maps = self.transform(item, random, batch)
         return (image, self.form(rows), *maps)[: self.count]
 
 
 def _map_size(p: pb.AnnotatedDataParameter) -> tuple[int, int] | None:
-    """The height and width of maps, if the settings say them."""
+    """Return the height and width of maps, if the settings say them."""
     return (p.seg_resize_height, p.seg_resize_width) if p.seg_resize_height and p.seg_resize_width else None
 
 

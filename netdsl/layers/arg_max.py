@@ -65,7 +65,7 @@ class ArgMax(HasOnnxForm, MakesIndices):
 
 
 def _largest(x: Tensor, axis: int, top_k: int) -> tuple[Tensor, Tensor]:
-    """Values and indices, largest first. Caffe's rule: of equal values the last one comes first."""
+    """Return values and indices, largest first. Caffe's rule: of equal values the last one comes first."""
     backward = x.flip(axis)
     if top_k == 1:
         values, indices = backward.max(axis, keepdim=True)
@@ -76,6 +76,6 @@ def _largest(x: Tensor, axis: int, top_k: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_onnx(g: OnnxGraph, x: str, axis: int, length: int, top_k: int) -> tuple[str, str]:
-    """The same: of equal values TopK gives the first one, in an axis that is reversed."""
+    """Return the same: of equal values TopK gives the first one, in an axis that is reversed."""
     values, indices = g.nodes("TopK", reversed_along(g, x, axis), g.constant([top_k]), outputs=2, axis=axis)
     return values, scaled(g, g.to_float(indices), -1, length - 1)

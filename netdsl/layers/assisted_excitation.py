@@ -38,7 +38,7 @@ class AssistedExcitation(Layer):
             raise ShapeError(f"labels need rows of 5 numbers, not {label[-1]}")
 
     def alpha(self) -> float:
-        """How much is added."""
+        """Return how much is added."""
         done = self.iteration / (self.max_iteration * _SHARE)
         return min(max(math.cos(done * math.pi / 2), 0.0), 1.0)
 
@@ -54,7 +54,7 @@ class AssistedExcitation(Layer):
 
 
 def _inside(centre: Tensor, size: Tensor, length: int) -> Tensor:
-    """Which of `length` pixels a box touches: (N, T, length). Caffe's rule: an end rounds up from 0.05 on."""
+    """Return which of `length` pixels a box touches: (N, T, length). Caffe's rule: an end rounds up from 0.05 on."""
     begin = ((centre - size / 2) * length).long().clamp(0, length - 1)
     end = ((centre + size / 2) * length + 0.95).long().clamp(max=length).maximum(begin + 1)
     pixel = torch.arange(length, device=centre.device)

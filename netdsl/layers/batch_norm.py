@@ -110,7 +110,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return self
 
     def merges_with(self, following: Layer) -> bool:
-        """A Scale over the channels is what torch calls an affine normalisation."""
+        """Return a Scale over the channels is what torch calls an affine normalisation."""
         return self.weight is None and isinstance(following, Scale) and following.is_per_channel()
 
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
@@ -181,7 +181,8 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         return top
 
     def _beside_the_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-        """The same, with eps added to the root. Caffe's rule: backward takes for fixed what that is in the root."""
+        """Return the same, with eps added to the root. Caffe's rule: backward takes for fixed what that is in the
+        root."""
         values, channels = x.to(self.mean.dtype), (-1, *(1,) * (x.dim() - 2))
         others = [axis for axis in range(x.dim()) if axis != 1]
         mean = values.mean(others, keepdim=True)

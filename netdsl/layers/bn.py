@@ -155,7 +155,7 @@ class BN(HasOnnxForm):
         return (top, reshaped(g, mean, *per_channel), reshaped(g, variance, *per_channel)) if self.count > 1 else top
 
     def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The batch's mean and variance."""
+        """Return the batch's mean and variance."""
         dims = [axis for axis in range(x.dim()) if axis != 1]
         variance, mean = torch.var_mean(x, dims, correction=0)
         return mean.view(self.slope.shape), variance.view(self.slope.shape)

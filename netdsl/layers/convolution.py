@@ -29,7 +29,7 @@ class Convolution(Convolving, AbsorbsPreparation):
         return self.weight * factor.view(-1, *[1] * (self.weight.dim() - 1))
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
-        """What is added can't be added where the image is padded with zeros."""
+        """Return what is added can't be added where the image is padded with zeros."""
         padded = self.window.same or any(self.window.begin + self.window.end)
         if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):
             return None
@@ -43,7 +43,8 @@ class Convolution(Convolving, AbsorbsPreparation):
         return made, [weight, bias if self.bias is None else self.bias + bias]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """What the window leaves of the bottoms; run on meta tensors, torch would load what it compiles shapes with."""
+        """Return what the window leaves of the bottoms; run on meta tensors, torch would load what it compiles shapes
+        with."""
         return [self._top_shape(bottom) for bottom in bottoms]
 
     def _top_shape(self, bottom: Shape) -> Shape:

@@ -92,7 +92,7 @@ class CPMData(DataLayer, HasSampleFiles):
         return pb.DataParameter(source=p.source, batch_size=p.batch_size, backend=backend)
 
     def _settings(self) -> PoseSettings:
-        """What is said about poses."""
+        """Return what is said about poses."""
         p = self.layer.cpm_transform_param if self._has_limbs() else self.layer.transform_param
         useless = [
             field.name

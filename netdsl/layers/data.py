@@ -56,7 +56,7 @@ class Data(DatumData, HasSampleFiles):
         return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
 
     def _source(self) -> Source:
-        """The database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""
+        """Return the database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""
         p = self.layer.data_param
         if not p.source:
             raise NetError("names no source of its data; set data_param's source")

@@ -33,7 +33,7 @@ class Deconvolution(Convolving):
         return (groups * factor.view(self.group, 1, -1, *[1] * self.spatial)).flatten(0, 1)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """What the windows cover but for the padding, which must leave something."""
+        """Return what the windows cover but for the padding, which must leave something."""
         w, sizes = self.window, bottoms[0][self.axis + 1 :]
         covered = [(size - 1) * step + reach for size, step, reach in zip(sizes, w.stride, w.extent, strict=False)]
         if any(length <= sum(cut) for length, *cut in zip(covered, w.begin, w.end, strict=False)):

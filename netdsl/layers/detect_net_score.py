@@ -49,7 +49,7 @@ class DetectNetScore(NotDeployed, ReplacesUserCode, NeedsValues):
 
 
 def _scored(objects: Tensor, detections: Tensor) -> Tensor:
-    """The boxes of one image: hits, false alarms, missed objects, zeros; 50 at most."""
+    """Return the boxes of one image: hits, false alarms, missed objects, zeros; 50 at most."""
     objects, detections = (boxes[boxes[:, :4].any(1), :4] for boxes in (objects, detections))
     alike = overlaps(detections[:, None].double(), objects.double()) >= _SAME
     found, taken = alike.new_zeros(len(objects)), alike.new_zeros(len(detections))

@@ -71,7 +71,7 @@ class DetectNetTransformation(NeedsValues, Layer):
         return Augmentation.draw(self.layer.detectnet_augmentation_param, size, wanted)
 
     def _mean_of(self, size: tuple[int, int]) -> Tensor:
-        """The mean of images of a size; Caffe's rule: a mean image is scaled to it."""
+        """Return the mean of images of a size; Caffe's rule: a mean image is scaled to it."""
         mean: Tensor = self.mean
         return mean if mean.shape[1:] in ((1, 1), size) else resized(mean, size)
 
@@ -92,7 +92,7 @@ def _check_shapes(images: Shape, label: Shape) -> None:
 
 
 def _mean(p: pb.TransformationParameter) -> Tensor:
-    """The mean image, or one value for each channel; zeros where there is none."""
+    """Return the mean image, or one value for each channel; zeros where there is none."""
     mean = Mean(p)
     values = mean.of_channels(_COLORS, 1, 1) if mean.image is None else mean.image
     if values is not None and len(values) != _COLORS:

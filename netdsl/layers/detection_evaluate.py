@@ -92,7 +92,7 @@ class DetectionEvaluate(JudgesDetections):
         return torch.cat((heads, self._judged(detections, objects, counted)))[None, None]
 
     def _judged(self, detections: Tensor, objects: Tensor, counted: Tensor) -> Tensor:
-        """The rows of the detections, by image, label and falling score."""
+        """Return the rows of the detections, by image, label and falling score."""
         threshold = self.settings.overlap_threshold
         boxes, covered, pixel = detections[:, 3:], objects[:, 3:7], 0
         if self.sizes is not None:
@@ -125,7 +125,7 @@ class DetectionEvaluate(JudgesDetections):
             raise NetError(f"name_size_file: needs lines of 'name height width': {problem}") from None
 
     def _in_pixels(self, image: Tensor, boxes: Tensor, other: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
-        """The boxes of detections and of objects in pixels of their images."""
+        """Return the boxes of detections and of objects in pixels of their images."""
         assert self.sizes is not None
         images = torch.unique(image)
         sides = self.sizes.to(boxes)[:, (1, 0, 1, 0)]

@@ -110,7 +110,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         return detections_or_none(g, self._kept_onnx(g, transposed(g, boxes, 0, 2, 1, 3), of_classes, count), scores)
 
     def _kept_onnx(self, g: OnnxGraph, boxes: str, scores: str, count: int) -> str:
-        """The rows that stay, of boxes (batch, classes or 1, priors, 4) and scores (batch, classes, priors).
+        """Return the rows that stay, of boxes (batch, classes or 1, priors, 4) and scores (batch, classes, priors).
 
         The best candidates of every class of every image are looked at as an image of their own.
         """
@@ -141,7 +141,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         return g.node("Concat", g.to_float(image), g.to_float(label), score, box, axis=1)
 
     def _best_onnx(self, g: OnnxGraph, scores: str, length: int) -> str:
-        """The best scores of every image; the others are none."""
+        """Return the best scores of every image; the others are none."""
         if not 0 <= self.settings.keep_top_k < length:
             return scores
         best, place = g.nodes("TopK", scores, g.constant([self.settings.keep_top_k]), outputs=2, axis=1)
@@ -149,7 +149,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
         return g.node("ScatterElements", nothing, place, best, axis=1)
 
     def _kept(self, image: Tensor, label: Tensor, score: Tensor, boxes: Tensor) -> Tensor:
-        """The rows that stay."""
+        """Return the rows that stay."""
         p = self.settings
         rows = torch.cat((torch.stack((image.to(score), label.to(score), score), 1), boxes), 1)
         order, rank = best_first(image * p.num_classes + label, score)

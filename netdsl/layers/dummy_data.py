@@ -51,7 +51,7 @@ class DummyData(MakesData, HasOnnxForm):
         return list(values) * tops if len(values) == 1 else list(values)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """What the settings say."""
+        """Return what the settings say."""
         return self.shapes
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:

@@ -81,7 +81,7 @@ class EvalDetection(JudgesDetections):
         return torch.cat((counts.to(x.dtype), table.flatten(1)), 1)
 
     def _detections(self, x: Tensor) -> _Detections:
-        """What is left of the boxes, by item, then by class, then from best to worst."""
+        """Return what is left of the boxes, by item, then by class, then from best to worst."""
         p = self.settings
         raw = per_anchor(x, p.num_object)
         box = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], pairs(p.biases, x) / p.side).view(-1, 4)
@@ -97,7 +97,7 @@ class EvalDetection(JudgesDetections):
 
 
 def _judged(detections: _Detections, objects: Objects, threshold: float) -> tuple[Tensor, Tensor]:
-    """Whether each detection is right, and whether it is wrong."""
+    """Return whether each detection is right, and whether it is wrong."""
     places = objects.labels.shape[1]
     same = objects.valid[detections.item] & (objects.labels[detections.item] == detections.label[:, None])
     covered = torch.where(same, overlaps(corners(detections.box)[:, None], objects.boxes[detections.item]), -1)

@@ -96,7 +96,7 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
         return self._own().open(*(settings[name] for name in self._own().settings))
 
     def _settings(self) -> dict[str, Any]:
-        """What param_str says, if it says all that the layer needs, and nothing that it doesn't know."""
+        """Return what param_str says, if it says all that the layer needs, and nothing that it doesn't know."""
         settings, own = read_param_str(self.layer.python_param.param_str), self._own().settings
         for name in own:
             if not isinstance(settings.get(name), _KINDS.get(name, (str,))):
@@ -110,7 +110,7 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
         return settings
 
     def _names(self) -> list[str]:
-        """What the tops are."""
+        """Return what the tops are."""
         count = len(self.layer.top)
         usual = ["color", *["label"] * (count - 1)]
         try:

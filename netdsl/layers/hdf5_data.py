@@ -33,7 +33,7 @@ class HDF5Data(DataLayer, HasSampleFiles):
         return self.layer.hdf5_data_param.batch_size
 
     def item_shapes(self) -> Sequence[Shape | None]:
-        """Only the file says anything of them."""
+        """Return only the file says anything of them."""
         return [None] * len(self.layer.top)
 
     def reading(self, seed: int) -> Reading:

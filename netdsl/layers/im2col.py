@@ -38,7 +38,7 @@ class Im2col(HasOnnxForm):
         return x.movedim(tuple(range(-len(w.kernel), 0)), tuple(places)).flatten(self.axis, places[-1])
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """A convolution in which every channel has one filter for each place, which takes that place only."""
+        """Return a convolution in which every channel has one filter for each place, which takes that place only."""
         axes = len(g.shape(x))
         w = self.window.on(g.length(x, axis) for axis in range(self.axis + 1, axes))
         if self.axis != 1 or axes > 5:

@@ -43,7 +43,7 @@ class ImResize(HasOnnxForm):
         return torch.stack(items).mean(0, keepdim=True)
 
     def _cuts(self, items: int) -> list[float]:
-        """What part of each item is left out at its borders."""
+        """Return what part of each item is left out at its borders."""
         return [1 - self.start + number * self.gap for number in range(items)]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
@@ -58,7 +58,7 @@ class ImResize(HasOnnxForm):
 
 
 def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:
-    """One side resized, after a part of it is cut off at both ends."""
+    """Return one side resized, after a part of it is cut off at both ends."""
     border = math.floor(x.shape[axis] // 2 * cut)
     length = x.shape[axis] - 2 * border
     places = (torch.arange(size, device=x.device, dtype=x.dtype) + 0.5) * (length / size) - 0.5
@@ -71,7 +71,7 @@ def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:
 
 
 def _cubic(t: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The weights of the pixels before, at, after and behind a place t beyond the second."""
+    """Return the weights of the pixels before, at, after and behind a place t beyond the second."""
     return (
         -0.5 * t**3 + t**2 - 0.5 * t,
         1.5 * t**3 - 2.5 * t**2 + 1,

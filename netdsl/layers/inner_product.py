@@ -47,7 +47,7 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """The kernel is as large as the image that the layer was made for. A convolution can't work in place."""
+        """Return the kernel is as large as the image that the layer was made for. A convolution can't work in place."""
         if self.axis != 1 or len(bottom) not in (2, 4) or self.works_in_place():
             return None
         height, width = bottom[2:] or (1, 1)

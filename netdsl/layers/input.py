@@ -18,7 +18,7 @@ class Input(BringsData):
     data_origin = DataOrigin.INPUT
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """One shape for each top, or one for all."""
+        """Return one shape for each top, or one for all."""
         shapes = stated_shapes(self.layer)
         tops = len(self.layer.top)
         if len(shapes) not in (0, 1, tops):

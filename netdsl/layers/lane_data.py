@@ -89,7 +89,7 @@ class LaneData(DataLayer, HasSampleFiles):
         return max(1, self.layer.annotated_data_param.seg_scales)
 
     def _map_size(self) -> tuple[int, int] | None:
-        """The height and width of maps, if the settings say them."""
+        """Return the height and width of maps, if the settings say them."""
         p = self.layer.annotated_data_param
         both = p.seg_resize_height, p.seg_resize_width
         return both if all(both) else None
@@ -103,5 +103,5 @@ class _FirstTops:
     count: int
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """The tops of an item."""
+        """Return the tops of an item."""
         return self.transform(item, random, batch)[: self.count]

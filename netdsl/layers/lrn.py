@@ -41,7 +41,7 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         self.within = p.norm_region == pb.LRNParameter.WITHIN_CHANNEL
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """The top is as large as the bottom."""
+        """Return the top is as large as the bottom."""
         return list(bottoms)
 
     @in_single
@@ -92,7 +92,7 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
 
 
 def _neighbours(x: Tensor, size: int) -> Tensor:
-    """The sum of every channel and those near it."""
+    """Return the sum of every channel and those near it."""
     padded = F.pad(x, (0, 0, 0, 0, size // 2, size // 2))
     return reduce(torch.add, [padded.narrow(1, start, x.shape[1]) for start in range(size)])
 
@@ -125,7 +125,7 @@ class _AcrossChannels(torch.autograd.Function):
 
 
 def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """The items of a batch together, or on a CPU as many at a time as stay in its caches."""
+    """Return the items of a batch together, or on a CPU as many at a time as stay in its caches."""
     first = tensors[0]
     if not on_cpu(first) or not first.numel():
         return iter([tensors])

@@ -48,7 +48,7 @@ class LSTM(Recurrent):
         return torch.cat(parts), states
 
     def _params_of_torch(self) -> list[Tensor]:
-        """The blobs with torch's order of gates: input, forget, candidate, output. It has two biases."""
+        """Return the blobs with torch's order of gates: input, forget, candidate, output. It has two biases."""
         weight_x = self.weight_x if self.weight_static is None else torch.cat([self.weight_x, self.weight_static], 1)
         params = []
         for blob in (weight_x, self.weight_h, self.bias):

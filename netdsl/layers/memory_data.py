@@ -40,5 +40,5 @@ class MemoryData(DataLayer):
         return self.layer.memory_data_param.channels == GRAY
 
     def intake(self) -> Intake:
-        """Its settings say the shapes."""
+        """Return its settings say the shapes."""
         return replace(super().intake(), shapes=tuple(self.item_shapes()[: len(self.layer.top)]))

@@ -110,7 +110,7 @@ class MultiBoxLoss(LabelLoss):
         return decode(p.code_type, codes.detach(), boxes, None if p.encode_variance_in_target else variances)
 
     def _mined(self, batch: _Batch, matches: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
-        """The matches that are left, and the boxes whose confidence counts."""
+        """Return the matches that are left, and the boxes whose confidence counts."""
         p, match = self.settings, matches[..., 0]
         eligible = batch.objects.valid.any(1, keepdim=True).expand_as(match)
         losses = self._confidence_losses(batch.scores, self._labels(batch.objects, matches))
@@ -129,7 +129,8 @@ class MultiBoxLoss(LabelLoss):
         return torch.where((match >= 0) & ~chosen, -1, match)[..., None], chosen & (match != -2)
 
     def _location_losses(self, batch: _Batch, matches: Tensor) -> Tensor:
-        """The location loss of every match; 0 where there is none, so that how many there are needn't be known."""
+        """Return the location loss of every match; 0 where there is none, so that how many there are needn't be
+        known."""
         p, matched = self.settings, (matches >= 0)[..., None]
         codes, prior, variance = batch.codes, batch.boxes[:, None], batch.variances[:, None]
         image = torch.arange(len(codes), device=codes.device)[:, None, None]
@@ -144,7 +145,7 @@ class MultiBoxLoss(LabelLoss):
         return (difference.square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(difference)).sum(-1)
 
     def _labels(self, objects: Objects, matches: Tensor) -> Tensor:
-        """The label that each box should get; of several the last."""
+        """Return the label that each box should get; of several the last."""
         p = self.settings
         labels = objects.labels.gather(1, matches.clamp_min(0).flatten(1)).view_as(matches)
         if p.map_object_to_agnostic:
@@ -153,7 +154,7 @@ class MultiBoxLoss(LabelLoss):
         return torch.where(labels >= 0, labels, p.background_label_id)
 
     def _confidence_losses(self, scores: Tensor, labels: Tensor, others: float = 0) -> Tensor:
-        """The confidence loss of every box. `others` is what the logistic loss wants of the other classes."""
+        """Return the confidence loss of every box. `others` is what the logistic loss wants of the other classes."""
         if self.settings.conf_loss_type == self.settings.SOFTMAX:
             return -cut_off(F.log_softmax(scores, -1).gather(-1, labels[..., None])[..., 0], least=_LEAST)
         own = torch.arange(scores.shape[-1], device=scores.device) == labels[..., None]

@@ -74,7 +74,7 @@ class MultiStageMeanfield(NeedsValues, Layer):
         return torch.stack([self._inferred(*item) for item in items])
 
     def _inferred(self, scores: Tensor, state: Tensor, image: Tensor) -> Tensor:
-        """One item's scores after all steps."""
+        """Return one item's scores after all steps."""
         unary, state = scores.flatten(1), state.flatten(1)
         places = _places(image)
         alpha, beta = self.apart
@@ -100,7 +100,7 @@ class _Kernel:
 
 
 def _places(image: Tensor) -> Tensor:
-    """The column and row of every pixel."""
+    """Return the column and row of every pixel."""
     rows, columns = (torch.arange(length, device=image.device, dtype=torch.float32) for length in image.shape[1:])
     return torch.stack((columns.repeat(len(rows)), rows.repeat_interleave(len(columns))), 1)
 
@@ -116,7 +116,7 @@ def _check_shapes(bottoms: Sequence[Shape]) -> None:
 
 
 def _diagonal(text: str, value: float, classes: int) -> list[float]:
-    """The numbers of a text, one for each class, or one number for all."""
+    """Return the numbers of a text, one for each class, or one number for all."""
     if not text:
         return [value] * classes
     try:

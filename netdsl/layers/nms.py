@@ -61,7 +61,7 @@ class Nms(HasOnnxForm):
         return peaks
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
-        """The k-th peak is behind as many pixels as have less than k peaks up to them."""
+        """Return the k-th peak is behind as many pixels as have less than k peaks up to them."""
         channels, height, width = (g.length(x, axis) for axis in (1, 2, 3))
         if channels >= self.parts:
             x = part(g, x, 1, 0, self.parts)
@@ -93,7 +93,7 @@ class Nms(HasOnnxForm):
 
 
 def _places(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The middle of what is around each pixel.
+    """Return the middle of what is around each pixel.
 
     Caffe's rule: the first row and column don't count, nor do rows beyond the width.
     """
@@ -106,7 +106,7 @@ def _places(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _places_onnx(g: OnnxGraph, x: str, height: int, width: int) -> list[str]:
-    """The same, told to an ONNX graph."""
+    """Return the same, told to an ONNX graph."""
     down, right = np.indices((height, width)).astype(np.float32)
     weights = g.constant(((down > 0) & (right > 0) & (down < width)).astype(np.float32))
     counted = g.node("Mul", clamped(g, x, 0, math.inf), weights)

@@ -113,7 +113,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         return [(gradient - along) / norm * scale, of_scale]
 
     def _axes(self, x: Tensor) -> tuple[int, ...]:
-        """The axes over which vectors lie."""
+        """Return the axes over which vectors lie."""
         return tuple(range(1, x.dim())) if self.across_spatial else (1,)
 
     def _wide_scale(self, x: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         return self.scale if self.scale.dim() == 0 else self.scale.view(-1, *(1,) * (x.dim() - 2))
 
     def _norm(self, x: Tensor) -> Tensor:
-        """What a bottom of four axes is divided by, where no scale is learned."""
+        """Return what a bottom of four axes is divided by, where no scale is learned."""
         sums = (x.abs() if self.absolute else x.square()).sum(self._axes(x), keepdim=True) + self.eps
         return sums if self.absolute else sums.sqrt()
 

@@ -51,7 +51,7 @@ class Pooling(HasOnnxForm, MakesNewMemory):
             _check_global(p)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """What the window leaves of the bottom, which must have room for one."""
+        """Return what the window leaves of the bottom, which must have room for one."""
         if self.window is None:
             return [(*bottoms[0][:2], 1, 1)] * len(self.layer.top)
         pooled = pool.pooled_size(bottoms[0][2:], self.window.on(bottoms[0][2:]), self.ceil)

@@ -69,7 +69,7 @@ def _map(x: Tensor) -> tuple[int, int]:
 
 
 def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float] | None:
-    """A height and a width, said once for both or one by one."""
+    """Return a height and a width, said once for both or one by one."""
     names = f"{prefix}_h", f"{prefix}_w"
     if not any(p.HasField(name) for name in (both, *names)):
         return None
@@ -82,7 +82,7 @@ def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float
 
 
 def _ratios(p: pb.PriorBoxParameter) -> list[float]:
-    """The aspect ratios besides 1: each once, and with `flip` its inverse."""
+    """Return the aspect ratios besides 1: each once, and with `flip` its inverse."""
     found = [1.0]
     for ratio in p.aspect_ratio:
         if ratio <= 0:
@@ -93,7 +93,7 @@ def _ratios(p: pb.PriorBoxParameter) -> list[float]:
 
 
 def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
-    """The width and height of each box, and what part of the image is taken off at every side.
+    """Yield the width and height of each box, and what part of the image is taken off at every side.
 
     Caffe's rule: sizes lose what comes after the point. Synopsys': with `tf` squares of 60 are smaller.
     """

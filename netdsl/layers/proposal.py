@@ -111,14 +111,15 @@ class Proposal(HasOnnxForm, MakesRegions):
 
 
 def _rounded_up(side: float) -> int:
-    """A side as C cuts it, halves upward."""
+    """Return a side as C cuts it, halves upward."""
     return int(side + 0.5)
 
 
 def _anchors_of_happynear(
     scales: Sequence[float], ratios: Sequence[float], base: int, to_int: Callable[[float], int]
 ) -> list[Anchor]:
-    """Boxes around the first place, by ratio and then scale, of which only the last sides are rounded, less a pixel."""
+    """Return boxes around the first place, by ratio and then scale, of which only the last sides are rounded, less a
+    pixel."""
     boxes = []
     middle = (base - 1) / 2
     for ratio in ratios:

@@ -104,7 +104,7 @@ class PSROIPooling(HasOnnxForm):
         return whole(g, start), whole(g, g.node("Max", start, stop))
 
     def _bins(self, first: Tensor, last: Tensor, length: int) -> tuple[Tensor, Tensor]:
-        """Where the bins of each region begin and end along one axis; one that is outside has no length."""
+        """Return where the bins of each region begin and end along one axis; one that is outside has no length."""
         origin = (rounded(first) * self.scale)[:, None]
         step = ((rounded(last) + 1)[:, None] * self.scale - origin).clamp_min(0.1) / self.size
         edges = torch.arange(self.size + 1, device=first.device) * step + origin

@@ -50,7 +50,7 @@ class Python(RunsUserCode, ReadsInBackward):
         self.register_buffer("place", torch.empty(0), persistent=False)  # knows the device where there is no bottom
 
     def with_own_blobs(self) -> Self:
-        """A layer with another object of the user's class, which may keep in itself what it likes."""
+        """Return a layer with another object of the user's class, which may keep in itself what it likes."""
         own = type(self)(self.layer, [blob.shape for blob in self.bottom_blobs])
         own.top_shapes([blob.shape for blob in self.bottom_blobs])
         own._parameters.update(self._parameters)  # which other layers may share
@@ -97,7 +97,7 @@ class Python(RunsUserCode, ReadsInBackward):
         return [torch.from_numpy(diff).to(like) for diff, like in pairs]
 
     def run(self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor]) -> list[Array]:
-        """One forward pass. A layer may write to its own blobs, and that is kept."""
+        """Return one forward pass. A layer may write to its own blobs, and that is kept."""
         dtype = _array(bottoms[0]).dtype if bottoms else np.dtype(np.float32)
         self.top_blobs[:] = [ArrayBlob(blob.shape, dtype) for blob in self.top_blobs]
         _hold(self.bottom_blobs, bottoms)
@@ -114,7 +114,8 @@ class Python(RunsUserCode, ReadsInBackward):
         self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor], tops: Sequence[Array], diffs: Sequence[Tensor],
         propagate_down: Sequence[bool],
     ) -> list[Array]:  # fmt: skip
-        """One backward pass, on what the forward pass saw: the gradients of bottoms and of the layer's own blobs."""
+        """Return one backward pass, on what the forward pass saw: the gradients of bottoms and of the layer's own
+        blobs."""
         _hold(self.bottom_blobs, bottoms)
         _hold(self.user.blobs, blobs)
         for blob, data, diff in zip(self.top_blobs, tops, diffs, strict=True):
@@ -153,7 +154,7 @@ def _hold(blobs: Sequence[ArrayBlob], tensors: Sequence[Tensor]) -> None:
 
 
 def _user_layer(layer: pb.LayerParameter) -> Any:
-    """An object of the class that a layer names."""
+    """Return an object of the class that a layer names."""
     name, kind = layer.python_param.module, layer.python_param.layer
     if not name or not kind:
         raise NetError("python_param needs a module and a layer, which is a class in it")

@@ -92,7 +92,7 @@ class RegionLoss(Loss):
         return (self.settings.noobject_scale * score.square() * (1 - score)).where(~good, 0)
 
     def _match(self, predicted: Tensor, anchors: Tensor, truths: Tensor, used: Tensor) -> _Match:
-        """The last truth wins where several have the same anchor of the same cell."""
+        """Return the last truth wins where several have the same anchor of the same cell."""
         side, p = predicted.shape[2], self.settings
         item, rank = used.nonzero(as_tuple=True)
         truth = truths[item, rank]
@@ -104,7 +104,7 @@ class RegionLoss(Loss):
         return _Match((item[kept], anchor[kept], row[kept], column[kept]), truth[kept])
 
     def _towards(self, raw: Tensor, box: Tensor, anchors: Tensor, match: _Match, side: int) -> Tensor:
-        """What is sent back where a truth is; a row for each match."""
+        """Return what is sent back where a truth is; a row for each match."""
         p, truth = self.settings, match.truth
         rescored = iou(box, truth[:, 1:])
         score, classes = raw[:, 4].sigmoid(), raw[:, 5:].softmax(1)

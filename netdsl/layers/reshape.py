@@ -36,7 +36,7 @@ class Reshape(HasOnnxForm, SharesMemory):
             self._check_copied_axes(bottoms[0])
 
     def _range(self, p: pb.ReshapeParameter, axes: int) -> tuple[int, int | None]:
-        """The axes that are replaced; a negative `axis` counts from behind the last one."""
+        """Return the axes that are replaced; a negative `axis` counts from behind the last one."""
         start = p.axis if p.axis >= 0 else axes + p.axis + 1
         if not 0 <= start <= axes:
             raise ShapeError(f"axis {p.axis} doesn't exist: the bottom has {axes} axes")

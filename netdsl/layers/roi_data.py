@@ -173,5 +173,5 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
 
 
 def _first(items: Sequence[Item]) -> Item:
-    """The only item, which is a whole batch already."""
+    """Return the only item, which is a whole batch already."""
     return items[0]

@@ -52,7 +52,7 @@ class ROIPooling(HasOnnxForm):
         return largest_in_rectangles(x, images_of(regions, x), down, across, learning)
 
     def _bins(self, first: Tensor, last: Tensor, count: int, length: int) -> Spans:
-        """The bins of every region along one axis."""
+        """Return the bins of every region along one axis."""
         origin = rounded(first * self.scale)[:, None]
         step = (rounded(last * self.scale)[:, None] - origin + 1).clamp_min(1) / count
         edges = torch.arange(count + 1, device=first.device) * step

@@ -87,7 +87,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         return in_units(targets, self.target_units(), targets.new_zeros(len(targets), dtype=torch.long))
 
     def _weights(self, labels: Tensor) -> Tensor:
-        """What each anchor counts for in the box loss."""
+        """Return what each anchor counts for in the box loss."""
         share = self.settings.rpn_positive_weight
         positive, negative = labels == 1, labels == 0
         if share < 0:

@@ -34,7 +34,7 @@ class Scale(Elementwise, ChannelAffine, MakesNewMemory, ReadsInBackward):
         self.bias = new_blob(p.bias_filler, shape) if p.bias_term else None
 
     def is_per_channel(self) -> bool:
-        """Whether there is one learned value for each channel."""
+        """Return whether there is one learned value for each channel."""
         return self.weight is not None and self.axis == 1 and self.weight.dim() == 1
 
     def channel_affine(self) -> tuple[Tensor, Tensor] | None:

@@ -56,7 +56,7 @@ class SegAccuracy(ComparesClasses):
         return torch.stack([accuracy, recall, overlap]).to(x.dtype).view(1, 1, 1, 3)
 
     def _counted(self, x: Tensor, label: Tensor) -> Tensor:
-        """How many pixels of each class were taken for each. Caffe's rule: of equal values the last one wins."""
+        """Return how many pixels of each class were taken for each. Caffe's rule: of equal values the last one wins."""
         classes = x.shape[1]
         best = classes - 1 - x.flip(1).argmax(1).flatten()
         labels = classes_of(label, self.layer).flatten()

@@ -47,7 +47,7 @@ class SoftmaxWithLoss(ClassLoss):
         return torch.tensor(list(p.class_weighting))
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """The loss is a number, the softmax as large as the predictions, and the third top has their places."""
+        """Return the loss is a number, the softmax as large as the predictions, and the third top has their places."""
         self.check_places(bottoms)
         return [(), bottoms[0], self._places(bottoms[0], bottoms[1])][: len(self.layer.top)]
 
@@ -73,7 +73,7 @@ class SoftmaxWithLoss(ClassLoss):
         return super().loss(log, classes, *more)
 
     def _plain_loss(self, log: Tensor, classes: Tensor) -> Tensor:
-        """The loss by torch's own sum, where every label counts alike: small nets feel each operation."""
+        """Return the loss by torch's own sum, where every label counts alike: small nets feel each operation."""
         count, divisor = len(log), self.normaliser(len(log), 1)
         over_all = divisor == count
         try:
@@ -84,7 +84,7 @@ class SoftmaxWithLoss(ClassLoss):
         return loss if over_all else loss / divisor
 
     def _places(self, scores: Shape, labels: Shape) -> Shape:
-        """The shape of the third top."""
+        """Return the shape of the third top."""
         if len(labels) != 1 or len(scores) > 4:
             return labels
         return (*scores[: self.axis], 1, *scores[self.axis + 1 :], *(1,) * (4 - len(scores)))

@@ -86,7 +86,7 @@ class Unpooling(HasOnnxForm):
         return self._spread_onnx(g, x, shape)
 
     def _corners(self, shape: Sequence[int], device: torch.device | str) -> Tensor:
-        """Where the windows begin in the top, or its last row or column if that is before."""
+        """Return where the windows begin in the top, or its last row or column if that is before."""
         rows, columns = (
             (torch.arange(length, device=device) * step).clamp_max(most - 1)
             for length, step, most in zip(shape[2:], self.stride, self.size, strict=True)
@@ -94,7 +94,7 @@ class Unpooling(HasOnnxForm):
         return (rows[:, None] * self.size[1] + columns).view(1, 1, *shape[2:])
 
     def _spread(self, x: Tensor) -> Tensor:
-        """Every value in all of its window, as far as that is in the top."""
+        """Return every value in all of its window, as far as that is in the top."""
         window = x.new_ones(1, 1, *self.kernel)
         top = F.conv_transpose2d(x.reshape(-1, 1, *x.shape[2:]), window, stride=self.stride)
         missing = [most - size for most, size in zip(self.size, top.shape[2:], strict=True)]
@@ -114,7 +114,7 @@ class Unpooling(HasOnnxForm):
         return reshaped(g, top, UNKNOWN, shape[1], *self.size)
 
     def _areas(self, x: Tensor) -> Tensor:
-        """How much of every window is in the top."""
+        """Return how much of every window is in the top."""
         rows, columns = (
             (most - torch.arange(length, device=x.device) * step).clamp_max(size).to(x.dtype)
             for length, step, most, size in zip(x.shape[2:], self.stride, self.size, self.kernel, strict=True)
@@ -123,7 +123,7 @@ class Unpooling(HasOnnxForm):
 
 
 def _size(p: pb.UnPoolingParameter) -> Numbers:
-    """The height and width of the top, which the fork wants to be said."""
+    """Return the height and width of the top, which the fork wants to be said."""
     both = p.HasField("unpool_h") and p.HasField("unpool_w")
     if p.HasField("unpool_size") == both:
         raise NetError("needs unpool_size, or both unpool_h and unpool_w")

@@ -78,7 +78,7 @@ class VideoData(DataLayer, HasSampleFiles):
         return self.layer.video_data_param.HasField("batch_size")
 
     def _channels(self) -> int:
-        """How many channels a frame has in TSN."""
+        """Return how many channels a frame has in TSN."""
         p = self.layer.video_data_param
         return 2 if p.modality == pb.VideoDataParameter.FLOW else 1 if p.grayscale else _COLORS
 

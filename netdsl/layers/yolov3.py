@@ -71,7 +71,7 @@ class Yolov3(Loss):
         return stated(x, total, gradient.view_as(x))
 
     def _difference(self, raw: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        """What is sent back, and how far the boxes are from their truths on average."""
+        """Return what is sent back, and how far the boxes are from their truths on average."""
         p = self.settings
         height, width = raw.shape[3:]
         anchors = pairs(p.biases, raw) / constants([width * p.anchors_scale, height * p.anchors_scale], raw)
@@ -92,7 +92,8 @@ class Yolov3(Loss):
         return score.where(~good, 0)
 
     def _matches(self, anchors: Tensor, truths: Tensor, used: Tensor, height: int, width: int) -> tuple[At, Tensor]:
-        """Every match in darknet's order: truth by truth, first with the best anchor, then with others that fit."""
+        """Return every match in darknet's order: truth by truth, first with the best anchor, then with others that
+        fit."""
         p = self.settings
         fit = nearness(concentric(anchors), concentric(truths[:, :, None, 3:]), p.iou_loss)
         best_fit, best = fit.amax(2), fit.argmax(2)  # the first of several

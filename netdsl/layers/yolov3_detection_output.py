@@ -67,7 +67,7 @@ class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
         return rows_onnx(g, predicted, scores, labels, p.confidence_threshold, p.nms_threshold)
 
     def _of_grid_onnx(self, g: OnnxGraph, grid: str, index: int) -> tuple[str, str, str]:
-        """Boxes (batch, boxes and classes, 4), scores and labels of one bottom."""
+        """Return boxes (batch, boxes and classes, 4), scores and labels of one bottom."""
         p, size = self.settings, self.box_size
         height, width = g.length(grid, 2), g.length(grid, 3)
         begin = index * (len(p.mask) // p.mask_group_num)
@@ -87,7 +87,7 @@ class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
         return boxes, reshaped(g, scores, 0, UNKNOWN), reshaped(g, labels, 0, UNKNOWN)
 
     def _of_grid(self, grid: Tensor, index: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Boxes, scores and labels, once for every class."""
+        """Return boxes, scores and labels, once for every class."""
         p = self.settings
         raw = per_anchor(grid, p.num_box)
         begin = index * (len(p.mask) // p.mask_group_num)

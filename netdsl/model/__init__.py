@@ -17,7 +17,7 @@ _MODULES = {"Model": "model", "open_net": "model", "open_model": "opening", "ope
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """The names that the package shows."""
+        """Return the names that the package shows."""
         if name not in _MODULES:
             raise AttributeError(f"module 'netdsl.model' has no attribute '{name}'")
         return getattr(import_module(f"netdsl.model.{_MODULES[name]}"), name)

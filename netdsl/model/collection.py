@@ -50,7 +50,7 @@ class WeightCollection(Mapping[str, list[Array]]):
 
     @classmethod
     def of(cls, arrays: Weights) -> WeightCollection:
-        """A collection with copies of arrays."""
+        """Return a collection with copies of arrays."""
         collection = cls({name: tuple(array.shape for array in blobs) for name, blobs in arrays.items()})
         for name, blobs in arrays.items():
             for view, array in zip(collection[name], blobs, strict=True):
@@ -127,7 +127,8 @@ class WeightCollection(Mapping[str, list[Array]]):
         return self.copy().__itruediv__(divisor)
 
     def __eq__(self, other: object) -> bool:
-        """Whether names, shapes and values are equal. A NaN equals a NaN, so that saved weights equal loaded ones."""
+        """Return whether names, shapes and values are equal. A NaN equals a NaN, so that saved weights equal loaded
+        ones."""
         return (
             isinstance(other, WeightCollection)
             and [*self.layout.items()] == [*other.layout.items()]
@@ -137,12 +138,13 @@ class WeightCollection(Mapping[str, list[Array]]):
     __hash__ = None  # type: ignore[assignment]  # the values can change
 
     def copy(self) -> WeightCollection:
-        """A copy with a buffer of its own."""
+        """Return a copy with a buffer of its own."""
         return WeightCollection(self.layout, self.flat.copy())
 
     @staticmethod
     def mean(collections: Iterable[WeightCollection], weights: Sequence[float] | None = None) -> WeightCollection:
-        """The weighted mean of collections, by default with equal weights. The mean of equal values is that value."""
+        """Return the weighted mean of collections, by default with equal weights. The mean of equal values is that
+        value."""
         averaged = list(collections)
         if not averaged:
             raise WeightsError("there is nothing to average")
@@ -161,7 +163,7 @@ class WeightCollection(Mapping[str, list[Array]]):
         return average
 
     def distance(self, other: WeightCollection) -> float:
-        """The Euclidean distance between two sets of weights."""
+        """Return the Euclidean distance between two sets of weights."""
         self._check_layout(other)
         return float(np.linalg.norm(self.flat.astype(np.float64) - other.flat))
 
@@ -171,7 +173,7 @@ class WeightCollection(Mapping[str, list[Array]]):
 
     @classmethod
     def load(cls, path: str | Path, net: NetSource | None = None) -> WeightCollection:
-        """The weights in a file of any format.
+        """Return the weights in a file of any format.
 
         For tensors with torch's own names, the net tells which layers they belong to.
         """

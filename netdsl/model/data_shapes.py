@@ -82,7 +82,7 @@ class Settled:
         return self.batch is None and all(shape.known in certain for shape in self.data.values())
 
     def is_of(self, graph: Graph) -> bool:
-        """Whether these are the layers of a graph, with the shapes that its data layers state."""
+        """Return whether these are the layers of a graph, with the shapes that its data layers state."""
         nodes = self.built.graph.nodes
         return len(nodes) == len(graph.nodes) and all(map(self._is_same_layer, nodes, graph.nodes))
 
@@ -95,29 +95,30 @@ class Settled:
 
 
 def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
-    """The items that neither the net nor its data say: the user does, or the weights, or they are guesses."""
+    """Return the items that neither the net nor its data say: the user does, or the weights, or they are guesses."""
     certain = (Known.STATED, Known.READ)
     return {name: shape.item for name, shape in sorted(data.items()) if shape.known not in certain}
 
 
 def plain_data(data: Mapping[str, DataShape]) -> dict[str, dict[str, Any]]:
-    """What is known of data, for JSON: all shapes with how each is known, and those that net and data don't say."""
+    """Return what is known of data, for JSON: all shapes with how each is known, and those that net and data don't
+    say."""
     every = {name: {"shape": list(shape.item), "known": shape.known.value} for name, shape in sorted(data.items())}
     return {"data": every, "assumed": {name: list(item) for name, item in assumed_items(data).items()}}
 
 
 def read_data(built: Built) -> dict[str, DataShape]:
-    """What is known of the data of a net that was built from what is read for it."""
+    """Return what is known of the data of a net that was built from what is read for it."""
     return {built.graph.blobs[edge]: DataShape(built.shapes[edge][1:], Known.READ) for edge in built.input_edges()}
 
 
 def dimensions(shape: Shape) -> str:
-    """A shape as users write it: 3x224x224."""
+    """Return a shape as users write it: 3x224x224."""
     return "x".join(map(str, shape)) or "one number"
 
 
 def guess_sentence(data: Mapping[str, DataShape]) -> str:
-    """What is guessed, in one line; empty if nothing is."""
+    """Return what is guessed, in one line; empty if nothing is."""
     guesses = {name: shape for name, shape in data.items() if shape.known is Known.GUESSED}
     taken = ", ".join(
         f"'{name}' is taken as {dimensions(shape.item)}{', which is one that the weights fit' * shape.fits_weights}"
@@ -127,7 +128,7 @@ def guess_sentence(data: Mapping[str, DataShape]) -> str:
 
 
 def shape_advice(blobs: Collection[str]) -> str:
-    """How users say the shapes of some blobs."""
+    """Return how users say the shapes of some blobs."""
     options = " ".join(f"--assume {name}=SHAPE" for name in blobs)
     return f"{options} (in Python: shapes={{{', '.join(f'{name!r}: SHAPE' for name in blobs)}}})"
 
@@ -176,7 +177,7 @@ class _Top:
         return self.stated_batch or 1
 
     def takes(self, item: Shape) -> Shape | None:
-        """The shape of a batch of items, if what is known agrees with that, with the lengths that are known."""
+        """Return the shape of a batch of items, if what is known agrees with that, with the lengths that are known."""
         if self.shape is None:
             return (self.batch, *item)
         own = self.shape[1:]
@@ -196,7 +197,7 @@ class _DataLayer:
 
     @classmethod
     def of(cls, message: pb.LayerParameter) -> _DataLayer | None:
-        """The layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
+        """Return the layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
         if message.bottom:
             return None
         try:
@@ -218,7 +219,7 @@ class _DataLayer:
         return any(top.known is None for top in self.tops)
 
     def typical_item(self, top: _Top, item: Shape) -> Shape:
-        """An item with the lengths that a top's settings say, and with the size that is typical of the layer."""
+        """Return an item with the lengths that a top's settings say, and with the size that is typical of the layer."""
         size = None if self.layer is None else self.layer.typical_size()
         shape = top.takes((item[0], *(size or item[1:])))
         return item if shape is None else shape[1:]
@@ -249,7 +250,8 @@ class _DataLayer:
 
 
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
-    """A net whose data layers state these shapes of items, and what follows from them. Its inputs are a layer."""
+    """Return a net whose data layers state these shapes of items, and what follows from them. Its inputs are a
+    layer."""
     made = copy_of(with_input_layer(net))
     for layer in filter(None, map(_DataLayer.of, made.layer)):
         if items.keys() & set(layer.message.top):
@@ -259,7 +261,7 @@ def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
 
 
 def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int | None) -> list[_Top]:
-    """The tops of a layer, by what its settings say of their shapes and of the batch."""
+    """Return the tops of a layer, by what its settings say of their shapes and of the batch."""
     batch = next((shape[0] for shape in shapes if shape), batch)
     return [
         _Top(
@@ -273,7 +275,7 @@ def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int
 
 
 def read_shapes(layer: BringsData, read: ReadShapes) -> Sequence[Shape] | None:
-    """The shapes of a batch of a layer's data, of which an item is read once; None of a source that is live."""
+    """Return the shapes of a batch of a layer's data, of which an item is read once; None of a source that is live."""
     message = layer.layer.SerializePartialToString()
     if message not in read:
         try:
@@ -287,7 +289,7 @@ def read_shapes(layer: BringsData, read: ReadShapes) -> Sequence[Shape] | None:
 
 
 def _shapes_of(reading: Reading) -> list[Shape] | None:
-    """The shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
+    """Return the shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
     count = reading.batch_size if reading.collate else 1
     with closing(Batches(replace(reading, batch_size=count), Loading(workers=1, prefetch=1))) as batches:
         if isinstance(batches.reading.source, LiveSource):
@@ -345,7 +347,7 @@ class _Settling:
                         wanted.shape, wanted.known = shape, top.known
 
     def result(self, beside: ItemsBeside) -> Settled:
-        """The layers with the first shapes of data that fit them and their weights, or most of these."""
+        """Return the layers with the first shapes of data that fit them and their weights, or most of these."""
         problem: NetError | None = None
         best: tuple[int, Built, Items, Known] | None = None
         for items, known in self._candidates(beside):
@@ -367,7 +369,7 @@ class _Settling:
         raise problem
 
     def with_another_batch(self, problem: NetError, beside: ItemsBeside) -> Settled:
-        """The layers with the smallest batch that fits, if one does and its double does, too.
+        """Return the layers with the smallest batch that fits, if one does and its double does, too.
 
         A net that states a batch which doesn't fit is an error, which says the one that does.
         """
@@ -383,7 +385,7 @@ class _Settling:
         raise problem
 
     def _candidates(self, beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
-        """The items to try for blobs whose shapes are open, each with how they would be known."""
+        """Yield the items to try for blobs whose shapes are open, each with how they would be known."""
         graph = connect(self._net)
         missing = [top for top in self._all_tops() if top.known is None]
         if not missing:
@@ -443,7 +445,7 @@ class _Settling:
                 yield self._items_of_side(images, channels, found) or {}
 
     def _lengths_in_first_blob(self) -> list[int]:
-        """The lengths of the axes of the first layer's filters, among which is that of its bottom."""
+        """Return the lengths of the axes of the first layer's filters, among which is that of its bottom."""
         names = (layer.name for layer in self._net.layer if self._weights.get(layer.name))
         first = next((self._weights[name][0] for name in names if self._weights[name][0].ndim > 1), None)
         return [] if first is None else list(dict.fromkeys(first.shape[1:]))
@@ -455,7 +457,8 @@ class _Settling:
         return items if len(items) == len(shapes) else None
 
     def _side_by_weights(self, images: Sequence[_Top], channels: int) -> int | None:
-        """The side of square images at which all weights fit, found by halving: more pixels need more weights."""
+        """Return the side of square images at which all weights fit, found by halving: more pixels need more
+        weights."""
         low, high = 1, _LARGEST_SIDE
         while low <= high:
             side = (low + high) // 2
@@ -471,7 +474,8 @@ class _Settling:
         return None
 
     def _label_names(self, graph: Graph) -> set[str]:
-        """The tops of data layers that are labels: all but the first, and a first one that is read only as labels."""
+        """Return the tops of data layers that are labels: all but the first, and a first one that is read only as
+        labels."""
         kinds = [(node, type_of(node.layer)) for node in graph.nodes]
         read = {
             (edge, kind is not None and place in kind.no_gradient)
@@ -531,12 +535,12 @@ class _Settling:
         return infer(connect(net), stub_unknown=self._stub_unknown)
 
     def _build(self, items: Items) -> Built:
-        """The layers with these items."""
+        """Return the layers with these items."""
         self._state(items)
         return self._infer(self._net)
 
     def _mismatches(self, built: Built) -> Sequence[Mismatch]:
-        """The layers that the weights don't fit."""
+        """Return the layers that the weights don't fit."""
         if not self._weights:
             return ()
         blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
@@ -562,7 +566,7 @@ class _Settling:
         return Settled(built, data)
 
     def _of_batch(self, batch: int) -> _Settling:
-        """The same phase with another batch in all data layers."""
+        """Return the same phase with another batch in all data layers."""
         net = copy_of(self._unstated)
         _state_batches(net, batch)
         certain = (Known.SAID, Known.READ)
@@ -575,7 +579,7 @@ def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[S
 
 
 def _neighbours(items: Items, top: _Top) -> Iterator[Items]:
-    """The items with the shape of one blob a little smaller or larger where its settings say no length."""
+    """Yield the items with the shape of one blob a little smaller or larger where its settings say no length."""
     item = items[top.name]
     free = [top.shape is None or top.shape[1 + axis] == UNKNOWN for axis in range(len(item))]
     groups = [[0], list(range(1, len(item)))] if len(item) > 1 else [[0]] if item else []
@@ -588,7 +592,7 @@ def _neighbours(items: Items, top: _Top) -> Iterator[Items]:
 
 
 def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
-    """The items of blobs that are read as values of a kind that has one shape."""
+    """Return the items of blobs that are read as values of a kind that has one shape."""
     return {
         node.layer.bottom[place]: TYPICAL_ITEMS[kind]
         for node in graph.nodes

@@ -16,7 +16,8 @@ from netdsl.net.graph import Phase, is_included, state_of
 
 
 def separate_phases(model: Model) -> Model:
-    """The model with a data layer for each phase in place of one that all share, so that they can read other data."""
+    """Return the model with a data layer for each phase in place of one that all share, so that they can read other
+    data."""
     layers = list[pb.LayerParameter]()
     for layer in model.net.layer:
         shared = _brings_data(layer) and all(_is_in_phase(model, layer, phase) for phase in Phase)
@@ -25,7 +26,8 @@ def separate_phases(model: Model) -> Model:
 
 
 def with_batch(model: Model, phase: Phase, batch: int) -> Model:
-    """The model with another batch in the data layers of a phase; an error if one of them doesn't say its batch."""
+    """Return the model with another batch in the data layers of a phase; an error if one of them doesn't say its
+    batch."""
     net = copy_of(model.net)
     for layer in net.layer:
         if _brings_data(layer) and _is_in_phase(model, layer, phase) and not state_batch(layer, batch):
@@ -34,7 +36,7 @@ def with_batch(model: Model, phase: Phase, batch: int) -> Model:
 
 
 def _brings_data(layer: pb.LayerParameter) -> bool:
-    """Whether a layer's tops come from outside the net."""
+    """Return whether a layer's tops come from outside the net."""
     kind = type_of(layer)
     return kind is not None and issubclass(kind, BringsData)
 
@@ -44,7 +46,7 @@ def _is_in_phase(model: Model, layer: pb.LayerParameter, phase: Phase) -> bool:
 
 
 def _only_in_phase(layer: pb.LayerParameter, phase: Phase) -> pb.LayerParameter:
-    """A copy of a layer that only one phase has, where its other rules let it in."""
+    """Return a copy of a layer that only one phase has, where its other rules let it in."""
     changed, number = copy_of(layer, without=["include"]), state_of(pb.NetParameter(), phase).phase
     if layer.include:
         changed.include.extend(rule for rule in layer.include if not rule.HasField("phase") or rule.phase == number)

@@ -106,7 +106,7 @@ FORMATS.register(_ONNX, "converters.onnx_import:from_onnx", "netdsl.model.format
 
 
 def reader_of(path: Path) -> FormatReader | None:
-    """The reader that is registered for a file's format; None for Caffe's own, and for unknown ones."""
+    """Return the reader that is registered for a file's format; None for Caffe's own, and for unknown ones."""
     if path.suffix in ("", *CAFFE_SUFFIXES):
         return None
     known = FORMATS.own().get(path.suffix) or FORMATS.get(path.suffix)
@@ -115,7 +115,7 @@ def reader_of(path: Path) -> FormatReader | None:
 
 
 def named_model(path: str | Path) -> NamedModel:
-    """What a path stands for: a file for itself, and else what the zoo says, which knows names and folders."""
+    """Return what a path stands for: a file for itself, and else what the zoo says, which knows names and folders."""
     path = Path(path)
     if path.is_file():
         return FileModel(path)
@@ -124,7 +124,7 @@ def named_model(path: str | Path) -> NamedModel:
 
 
 def _imported(function: Any, purpose: str) -> Any:
-    """A function or, for a text such as "module:function", the one that it names."""
+    """Return a function or, for a text such as "module:function", the one that it names."""
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")
@@ -135,25 +135,26 @@ def _imported(function: Any, purpose: str) -> Any:
 
 
 def deploy_net_in(folder: Path) -> Path | None:
-    """The file of the net for use in a model's folder: published models name theirs as they like."""
+    """Return the file of the net for use in a model's folder: published models name theirs as they like."""
     named = folder / "deploy.prototxt"
     paths = [path for path in folder.glob("*deploy*.prototxt") if path.is_file()]
     return named if named.is_file() else paths[0] if len(paths) == 1 else None
 
 
 def holds_weights(path: str | Path) -> bool:
-    """Whether a file's name says that weights are all one wants from it."""
+    """Return whether a file's name says that weights are all one wants from it."""
     path = Path(path)
     return has_tensors(path) if path.suffix in TENSOR_SUFFIXES else path.suffix in WEIGHTS_SUFFIXES
 
 
 def has_tensors(path: Path) -> bool:
-    """Whether a file has named tensors and no net, by its suffix. Faster R-CNN's nets end in .pt, as torch's files."""
+    """Return whether a file has named tensors and no net, by its suffix. Faster R-CNN's nets end in .pt, as torch's
+    files."""
     return path.suffix in TENSOR_SUFFIXES and not (path.suffix == ".pt" and path.is_file() and _is_prototxt(path))
 
 
 def _is_prototxt(path: Path) -> bool:
-    """Whether a file begins with the name of a field, perhaps behind comments."""
+    """Return whether a file begins with the name of a field, perhaps behind comments."""
     try:
         with path.open("rb") as file:
             return _FIRST_FIELD.match(file.read(_BEGINNING)) is not None

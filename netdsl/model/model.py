@@ -66,12 +66,12 @@ class Model:
         return [graph.phase for graph in self.graphs]
 
     def graph(self, phase: Phase) -> Graph:
-        """The graph of a phase; an error if bottoms are missing there."""
+        """Return the graph of a phase; an error if bottoms are missing there."""
         graph = next((graph for graph in self.graphs if graph.phase is phase), None)
         return graph or resolve(with_input_layer(self.net), phase, level=self.level, stages=self.stages)
 
     def layers(self, phase: Phase, *, stub_unknown: bool = False) -> Built:
-        """The layers of a phase with all shapes; they have no memory.
+        """Return the layers of a phase with all shapes; they have no memory.
 
         With `stub_unknown`, placeholders stand for layers that aren't available. What is guessed of the data, or may
         mean something else in other forks of Caffe, is said in a warning.
@@ -86,7 +86,8 @@ class Model:
         return settled.built
 
     def module(self, phase: Phase, device: torch.device | str = "cpu") -> NetModule:
-        """The layers of a phase as a torch module, with the model's weights; an error if a layer that learns has none.
+        """Return the layers of a phase as a torch module, with the model's weights; an error if a layer that learns has
+        none.
 
         The module belongs to the caller, who may change it. Only it has the weights in memory, which is free again when
         nobody holds it; the layers are kept without memory for the next module.
@@ -99,7 +100,7 @@ class Model:
         return NetModule(built)
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
-        """The shape of one item of each blob that data layers of a phase bring, and how it is known."""
+        """Return the shape of one item of each blob that data layers of a phase bring, and how it is known."""
         from netdsl.model.data_shapes import Known
 
         return {
@@ -110,7 +111,7 @@ class Model:
         }
 
     def settled(self, phase: Phase, *, stub_unknown: bool = False) -> Settled:
-        """The layers of a phase with what is known of its data, without a warning."""
+        """Return the layers of a phase with what is known of its data, without a warning."""
         from netdsl.model.data_shapes import settle
         from netdsl.net.placeholder_layer import unavailable_types
 
@@ -132,7 +133,8 @@ class Model:
         return self._settled[key]
 
     def layers_as_read(self, graph: Graph) -> Built:
-        """The layers of a graph of this model whose data layers state the shapes that were read, as in a training.
+        """Return the layers of a graph of this model whose data layers state the shapes that were read, as in a
+        training.
 
         The caller may give them memory. Such layers are kept for all who ask for those of that phase, but for users'
         own code, which is of one net only.
@@ -156,12 +158,12 @@ class Model:
         return tuple(dict.fromkeys(self.sources.values()))
 
     def only(self, phase: Phase) -> Model:
-        """The model with the layers of one phase, at its level and with its stages; no rules are left."""
+        """Return the model with the layers of one phase, at its level and with its stages; no rules are left."""
         net = filter_layers(self.net, state_of(self.net, phase, self.level, self.stages))
         return replace(self, net=net_of(net, net.layer), level=0, stages=())
 
     def with_items(self, items: Mapping[str, tuple[int, ...]]) -> Model:
-        """The model whose data layers state these shapes of items."""
+        """Return the model whose data layers state these shapes of items."""
         from netdsl.model.data_shapes import with_items
 
         if not items:
@@ -170,7 +172,8 @@ class Model:
         return replace(self, net=with_items(self.net, items), known=known)
 
     def with_weights(self, weights: Weights) -> Model:
-        """The model with other values for some of its layers. If all are the same, the file still has exactly these."""
+        """Return the model with other values for some of its layers. If all are the same, the file still has exactly
+        these."""
         same = all(
             len(self.weights.get(name, ())) == len(arrays) and all(map(_equal, self.weights[name], arrays))
             for name, arrays in weights.items()
@@ -178,7 +181,7 @@ class Model:
         return self if same else self.with_other_weights(weights={**self.weights, **weights}, file=None)
 
     def with_other_weights(self, **changes: Any) -> Model:
-        """The model with other weights, and what else there is to know of these.
+        """Return the model with other weights, and what else there is to know of these.
 
         Layers stay if the shapes of their data aren't told by weights.
         """
@@ -189,7 +192,7 @@ class Model:
 
 
 def in_state(model: Model, state: pb.NetState) -> Model:
-    """The model in another state, which says the phase too. Layers stay that are the same in that state."""
+    """Return the model in another state, which says the phase too. Layers stay that are the same in that state."""
     net = copy_of(model.net)
     net.state.CopyFrom(state)
     made = replace(model, net=net, level=state.level)
@@ -221,7 +224,7 @@ NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
 def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
-    """A net of any age, with the weights that its own file has. A path can be a model's folder or name, too, for
+    """Return a net of any age, with the weights that its own file has. A path can be a model's folder or name, too, for
     the net that it has to train.
 
     `dialect` is the fork of Caffe that the net is for, whatever the net says itself; what isn't said is guessed from
@@ -235,13 +238,14 @@ def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = Fals
 def open_named(
     named: NamedModel, *, deployed: bool = False, dialect: str | None = None, lenient: bool = False
 ) -> Model:
-    """A net that has a name, a folder or a file: the one to train or, `deployed`, the one to use."""
+    """Return a net that has a name, a folder or a file: the one to train or, `deployed`, the one to use."""
     net = named.deployed if deployed else named.net
     return replace(_open_source(net, dialect, lenient), items_beside=lambda images: _items_beside(named, net, images))
 
 
 def _items_beside(named: NamedModel, net: Path | pb.NetParameter, images: Collection[str]) -> Items:
-    """What the other net of a model, which is for use, states of a net's blobs of images, or else the model's card."""
+    """Return what the other net of a model, which is for use, states of a net's blobs of images, or else the model's
+    card."""
     with suppress(CaffeError):
         stated = _stated_items(_deployed_beside(named, net))
         if stated.keys() >= set(images):
@@ -254,7 +258,7 @@ def _items_beside(named: NamedModel, net: Path | pb.NetParameter, images: Collec
 
 
 def _stated_items(net: Path | pb.NetParameter | None) -> Items:
-    """The items of the inputs whose shapes a net states."""
+    """Return the items of the inputs whose shapes a net states."""
     inputs = [layer for layer in open_net(net).net.layer if layer.input_param.shape] if net is not None else []
     return {
         top: tuple(shape.dim[1:])
@@ -264,7 +268,7 @@ def _stated_items(net: Path | pb.NetParameter | None) -> Items:
 
 
 def _deployed_beside(named: NamedModel, net: Path | pb.NetParameter) -> Path | pb.NetParameter | None:
-    """The net for use, if it is another one than this net; of a file the one that is in its folder."""
+    """Return the net for use, if it is another one than this net; of a file the one that is in its folder."""
     beside = named.deployed
     if beside is net and isinstance(net, Path):
         beside = deploy_net_in(net.parent) or net
@@ -312,7 +316,7 @@ def _without_blobs(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def todays_form(net: pb.NetParameter, dialect: str | None = None) -> pb.NetParameter:
-    """A copy of a net, brought to today's form, and marked with the dialects that it may be in.
+    """Return a copy of a net, brought to today's form, and marked with the dialects that it may be in.
 
     Inputs without shapes, which Caffe drops, keep their names in `input`; `with_input_layer` makes them tops of a
     layer, which can get shapes.

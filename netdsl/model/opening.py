@@ -37,10 +37,11 @@ def open_model(
     level: int = 0,
     stages: Sequence[str] = (),
 ) -> Model:
-    """A net of any age with weights of files of any format: those of its own file, and over them those of the others.
+    """Return a net of any age with weights of files of any format: those of its own file, and over them those of the
+    others.
 
-    Where several files have a layer, the last one counts. A file that has none of the net's layers is an error.
-    A model's folder has weights, which count if no others are given, and a net to train and, `deployed`, one to use.
+    Where several files have a layer, the last one counts. A file that has none of the net's layers is an error. A
+    model's folder has weights, which count if no others are given, and a net to train and, `deployed`, one to use.
     `shapes` are those of one item of blobs that data layers bring; `level` and `stages` are for the net's rules.
     """
     paths = tuple(weights)
@@ -54,7 +55,7 @@ def open_model(
 
 
 def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
-    """The model with the weights of files over its own; a file that has none of its net's layers is an error."""
+    """Return the model with the weights of files over its own; a file that has none of its net's layers is an error."""
     files = open_files(paths, model)
     if not files:
         return model
@@ -68,7 +69,7 @@ def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
 
 
 def with_dialect_of(model: Model, files: Iterable[str | Path | Model]) -> Model:
-    """The model in the dialect that one of its files of weights says, where its net leaves that open."""
+    """Return the model in the dialect that one of its files of weights says, where its net leaves that open."""
     possible = marks_of(model.net)
     for file in files:
         said = marks_of(file.file.message) if isinstance(file, Model) and file.file is not None else ()
@@ -89,7 +90,7 @@ def _needs_net(path: Path) -> bool:
 
 
 def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -> Model:
-    """The weights of a file of any format, as a model without layers.
+    """Return the weights of a file of any format, as a model without layers.
 
     Tensors with torch's own names need the net whose layers they are for. Tensors are recognised by the file's suffix,
     and Caffe's files by what they hold, whatever they are called.
@@ -145,7 +146,7 @@ def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | No
 
 
 def layout_of(net: Model | Sequence[Built]) -> Layout:
-    """The blobs of all layers that learn, in all phases of a model's net, or in nets that are built."""
+    """Return the blobs of all layers that learn, in all phases of a model's net, or in nets that are built."""
     builts = [net.settled(phase).built for phase in net.phases] if isinstance(net, Model) else net
     layout: dict[str, dict[str, tuple[int, ...]]] = {}
     for built in builts:
@@ -179,7 +180,7 @@ def load_weights(source: str | Path | Model, *nets: Built, partial: bool = False
 
 
 def open_files(paths: Iterable[str | Path], model: Model) -> list[Model]:
-    """The weights of files, each of which has one of the layers of the model's net at least."""
+    """Return the weights of files, each of which has one of the layers of the model's net at least."""
     opened = [(path, open_weights(path, model)) for path in map(Path, paths)]
     for path, file in opened:
         check_names(file.weights, [layer.name for layer in model.net.layer], model.net.name, f"{path}: has")
@@ -207,7 +208,7 @@ def copy_model(model: Model, net: Built) -> LoadReport:
 
 
 def match_names(model: Model, built: Built) -> LoadReport:
-    """The layers of a net that a model's weights would fill, by their names alone."""
+    """Return the layers of a net that a model's weights would fill, by their names alone."""
     layers, shared = learned_layers(built), shared_blobs(built)
     missing = {name: layer for name, layer in layers.items() if name not in model.weights}
     return LoadReport(

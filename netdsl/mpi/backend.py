@@ -51,11 +51,11 @@ class MpiBackend(Backend):
         return this_rank()
 
     def workers_here(self, workers: int | None) -> int | None:
-        """The number of workers on this machine: all, if this process starts them."""
+        """Return the number of workers on this machine: all, if this process starts them."""
         return workers if self.rank is None else self.rank.local_size
 
     def cores(self, workers: int) -> int:
-        """A worker's share of the cores of its machine."""
+        """Return a worker's share of the cores of its machine."""
         return share_of_cores(workers if self.rank is None else self.rank.local_size)
 
     def check(self, run: Run) -> None:
@@ -104,7 +104,7 @@ class MpiBackend(Backend):
         return train_as_rank(lambda launcher: train(folder, launcher, run=run, told=told, requested=requested))
 
     def launcher(self) -> Launcher:
-        """The launcher that starts mpiexec."""
+        """Return the launcher that starts mpiexec."""
         from netdsl.mpi.launcher import MpiexecLauncher
 
         return MpiexecLauncher()

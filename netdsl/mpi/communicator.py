@@ -28,7 +28,7 @@ _SUMMED = (torch.float32, torch.float64, torch.int64)
 
 
 def connect(transport: Transport, control: ControlClient, rank: int, size: int, device: torch.device) -> Communicator:
-    """A rank's communicator, over MPI or over any other transport."""
+    """Return a rank's communicator, over MPI or over any other transport."""
     match transport:
         case Transport.MPI:
             return MpiCommunicator(world(), control.interruption)
@@ -100,7 +100,7 @@ class MpiCommunicator:
         self._group.barrier("a barrier")
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """A variable in the first rank's memory, which others read and change without its help."""
+        """Return a variable in the first rank's memory, which others read and change without its help."""
         values = MpiValues(self._duplicate(self._group.communicator), buffer)
         variable = LaneVariable(values, Lane(f"variable {len(self._variables)}", self.interruption))
         self._variables.append(variable)

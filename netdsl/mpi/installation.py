@@ -42,7 +42,8 @@ class MpiInstallation:
 
 
 def mpiexec() -> str:
-    """The program beside this Python, from an MPI that is installed as a package, or else the first on the path."""
+    """Return the program beside this Python, from an MPI that is installed as a package, or else the first on the
+    path."""
     beside = Path(sys.executable).with_name("mpiexec")
     program = str(beside) if beside.exists() else shutil.which("mpiexec")
     if program is None:
@@ -51,7 +52,7 @@ def mpiexec() -> str:
 
 
 def mpi_installation() -> MpiInstallation:
-    """The MPI that is installed, tried out with two ranks. MPI isn't started in this process."""
+    """Return the MPI that is installed, tried out with two ranks. MPI isn't started in this process."""
     library, program = _loaded_library(), mpiexec()
     kind = _kind_of(_output_of(program, "--version"))
     output = _output_of(program, "-n", "2", sys.executable, "-P", "-c", _COUNT_RANKS)
@@ -59,7 +60,7 @@ def mpi_installation() -> MpiInstallation:
 
 
 def _loaded_library() -> str:
-    """The name and version of the library that mpi4py loads, which it does when it is imported."""
+    """Return the name and version of the library that mpi4py loads, which it does when it is imported."""
     import_extra("mpi4py", "mpi", "MPI needs mpi4py and an MPI library").rc.initialize = False
     try:
         from mpi4py import MPI
@@ -74,7 +75,7 @@ def _kind_of(version: str) -> str:
 
 
 def _why_ranks_dont_meet(library: str, program: str, kind: str, output: str) -> str:
-    """What keeps two ranks from finding each other; empty if nothing does."""
+    """Return what keeps two ranks from finding each other; empty if nothing does."""
     sizes = _RANKS.findall(output)
     if sizes == ["2", "2"]:
         return ""
@@ -85,7 +86,8 @@ def _why_ranks_dont_meet(library: str, program: str, kind: str, output: str) -> 
 
 
 def _output_of(*command: str) -> str:
-    """What a command prints, as it would be started outside of any MPI job; what is wrong where it doesn't end."""
+    """Return what a command prints, as it would be started outside of any MPI job; what is wrong where it doesn't
+    end."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith(_FROM_MPIEXEC)}
     try:
         done = subprocess.run(

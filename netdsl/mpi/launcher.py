@@ -49,13 +49,13 @@ class MpiexecLauncher:
     port = 0
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with a transport that suits the workers' devices; an error where there is no mpiexec."""
+        """Return the run with a transport that suits the workers' devices; an error where there is no mpiexec."""
         mpiexec()
         check_number(run)
         return run.with_transport(per_machine=run.workers, mpi=True)
 
     def room(self, run: Run) -> int:
-        """The number of workers."""
+        """Return the number of workers."""
         return run.workers
 
     def start(self, spec: WorkerSpec) -> MpiexecWorkers:
@@ -89,7 +89,7 @@ class MpiexecWorkers(Workers):
             pipe.write(spec.text().encode() + b"\n")
 
     def endings(self) -> Mapping[int, str]:
-        """How the ranks ended, which is all together."""
+        """Return how the ranks ended, which is all together."""
         code = self._process.poll()
         if code is None:
             return {}
@@ -101,19 +101,19 @@ class MpiexecWorkers(Workers):
         return dict.fromkeys(range(self._size), "mpiexec ended it") | {first: how}
 
     def first_lost(self) -> int | None:
-        """The rank whose end made mpiexec end the others."""
+        """Return the rank whose end made mpiexec end the others."""
         text = self._log.read_text(errors="replace")
         ranks = {process: int(rank) for rank, process in _RANK.findall(text)}
         lost = _FIRST_LOST.search(text)
         return None if lost is None else ranks.get(lost[1])
 
     def last_words(self, rank: int) -> str:
-        """A worker's last lines in its log."""
+        """Return a worker's last lines in its log."""
         log = log_of(self._run, rank)
         return last_words(log) if log.exists() else ""
 
     def problem(self) -> str:
-        """What mpiexec says, if it isn't about the end of a rank."""
+        """Return what mpiexec says, if it isn't about the end of a rank."""
         ended = self._process.poll() is not None
         return f"of mpiexec, {last_words(self._log)}" if ended and self.first_lost() is None else ""
 
@@ -135,7 +135,7 @@ def check_number(run: Run) -> None:
 
 
 def this_rank() -> ExternalWorker:
-    """Which worker this process is, as MPI says."""
+    """Return which worker this process is, as MPI says."""
     ranks = world()
     node = ranks.Split_type(mpi().COMM_TYPE_SHARED)
     worker = ExternalWorker.of_ranks(Ranks(ranks.rank, ranks.size, node.rank, node.size))
@@ -144,7 +144,7 @@ def this_rank() -> ExternalWorker:
 
 
 def share(spec: WorkerSpec | None) -> WorkerSpec:
-    """The first rank's spec, with this rank in it; all ranks must call this, the others with None."""
+    """Return the first rank's spec, with this rank in it; all ranks must call this, the others with None."""
     forget_shared_memory()
     worker = this_rank()
     spec = WorkerSpec.of(share_text(None if spec is None else spec.text()))
@@ -152,7 +152,7 @@ def share(spec: WorkerSpec | None) -> WorkerSpec:
 
 
 def share_text(text: str | None) -> str:
-    """The first rank's text; all ranks must call this, the others with None."""
+    """Return the first rank's text; all ranks must call this, the others with None."""
     data = np.frombuffer(b"" if text is None else text.encode(), np.uint8)
     length = np.array([data.size])
     world().Bcast(length)
@@ -173,7 +173,7 @@ class RankLauncher(ExternalLauncher):
         self._processes = processes
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with a transport that suits the workers' devices."""
+        """Return the run with a transport that suits the workers' devices."""
         check_number(run)
         run = super().prepare(folder, run, note)
         numbers = ", ".join(map(str, self._processes))

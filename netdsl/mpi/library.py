@@ -38,7 +38,7 @@ def mpi() -> ModuleType:
 
 
 def world() -> Any:
-    """The communicator of all ranks that mpiexec started."""
+    """Return the communicator of all ranks that mpiexec started."""
     return mpi().COMM_WORLD
 
 
@@ -63,7 +63,7 @@ def mpi_errors(doing: str) -> Iterator[None]:
 
 
 def pieces(values: Array) -> Iterator[Array]:
-    """The pieces of a buffer."""
+    """Yield the pieces of a buffer."""
     length = PIECE // values.itemsize
     for start in range(0, values.size, length):
         yield values[start : start + length]
@@ -83,7 +83,7 @@ class MpiGroup:
         self._others = [rank for rank in range(self.size) if rank != self.rank]
 
     def is_on_one_machine(self) -> bool:
-        """Whether all ranks are; all of them must ask."""
+        """Return whether all ranks are; all of them must ask."""
         node = self.communicator.Split_type(self.mpi.COMM_TYPE_SHARED)
         alone: bool = node.size == self.size
         node.Free()

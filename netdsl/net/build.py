@@ -66,19 +66,19 @@ class Built:
         return Built(self.graph, list(copies.values()), list(self.shapes))
 
     def pairs(self) -> list[tuple[Node, Layer]]:
-        """The nodes in order, each with its layer."""
+        """Return the nodes in order, each with its layer."""
         return list(zip(self.graph.nodes, self.layers, strict=True))
 
     def data_layers(self) -> list[tuple[Node, BringsData]]:
-        """The layers whose tops come from outside the net."""
+        """Return the layers whose tops come from outside the net."""
         return [(node, layer) for node, layer in self.pairs() if isinstance(layer, BringsData)]
 
     def remembering_layers(self) -> list[tuple[Node, KeepsState]]:
-        """The layers that carry a state from one batch to the next."""
+        """Return the layers that carry a state from one batch to the next."""
         return [(node, layer) for node, layer in self.pairs() if isinstance(layer, KeepsState) and layer.kept()]
 
     def input_edges(self) -> list[int]:
-        """The edges whose values come from outside the net."""
+        """Return the edges whose values come from outside the net."""
         return [edge for node, _ in self.data_layers() for edge in node.tops]
 
 
@@ -114,7 +114,7 @@ def warn_of_doubts(built: Built) -> None:
 
 
 def doubts_of(built: Built) -> list[DialectDoubt]:
-    """Each thing that layers may mean otherwise, with the first of these layers."""
+    """Return each thing that layers may mean otherwise, with the first of these layers."""
     layers: dict[str, list[pb.LayerParameter]] = {}
     dialects: dict[str, dict[str, None]] = {}
     for node, layer in built.pairs():
@@ -156,7 +156,7 @@ def check_fillers(built: Built) -> None:
 
 
 def unknown_types(graph: Graph) -> list[Node]:
-    """The nodes of unknown types."""
+    """Return the nodes of unknown types."""
     return [node for node in graph.nodes if type_of(node.layer) is None]
 
 
@@ -215,7 +215,7 @@ def running(
 
 
 def _other_inputs(built: Built, shapes: Mapping[int, Shape]) -> str:
-    """A clause for an error, about inputs whose shapes aren't those that the net states."""
+    """Return a clause for an error, about inputs whose shapes aren't those that the net states."""
     words = [
         f"'{built.graph.blobs[edge]}' has shape {list(shape)}, made for {list(built.shapes[edge])}"
         for edge, shape in shapes.items()
@@ -225,7 +225,7 @@ def _other_inputs(built: Built, shapes: Mapping[int, Shape]) -> str:
 
 
 def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None:
-    """The same problem with the layer's name, or None if it is the user's own exception or a mistake of ours."""
+    """Return the same problem with the layer's name, or None if it is the user's own exception or a mistake of ours."""
     if user_code_problem(problem) is not None:
         return None
     where, reason = error_label(layer), next(iter(str(problem).splitlines()), "")

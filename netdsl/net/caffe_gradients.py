@@ -24,7 +24,7 @@ class LastEdges:
 
 
 def last_edges(built: Built) -> dict[int, LastEdges]:
-    """Those of the layers, by their indices, whose gradients differ from Caffe's."""
+    """Return those of the layers, by their indices, whose gradients differ from Caffe's."""
     memory = CaffeMemory(built)
     nodes = {index: built.graph.nodes[index] for index in differing_gradients(built, memory)}
     return {
@@ -36,7 +36,7 @@ def last_edges(built: Built) -> dict[int, LastEdges]:
 def run_as_caffe(
     layer: ReadsInBackward, last: LastEdges, contents: Mapping[int, Tensor], bottoms: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """The tops of a layer whose gradients will be Caffe's; `contents` has the data of the last edges by then."""
+    """Return the tops of a layer whose gradients will be Caffe's; `contents` has the data of the last edges by then."""
     blobs = map(layer.owner_of, layer.blob_names())
     tops: tuple[Tensor, ...] = _AsCaffe.apply(layer, last, contents, *bottoms, *blobs)  # type: ignore[no-untyped-call]
     return tops

@@ -61,7 +61,7 @@ class CaffeMemory:
         memory.several_readers |= self._readers[edge] > 1
 
     def is_over_bottom(self, node: Node, place: int = 0) -> bool:
-        """Whether a layer writes a top over the bottom of the same place."""
+        """Return whether a layer writes a top over the bottom of the same place."""
         return self._keeps_name(node, place) and self._readers[node.bottoms[place]] == 1
 
     def _keeps_name(self, node: Node, place: int) -> bool:
@@ -70,7 +70,7 @@ class CaffeMemory:
         return both and blobs[node.bottoms[place]] == blobs[node.tops[place]]
 
     def last(self, edge: int) -> int:
-        """The edge whose data lie in the memory of an edge at the end."""
+        """Return the edge whose data lie in the memory of an edge at the end."""
         return self._places[edge][0].written[-1]
 
     def _later_writes(self, edge: int) -> int:
@@ -78,20 +78,21 @@ class CaffeMemory:
         return len(memory.written) - number - 1
 
     def is_lost(self, edge: int, reads: Reads) -> bool:
-        """Whether of an edge's data that is lost at the end which somebody reads."""
+        """Return whether of an edge's data that is lost at the end which somebody reads."""
         memory, number = self._places[edge]
         return reads is not Reads.NOTHING and any(reads not in kept for kept in memory.kept[number + 1 :])
 
 
 def _kept_by(layer: Layer) -> frozenset[Reads]:
-    """What a layer in place keeps of its bottom, where nobody else passes a gradient to that."""
+    """Return what a layer in place keeps of its bottom, where nobody else passes a gradient to that."""
     if not isinstance(layer, KeepsSigns) or not layer.keeps_signs():
         return frozenset()
     return frozenset({Reads.SIGNS, Reads.PASSED} if layer.keeps_passed() else {Reads.SIGNS})
 
 
 def differing_gradients(built: Built, memory: CaffeMemory) -> list[int]:
-    """The layers, by their indices, whose gradients differ from Caffe's, since it finds other data or gradients."""
+    """Return the layers, by their indices, whose gradients differ from Caffe's, since it finds other data or
+    gradients."""
     return [
         index
         for index in _backward(built)
@@ -108,7 +109,7 @@ def _differs(node: Node, layer: ReadsInBackward, memory: CaffeMemory) -> bool:
 
 
 def _backward(built: Built) -> list[int]:
-    """The layers that go backward: they learn, or come after some that do, and a loss comes from them."""
+    """Return the layers that go backward: they learn, or come after some that do, and a loss comes from them."""
     learning, leading = learning_edges(built), set(losses_of(built))
     found = []
     for index, (node, layer) in reversed(list(enumerate(built.pairs()))):
@@ -123,7 +124,8 @@ def _backward(built: Built) -> list[int]:
 
 
 def memory_notes(built: Built, *, caffe_gradients: bool = False) -> list[str]:
-    """What to know of a net whose gradients, or values, differ from Caffe's, where layers in place write over blobs."""
+    """Return what to know of a net whose gradients, or values, differ from Caffe's, where layers in place write over
+    blobs."""
     memory = CaffeMemory(built)
     notes = []
     differing = differing_gradients(built, memory) if built.graph.phase is Phase.TRAIN else []

@@ -39,7 +39,7 @@ class Feed(Protocol):
     def __next__(self) -> tuple[Tensor, ...]: ...
 
     def epoch_batches(self) -> Fraction | None:
-        """How many batches all items make; None if nobody knows how many there are."""
+        """Return how many batches all items make; None if nobody knows how many there are."""
         ...
 
     def seek(self, position: int) -> None:
@@ -138,7 +138,7 @@ class Feeds:
         return Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
 
     def readings(self) -> list[Reading]:
-        """What is read from sources."""
+        """Return what is read from sources."""
         return [feed.reading for feed in self._named().values() if isinstance(feed, Batches)]
 
     def give(self, values: Values | UserRows, *, batch: int | None = None, seed: int = 0) -> None:
@@ -162,7 +162,7 @@ class Feeds:
         self._user_feed = batches
 
     def next(self) -> dict[int, Tensor]:
-        """The next batch, by the edges of the graph."""
+        """Return the next batch, by the edges of the graph."""
         self._check_given()
         batch: dict[int, Tensor] = {}
         for index in self.read:
@@ -177,7 +177,7 @@ class Feeds:
             raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
 
     def tops(self, index: int) -> list[Tensor]:
-        """The next batch of one layer."""
+        """Return the next batch of one layer."""
         with _at(self._graph.nodes[index]):
             return self._next_of(self.read[index])
 
@@ -208,7 +208,7 @@ class Feeds:
         return named if self._user_feed is None else {**named, USER_FEED: self._user_feed}
 
     def positions(self) -> dict[str, int]:
-        """How many batches each layer has handed out."""
+        """Return how many batches each layer has handed out."""
         return {name: feed.position for name, feed in self._named().items()}
 
     def seek(self, positions: Mapping[str, int]) -> None:
@@ -221,7 +221,8 @@ class Feeds:
             named[name].seek(position)
 
     def epoch_batches(self) -> Fraction | None:
-        """How many batches all items of the user's data, or of the first layer that reads some, make, if known."""
+        """Return how many batches all items of the user's data, or of the first layer that reads some, make, if
+        known."""
         self._check_given()
         feed = self._user_feed or next(iter(self.read.values()), None)
         return None if feed is None else feed.epoch_batches()

@@ -59,12 +59,12 @@ class Graph:
 
 
 def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, stages: Sequence[str] = ()) -> Graph:
-    """The graph of the layers of a phase, level and stages. The net must be in today's form."""
+    """Return the graph of the layers of a phase, level and stages. The net must be in today's form."""
     return connect(filter_layers(net, state_of(net, phase, level, stages)))
 
 
 def resolve_all(net: pb.NetParameter, *, level: int = 0, stages: Sequence[str] = ()) -> list[Graph]:
-    """The graphs of a net's phases, TEST first.
+    """Return the graphs of a net's phases, TEST first.
 
     A net doesn't have a phase in which bottoms are missing, as a training net without data for testing. If that is so
     for both phases, the error is that of the first.
@@ -83,7 +83,7 @@ def resolve_all(net: pb.NetParameter, *, level: int = 0, stages: Sequence[str] =
 
 
 def with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
-    """A net whose inputs without shapes are tops of a layer, which can get shapes; Caffe drops such inputs."""
+    """Return a net whose inputs without shapes are tops of a layer, which can get shapes; Caffe drops such inputs."""
     if not net.input:
         return net
     made = copy_of(net)
@@ -93,7 +93,7 @@ def with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequence[str] = ()) -> pb.NetState:
-    """The state of a net. Caffe's rule: phase and level replace the net's own, stages are added to its own."""
+    """Return the state of a net. Caffe's rule: phase and level replace the net's own, stages are added to its own."""
     state = copy_of(net.state)
     state.phase, state.level = _PHASES[phase], level
     state.stage.extend([stages] if isinstance(stages, str) else stages)
@@ -101,14 +101,14 @@ def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequenc
 
 
 def filter_layers(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
-    """A copy of a net with the layers of one state only, and with that state."""
+    """Return a copy of a net with the layers of one state only, and with that state."""
     filtered = with_layers(net, (layer for layer in net.layer if is_included(layer, state)))
     filtered.state.CopyFrom(state)
     return filtered
 
 
 def without_layers(net: pb.NetParameter, goes: Callable[[pb.LayerParameter], bool]) -> pb.NetParameter:
-    """A copy of a net without some layers, and without those that read what only these make."""
+    """Return a copy of a net without some layers, and without those that read what only these make."""
     layers, made, gone = list[pb.LayerParameter](), set[str](), set[str]()
     for layer in net.layer:
         if goes(layer) or gone.intersection(layer.bottom):
@@ -121,17 +121,17 @@ def without_layers(net: pb.NetParameter, goes: Callable[[pb.LayerParameter], boo
 
 
 def net_of(net: pb.NetParameter, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
-    """A copy of a net with some layers in place of its own, which no rules leave out any more."""
+    """Return a copy of a net with some layers in place of its own, which no rules leave out any more."""
     return with_layers(net, (copy_of(layer, without=("include", "exclude")) for layer in layers))
 
 
 def resolve_own_state(net: pb.NetParameter) -> Graph:
-    """The graph of the layers of the state that a net says itself, on messages of its own."""
+    """Return the graph of the layers of the state that a net says itself, on messages of its own."""
     return connect(filter_layers(net, net.state))
 
 
 def connect(net: pb.NetParameter) -> Graph:
-    """The graph of a net whose layers all belong to its state."""
+    """Return the graph of a net whose layers all belong to its state."""
     graph = Graph(net, Phase(net.state.phase))
     current: dict[str, int] = {}  # the latest edge of each name
     unread: dict[int, None] = {}  # edges, in the order of the file
@@ -142,7 +142,8 @@ def connect(net: pb.NetParameter) -> Graph:
 
 
 def is_included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
-    """Whether a layer belongs to a state. Caffe's rule: a matching `include` lets it in, an `exclude` keeps it out."""
+    """Return whether a layer belongs to a state. Caffe's rule: a matching `include` lets it in, an `exclude` keeps it
+    out."""
     if layer.include and layer.exclude:
         raise GraphError(f"{error_label(layer)}: has include and exclude rules; Caffe takes one kind or the other")
     if layer.include:
@@ -151,7 +152,7 @@ def is_included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
 
 
 def matches_rule(state: pb.NetState, rule: pb.NetStateRule) -> bool:
-    """Whether a state satisfies a rule."""
+    """Return whether a state satisfies a rule."""
     return (
         (not rule.HasField("phase") or rule.phase == state.phase)
         and (not rule.HasField("min_level") or state.level >= rule.min_level)

@@ -10,7 +10,7 @@ from netdsl.net.graph import Node
 
 
 def losses_of(built: Built) -> dict[int, float]:
-    """The edges that count as losses, with their weights."""
+    """Return the edges that count as losses, with their weights."""
     weights = [pair for node, layer in built.pairs() for pair in zip(node.tops, layer.loss_weights(), strict=True)]
     return {edge: weight for edge, weight in weights if weight}
 
@@ -23,7 +23,8 @@ def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
 
 
 def learning_edges(built: Built) -> set[int]:
-    """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
+    """Return the edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced
+    to."""
     learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
     for node, layer in built.pairs():
         cut = cut_of(built, node, layer)
@@ -34,5 +35,5 @@ def learning_edges(built: Built) -> set[int]:
 
 
 def learned_blobs(layer: Layer) -> list[Tensor]:
-    """The blobs of a layer that get a gradient."""
+    """Return the blobs of a layer that get a gradient."""
     return [blob for blob in map(layer.owner_of, layer.blob_names()) if blob.requires_grad]

@@ -30,13 +30,13 @@ class PeakMemory:
         self._before = torch.cuda.memory_allocated(device) if device.type == "cuda" else _resident("VmRSS")
 
     def bytes(self) -> int:
-        """The bytes, until now; 0 where the system doesn't tell."""
+        """Return the bytes, until now; 0 where the system doesn't tell."""
         most = torch.cuda.max_memory_allocated(self._device) if self._device.type == "cuda" else _resident("VmHWM")
         return max(0, most - self._before)
 
 
 def _resident(name: str) -> int:
-    """The bytes of main memory that this process has now, or had at most, by Linux's names for these."""
+    """Return the bytes of main memory that this process has now, or had at most, by Linux's names for these."""
     with suppress(OSError, ValueError, IndexError):
         return _KILOBYTE * int(_STATUS.read_text().split(f"{name}:")[1].split()[0])
     return 0
@@ -87,7 +87,7 @@ def _check_fits(built: Built, sizes: Sequence[int], needed: int, what: str, devi
 
 
 def memory_of(device: torch.device) -> int | None:
-    """The bytes of a device's whole memory, or None if that isn't known."""
+    """Return the bytes of a device's whole memory, or None if that isn't known."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     if device.type != "cpu":

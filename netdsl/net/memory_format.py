@@ -25,14 +25,14 @@ class Wish(Enum):
 
 
 def wish_of(layer: Layer) -> Wish:
-    """How a layer wants its bottoms to lie."""
+    """Return how a layer wants its bottoms to lie."""
     if isinstance(layer, PrefersChannelsLast) and layer.prefers_channels_last():
         return Wish.CHANNELS_LAST
     return Wish.ANY if layer.any_layout else Wish.CHANNELS_FIRST
 
 
 def channels_last_pays(built: Built) -> bool:
-    """Whether a net has layers that can be quicker with channels last."""
+    """Return whether a net has layers that can be quicker with channels last."""
     return any(wish_of(layer) is Wish.CHANNELS_LAST for layer in built.layers)
 
 
@@ -63,7 +63,7 @@ def filters_as_in_caffe(built: Built) -> Iterator[None]:
 
 
 def laid_out(bottom: Tensor, wish: Wish) -> Tensor:
-    """A bottom as its layer wants it to lie; a copy only if it lies otherwise."""
+    """Return a bottom as its layer wants it to lie; a copy only if it lies otherwise."""
     if bottom.dim() != 4 or bottom.is_meta or torch.compiler.is_compiling():
         return bottom
     if wish is Wish.CHANNELS_LAST:
@@ -72,7 +72,8 @@ def laid_out(bottom: Tensor, wish: Wish) -> Tensor:
 
 
 def _convolved_quicker(images: Tensor) -> bool:
-    """Whether convolutions of these images, on their device and with its precision, are quicker with channels last.
+    """Return whether convolutions of these images, on their device and with its precision, are quicker with channels
+    last.
 
     On a CPU, `benchmarks/training.py` shows by how much: nets with many small filters are up to a third quicker for it,
     and those with few large ones are as quick. oneDNN copies images with channels first into a layout of its own before
@@ -88,7 +89,7 @@ def _convolved_quicker(images: Tensor) -> bool:
 
 
 def _with_channels_last(images: Tensor) -> Tensor:
-    """Where there is one channel, both layouts are the same memory; strides say which one torch takes it for."""
+    """Return where there is one channel, both layouts are the same memory; strides say which one torch takes it for."""
     if images.shape[1] > 1:
         return images.contiguous(memory_format=torch.channels_last)
     if images.stride(1) == 1:

@@ -95,7 +95,7 @@ class NetModule(nn.Module):
         return self
 
     def forward(self, *inputs: Tensor, **named: Tensor) -> dict[str, Tensor]:
-        """The outputs of the net."""
+        """Return the outputs of the net."""
         edges = self.run(self.edges_of(*inputs, **named))
         return {name: edges[edge] for name, edge in self.outputs.items()}
 
@@ -128,7 +128,8 @@ class NetModule(nn.Module):
         return edges
 
     def _bottoms(self, step: Step, edges: dict[int, Tensor]) -> list[Tensor]:
-        """The bottoms of a step. One that has to be brought into another layout is so for those who read it later."""
+        """Return the bottoms of a step. One that has to be brought into another layout is so for those who read it
+        later."""
         if self.channels_last and step.wish is not Wish.ANY:
             for edge in step.bottoms:
                 edges[edge] = laid_out(edges[edge], step.wish)
@@ -137,7 +138,7 @@ class NetModule(nn.Module):
     def _tops(
         self, step: Step, layers: nn.ModuleDict, bottoms: list[Tensor], contents: Mapping[int, Tensor]
     ) -> tuple[Tensor, ...]:
-        """The tops of a step; `contents` will have what lies in Caffe's memory at the end."""
+        """Return the tops of a step; `contents` will have what lies in Caffe's memory at the end."""
         layer = layers[step.key]
         if step.following is not None:
             return (_top_of_both(layer, layers[step.following], bottoms),)
@@ -158,7 +159,7 @@ class NetModule(nn.Module):
 
 
 def _top_of_both(layer: nn.Module, following: nn.Module, bottoms: Sequence[Tensor]) -> Tensor:
-    """The top of a layer whose work is done along with that of the one before it; hooks see each by itself."""
+    """Return the top of a layer whose work is done along with that of the one before it; hooks see each by itself."""
     assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
     if layer.has_hooks() or following.has_hooks():
         top: Tensor = following(layer(*bottoms))
@@ -167,13 +168,14 @@ def _top_of_both(layer: nn.Module, following: nn.Module, bottoms: Sequence[Tenso
 
 
 def _weighed(top: Tensor, weight: float) -> Tensor:
-    """The sum of a top, times its weight. What changes nothing is left out, since small nets feel each operation."""
+    """Return the sum of a top, times its weight. What changes nothing is left out, since small nets feel each
+    operation."""
     total = top.sum() if top.dim() else top
     return total if weight == 1 else weight * total
 
 
 def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
-    """A loss layer's tops. Sums over a batch are more than numbers of two bytes hold, so it has none."""
+    """Return a loss layer's tops. Sums over a batch are more than numbers of two bytes hold, so it has none."""
     if not any(bottom.dtype in OF_TWO_BYTES for bottom in bottoms):
         return layer(*bottoms)  # type: ignore[no-any-return]
     device = "cpu" if bottoms[0].is_meta else bottoms[0].device.type
@@ -182,7 +184,7 @@ def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, .
 
 
 def _keys(names: list[str]) -> list[str]:
-    """A key for each layer that torch takes: no dots, none empty, none twice."""
+    """Return a key for each layer that torch takes: no dots, none empty, none twice."""
     keys: list[str] = []
     taken: set[str] = set()
     for name in names:
@@ -197,7 +199,8 @@ def _keys(names: list[str]) -> list[str]:
 
 
 def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
-    """The turns of the layers that run; an edge is let go after its last reader, so that memory is free early."""
+    """Return the turns of the layers that run; an edge is let go after its last reader, so that memory is free
+    early."""
     nodes = built.graph.nodes
     last = {edge: index for index, node in enumerate(nodes) for edge in (*node.bottoms, *node.tops)}
     merged = _merged(built, kept)
@@ -227,7 +230,8 @@ def _let_overwrite(built: Built, kept: set[int]) -> None:
 
 
 def _merged(built: Built, kept: set[int]) -> dict[int, int]:
-    """The layers that work along with one before them: they alone read its only top, and it can do their work."""
+    """Return the layers that work along with one before them: they alone read its only top, and it can do their
+    work."""
     nodes, readers = built.graph.nodes, Counter(edge for node in built.graph.nodes for edge in node.bottoms)
     makers = {node.tops[0]: index for index, node in enumerate(nodes) if len(node.tops) == 1}
     merged: dict[int, int] = {}

@@ -25,7 +25,7 @@ class PlaceholderLayer(Layer):
     in_place = True
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """The shapes that its message states; else the first bottom's."""
+        """Return the shapes that its message states; else the first bottom's."""
         stated = stated_shapes(self.layer)
         if not bottoms and (len(stated) < len(self.layer.top) or not all(stated)):
             raise NetError(f"nothing says what a layer of type {describe_type(self.layer)} brings")
@@ -33,22 +33,22 @@ class PlaceholderLayer(Layer):
         return [known or shape for known, shape in zip_longest(stated, shapes, fillvalue=())]
 
     def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
-        """The first bottom, once for every top."""
+        """Return the first bottom, once for every top."""
         return tuple(torch.clone(bottoms[0]) for _ in self.layer.top)
 
 
 def is_unavailable(layer: pb.LayerParameter) -> bool:
-    """Whether a layer's type is unknown, or its code isn't allowed to run."""
+    """Return whether a layer's type is unknown, or its code isn't allowed to run."""
     kind = type_of(layer)
     return kind is None or (issubclass(kind, RunsUserCode) and not is_allowed(layer))
 
 
 def unavailable_types(graphs: Iterable[Graph]) -> list[str]:
-    """The types that are unknown, and the Python layers whose code isn't allowed to run."""
+    """Return the types that are unknown, and the Python layers whose code isn't allowed to run."""
     layers = (node.layer for graph in graphs for node in graph.nodes)
     return sorted({describe_type(layer) for layer in layers if is_unavailable(layer)})
 
 
 def describe_type(layer: pb.LayerParameter) -> str:
-    """A layer's type; of a Python layer the module and class that it names."""
+    """Return a layer's type; of a Python layer the module and class that it names."""
     return python_name(layer) or layer.type

@@ -17,7 +17,8 @@ Array = npt.NDArray[np.float32]
 
 
 def sample_inputs(built: Built, shapes: Mapping[str, Shape], seed: int = 0) -> dict[str, Array]:
-    """Values for all inputs by name, in shapes that may differ from the net's own; the same values for a seed."""
+    """Return values for all inputs by name, in shapes that may differ from the net's own; the same values for a
+    seed."""
     kinds = {built.graph.blobs[edge]: kind for edge, kind in input_kinds(built).items()}
     image = _image_size((kinds[name], shape) for name, shape in shapes.items())
     random = np.random.default_rng(seed)
@@ -25,21 +26,21 @@ def sample_inputs(built: Built, shapes: Mapping[str, Shape], seed: int = 0) -> d
 
 
 def sample_input(built: Built, edge: int) -> Tensor:
-    """Values for one input, in the net's own shape."""
+    """Return values for one input, in the net's own shape."""
     kinds = input_kinds(built)
     image = _image_size((kind, built.shapes[other]) for other, kind in kinds.items())
     return torch.from_numpy(sample_values(kinds[edge], built.shapes[edge], image, np.random.default_rng(edge)))
 
 
 def input_kinds(built: Built) -> dict[int, BlobKind]:
-    """The kind of every input's values, by the layers that bring or read it."""
+    """Return the kind of every input's values, by the layers that bring or read it."""
     kinds = {edge: layer.top_kind(at) for node, layer in built.data_layers() for at, edge in enumerate(node.tops)}
     read = _read_kinds(built)
     return {edge: read.get(edge, kind) if kind is BlobKind.NUMBER else kind for edge, kind in kinds.items()}
 
 
 def _read_kinds(built: Built) -> dict[int, BlobKind]:
-    """The kind that the first layer with a wish reads of every edge, also in another shape."""
+    """Return the kind that the first layer with a wish reads of every edge, also in another shape."""
     kinds: dict[int, BlobKind] = {}
     for node, layer in reversed(built.pairs()):
         for place, edge in enumerate(node.bottoms):
@@ -51,7 +52,7 @@ def _read_kinds(built: Built) -> dict[int, BlobKind]:
 
 
 def is_image(kind: BlobKind, shape: Shape) -> bool:
-    """Whether an input has images, or labels for all pixels of images."""
+    """Return whether an input has images, or labels for all pixels of images."""
     return len(shape) == 4 and kind in (BlobKind.NUMBER, BlobKind.LABEL)
 
 

@@ -9,19 +9,21 @@ from netdsl.net.graph import Graph
 
 
 def beginning_edges(graph: Graph) -> set[int]:
-    """The edges whose values are 0 where a sequence begins."""
+    """Return the edges whose values are 0 where a sequence begins."""
     kinds = ((type_of(node.layer), node) for node in graph.nodes)
     return {node.bottoms[kind.begins_at] for kind, node in kinds if kind is not None and issubclass(kind, KeepsState)}
 
 
 def sequence_inputs(graph: Graph) -> tuple[set[int], set[int]]:
-    """The inputs that are 0 where a sequence begins, and those that are the numbers of its words or characters."""
+    """Return the inputs that are 0 where a sequence begins, and those that are the numbers of its words or
+    characters."""
     sources = {edge for node in graph.nodes if not node.bottoms for edge in node.tops}
     return beginning_edges(graph) & sources, _number_edges(graph) & sources
 
 
 def _number_edges(graph: Graph) -> set[int]:
-    """The edges whose values are numbers of words or characters, or other labels that a layer takes as its input."""
+    """Return the edges whose values are numbers of words or characters, or other labels that a layer takes as its
+    input."""
     kinds = ((type_of(node.layer), node) for node in graph.nodes)
     return {
         edge

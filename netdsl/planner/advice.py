@@ -49,7 +49,7 @@ def advise(planner: Planner, planning: Planning) -> Advice:
 
 
 def format_iterations(forecast: Forecast) -> str:
-    """The number of iterations, no more exactly than it is known."""
+    """Return the number of iterations, no more exactly than it is known."""
     if not forecast.estimated:
         return f"{forecast.iterations:,}"
     rounded = float(f"{forecast.iterations:.2g}")
@@ -57,7 +57,7 @@ def format_iterations(forecast: Forecast) -> str:
 
 
 def headline(planning: Planning) -> str:
-    """What was planned for."""
+    """Return what was planned for."""
     cluster = planning.request.cluster
     devices = f"{cluster.devices} x {cluster.device.title}" if cluster.devices > 1 else cluster.device.title
     if cluster.machines == 1:
@@ -67,7 +67,7 @@ def headline(planning: Planning) -> str:
 
 
 def advise_by_profile(profile: StepProfile, devices: int) -> tuple[str, ...]:
-    """What Lemma 3.1 makes of the measured part of an iteration in which nothing is computed."""
+    """Return what Lemma 3.1 makes of the measured part of an iteration in which nothing is computed."""
     ratio = profile.overhead_ratio
     parts = {"waiting for data": profile.data, "copying them": profile.transfer, "updating": profile.update}
     named = ", ".join(f"{format_seconds(value)} {name}" for name, value in parts.items())
@@ -106,7 +106,7 @@ def _say_what_to_use(planner: Planner, planning: Planning) -> Iterator[str]:
 
 
 def _say_what_more_workers_take(planning: Planning) -> str:
-    """What more workers than the recommended ones would take."""
+    """Return what more workers than the recommended ones would take."""
     more = [each for each in planning.candidates if each.workers > planning.best.workers and each.measured]
     if not more:
         return "they can't divide the batch"
@@ -153,7 +153,7 @@ def _say_what_limits(planning: Planning) -> Iterator[str]:
 
 
 def _say_what_to_change(planner: Planner, planning: Planning) -> Iterator[str]:
-    """What would make it quicker, the best first."""
+    """Yield what would make it quicker, the best first."""
     results = []
     for text, request in _other_requests(planning.request):
         try:
@@ -193,7 +193,7 @@ def _other_requests(request: PlanRequest) -> Iterator[tuple[str, PlanRequest]]:
 
 
 def efficiency(overhead: float, gpus: int) -> float:
-    """The part of its work that each of this many GPUs does for the speed-up, by Lemma 3.1.
+    """Return the part of its work that each of this many GPUs does for the speed-up, by Lemma 3.1.
 
     `overhead` is R_O, the seconds in which a single GPU doesn't compute in each second in which it does. Only computing
     is divided among GPUs: this is Amdahl's law.
@@ -203,12 +203,13 @@ def efficiency(overhead: float, gpus: int) -> float:
 
 
 def speedup(overhead: float, gpus: int) -> float:
-    """How many times as fast as one GPU this many are."""
+    """Return how many times as fast as one GPU this many are."""
     return gpus * efficiency(overhead, gpus)
 
 
 def acceptable_overhead(efficiency: float, gpus: int) -> float:
-    """The largest ratio of overhead with which this many GPUs have an efficiency; infinite if they always have it."""
+    """Return the largest ratio of overhead with which this many GPUs have an efficiency; infinite if they always have
+    it."""
     _check_overhead(0.0, gpus)
     if not 0 < efficiency <= 1:
         raise DistributedError(f"an efficiency of {efficiency:g}; it is a share, above 0 and 1 at most")
@@ -218,7 +219,7 @@ def acceptable_overhead(efficiency: float, gpus: int) -> float:
 
 
 def gpus_for(speedup: float, overhead: float) -> int:
-    """The least number of GPUs that are this many times as fast as one; a DistributedError if no number is."""
+    """Return the least number of GPUs that are this many times as fast as one; a DistributedError if no number is."""
     _check_overhead(overhead, 1)
     if speedup <= 1:
         return 1
@@ -240,7 +241,7 @@ def _why_out_of_reach(speedup: float, overhead: float) -> str:
 
 
 def parameter_servers(parameter_bytes: int, workers: int, bandwidth: float, computing: float) -> int:
-    """The least number of parameter servers that hide what workers exchange with them, by Lemma 3.2.
+    """Return the least number of parameter servers that hide what workers exchange with them, by Lemma 3.2.
 
     Each worker pulls and pushes all parameters once in a round, in which it computes for this many seconds. `bandwidth`
     is that of a server, in bytes a second.

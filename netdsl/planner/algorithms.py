@@ -47,12 +47,12 @@ class AlgorithmCost:
 
 
 def algorithm_costs(shape: ConvolutionShape, value_bytes: int = _FLOAT32) -> tuple[AlgorithmCost, ...]:
-    """The costs of all algorithms that can compute a convolution of values of a size."""
+    """Return the costs of all algorithms that can compute a convolution of values of a size."""
     return tuple(_COSTS[algorithm](shape, value_bytes) for algorithm in ConvolutionAlgorithm if _fits(algorithm, shape))
 
 
 def fft_over_gemm(shape: ConvolutionShape) -> float:
-    """How many times the memory of a GEMM an FFT takes, as Table 2 of Zou et al. (2017) counts it.
+    """Return how many times the memory of a GEMM an FFT takes, as Table 2 of Zou et al. (2017) counts it.
 
     The paper says that filters are padded to the size of the input, and that there is more for the transformed feature
     maps, but no formula. Its figures come out if a GEMM has inputs and outputs, and an FFT has inputs, and filters and
@@ -77,7 +77,7 @@ def _implicit_gemm(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
 
 
 def _im2col(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
-    """A 1x1 window that moves by one is the bottom itself."""
+    """Return a 1x1 window that moves by one is the bottom itself."""
     window = shape.kernel_height * shape.kernel_width
     itself = window == 1 and shape.stride == (1, 1) and shape.pad == (0, 0)
     columns = 0 if itself else shape.channels * window * shape.top_height * shape.top_width
@@ -98,9 +98,8 @@ class _Spectra:
 
 
 def _spectra(shape: ConvolutionShape, value_bytes: int = _FLOAT32) -> _Spectra:
-    """Every plane has the size of the padded bottom, where no window wraps around. Tops have all places, also those
-    that a stride leaves out. Halves would overflow, since a spectrum's values are sums over a plane.
-    """
+    """Return every plane has the size of the padded bottom, where no window wraps around. Tops have all places, also
+    those that a stride leaves out. Halves would overflow, since a spectrum's values are sums over a plane."""
     height, width = _padded_size(shape)
     plane = height * (width // 2 + 1) * 2 * max(value_bytes, _FLOAT32)
     return _Spectra(*(count * plane for count in _planes(shape)))
@@ -166,7 +165,7 @@ def _product_flops(shape: ConvolutionShape) -> float:
 
 
 def _planes(shape: ConvolutionShape) -> tuple[int, int, int]:
-    """How many planes the bottom, the weights and the top have."""
+    """Return how many planes the bottom, the weights and the top have."""
     weights = shape.filters * (shape.channels // shape.groups)
     return shape.batch * shape.channels, weights, shape.batch * shape.filters
 
@@ -213,7 +212,7 @@ class AlgorithmChoice:
 
 
 def choose_algorithms(options: Options, bound: int) -> AlgorithmChoice:
-    """The quickest choice that takes at most this many bytes; a MemoryBoundError says how many are missing."""
+    """Return the quickest choice that takes at most this many bytes; a MemoryBoundError says how many are missing."""
     least = {name: min(option.bytes for option in ways) for name, ways in options.items()}
     room = bound - sum(least.values())
     if room < 0:
@@ -228,7 +227,7 @@ def choose_algorithms(options: Options, bound: int) -> AlgorithmChoice:
 
 
 def _solve_program(names: Sequence[str], seconds: Sequence[float], more: Sequence[int], room: int) -> list[bool]:
-    """Whether each pair of a convolution and an option is taken; `more` is what it takes over the least option.
+    """Return whether each pair of a convolution and an option is taken; `more` is what it takes over the least option.
 
     The solver's numbers have a tolerance, so a solution may take a little more than there is. Such a one is excluded.
     """

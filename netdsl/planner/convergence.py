@@ -70,7 +70,7 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("its table isn't one of iterations by ascending numbers of workers and taus")
 
     def estimate(self, workers: int, tau: int) -> ConvergenceEstimate:
-        """The estimate for workers that average after every `tau` iterations.
+        """Return the estimate for workers that average after every `tau` iterations.
 
         It is interpolated between logarithms; outside the grid it is that of the nearest place in it. One worker alone
         is as quick as itself.
@@ -98,7 +98,7 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _neighbours(places: Sequence[int], value: int) -> list[tuple[int, float]]:
-    """The indices of the places on both sides of a value, with their weights; only the nearest one's outside."""
+    """Return the indices of the places on both sides of a value, with their weights; only the nearest one's outside."""
     right = bisect_right(places, value)
     if right in (0, len(places)):
         return [(max(0, right - 1), 1.0)]
@@ -131,12 +131,13 @@ class TauOptimum:
 
 
 def naive_speedup(workers: int, ratio: float) -> float:
-    """How many times as fast as one are workers that divide every batch, if an exchange takes `ratio` iterations."""
+    """Return how many times as fast as one are workers that divide every batch, if an exchange takes `ratio`
+    iterations."""
     return 1 / (1 / workers + ratio)
 
 
 def averaging_speedup(factor: float, tau: int, ratio: float) -> float:
-    """How many times as fast as one are workers that exchange models after every `tau` iterations.
+    """Return how many times as fast as one are workers that exchange models after every `tau` iterations.
 
     `factor` is what it would be if exchanges cost nothing, N_a / (tau M_a), and `ratio` the iterations that an exchange
     takes.
@@ -145,7 +146,7 @@ def averaging_speedup(factor: float, tau: int, ratio: float) -> float:
 
 
 def best_tau(factors: Mapping[int, float], ratio: float) -> TauOptimum | None:
-    """The best of the taus for which it is known how fast workers would be if exchanges cost nothing."""
+    """Return the best of the taus for which it is known how fast workers would be if exchanges cost nothing."""
     optima = [TauOptimum(tau, averaging_speedup(factor, tau, ratio)) for tau, factor in factors.items()]
     return max(optima, key=lambda optimum: (optimum.speedup, optimum.tau), default=None)
 

@@ -88,12 +88,12 @@ _FIELDS = {each.name for each in fields(Device)}
 
 
 def device_names() -> list[str]:
-    """The names of the devices that come with netdsl."""
+    """Return the names of the devices that come with netdsl."""
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 
 def read_device(name_or_path: str | Path) -> Device:
-    """A device that comes with netdsl, by its name, or one in a file, by its path."""
+    """Return a device that comes with netdsl, by its name, or one in a file, by its path."""
     text = str(name_or_path)
     if text in device_names():
         return _read_file(_FOLDER / f"{text}.json")
@@ -106,7 +106,7 @@ def read_device(name_or_path: str | Path) -> Device:
 
 
 def device_text(device: Device) -> str:
-    """The text of a device's file."""
+    """Return the text of a device's file."""
     plain = {name: value for name, value in msgspec.to_builtins(device).items() if value not in (None, [], ())}
     measured = plain.pop("measured", None)
     text = json.dumps(plain, indent=2)
@@ -152,7 +152,7 @@ def _with_whole_bytes(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sentence_of(problem: str) -> str:
-    """A sentence of msgspec's, with the name of the field instead of a path such as `$.bandwidth`."""
+    """Return a sentence of msgspec's, with the name of the field instead of a path such as `$.bandwidth`."""
     what, _, where = problem.partition(" - at `")
     place = where.rpartition("`$.")[2].removeprefix("$.").rstrip("`")
     return f"{place}: {what}" if place else what.replace("Object missing required field", "there is no field")
@@ -222,7 +222,7 @@ class DeviceCluster:
         return self.devices * self.machines
 
     def link(self, workers: int) -> Link:
-        """The connections of this many workers, which fill one machine after the other."""
+        """Return the connections of this many workers, which fill one machine after the other."""
         inside = self._link_inside()
         if workers <= self.devices:
             return inside
@@ -231,21 +231,21 @@ class DeviceCluster:
         return TwoLevelLink(self.bandwidth, self.latency, inside=inside, per_machine=self.devices)
 
     def _link_inside(self) -> Link:
-        """What connects the devices of a machine: links of their own, or the memory that processors share."""
+        """Return what connects the devices of a machine: links of their own, or the memory that processors share."""
         device = self.device
         if device.node_link is None and device.type == "cpu":
             return SharedMemoryLink(device.bandwidth * device.bandwidth_share)
         return Link(device.node_link or device.host_link or device.bandwidth)
 
     def pace(self, workers: int, step: float) -> Machines:
-        """The pace of this many workers whose iterations take `step` seconds; slow machines are used last."""
+        """Return the pace of this many workers whose iterations take `step` seconds; slow machines are used last."""
         quick = (self.machines - self.stragglers) * self.devices if self.machines > 1 else workers
         return Machines(step, workers, max(0, workers - quick), self.slowdown, self.jitter)
 
     def with_bandwidth(self, factor: float) -> DeviceCluster:
-        """The same machines on a network that is this many times as wide."""
+        """Return the same machines on a network that is this many times as wide."""
         return replace(self, bandwidth=factor * self.bandwidth)
 
     def without_stragglers(self) -> DeviceCluster:
-        """The same machines, all equally fast."""
+        """Return the same machines, all equally fast."""
         return replace(self, stragglers=0)

@@ -115,11 +115,11 @@ class StrategyTime:
         return _rate(float(self._iterations * batches), self.round.total)
 
     def epoch(self, items: int, batch: int) -> float:
-        """The seconds in which all workers together see this many items, in a net's batches of this size."""
+        """Return the seconds in which all workers together see this many items, in a net's batches of this size."""
         return items / batch / self.iterations_per_second
 
     def run(self, iterations: int) -> float:
-        """The seconds of a whole run, until the last worker has done this many iterations.
+        """Return the seconds of a whole run, until the last worker has done this many iterations.
 
         At a server stragglers are taken to wait for others to the end, though these are done before.
         """
@@ -140,7 +140,7 @@ class StrategyTime:
         return 0.0 if not hidden else max(*hidden, self._step_seconds(0))
 
     def _rounds_of_run(self, iterations: int) -> list[tuple[int, int]]:
-        """The iterations of the rounds of a run, and how many rounds have so many, in order.
+        """Return the iterations of the rounds of a run, and how many rounds have so many, in order.
 
         Those whose length is measured follow short ones.
         """
@@ -185,7 +185,7 @@ class StrategyTime:
         return seconds
 
     def _served_rounds(self, rounds: Sequence[tuple[int, int]]) -> float:
-        """The seconds of rounds, of this many iterations and so often, of the worker that a server serves last.
+        """Return the seconds of rounds, of this many iterations and so often, of the worker that a server serves last.
 
         All of the slowest ones come to it at once in the first round, and one after the other in the later ones. Where
         nobody waits for it, chance delays the last worker by what it does without a server.
@@ -202,7 +202,7 @@ class StrategyTime:
         return first + others + chance
 
     def _periods(self, iterations: int) -> list[float]:
-        """The seconds of a round of each worker, of workers that don't wait for each other."""
+        """Return the seconds of a round of each worker, of workers that don't wait for each other."""
         if self.traffic.waiting is Waiting.NOBODY:
             return [iterations * self._step_seconds(rank) for rank in range(self.machines.size)]
         shortest = self._shortest_periods(iterations)
@@ -210,7 +210,7 @@ class StrategyTime:
         return [period + turn for period in shortest]
 
     def _shortest_periods(self, iterations: int) -> list[float]:
-        """The seconds of a round of each worker, if it always finds the server free."""
+        """Return the seconds of a round of each worker, if it always finds the server free."""
         pull, push = self._seconds_of(self.traffic.round), self._seconds_of(self.traffic.hidden)
         return [max(iterations * self._step_seconds(rank), push) + pull for rank in range(self.machines.size)]
 
@@ -232,7 +232,8 @@ def _rate(count: float, seconds: float) -> float:
 
 
 def _turn_seconds(periods: Sequence[float], once: float) -> float:
-    """The seconds that each worker waits for a server that takes `once` for a request, if it is asked for too much.
+    """Return the seconds that each worker waits for a server that takes `once` for a request, if it is asked for too
+    much.
 
     `periods` are the seconds after which workers that never wait ask again.
     """
@@ -246,7 +247,7 @@ def _turn_seconds(periods: Sequence[float], once: float) -> float:
 
 
 def slowest_seconds(machines: Machines, iterations: int) -> float:
-    """The expected time until the last of all machines has done this many iterations."""
+    """Return the expected time until the last of all machines has done this many iterations."""
     return _expected_maximum(
         machines.step * iterations,
         machines.slowdown,
@@ -257,7 +258,8 @@ def slowest_seconds(machines: Machines, iterations: int) -> float:
 
 
 def steps_until(seconds: float, step: float, jitter: float) -> float:
-    """The expected number of iterations that a machine begins before this many seconds are over, and at least one.
+    """Return the expected number of iterations that a machine begins before this many seconds are over, and at least
+    one.
 
     It is the sum of the probabilities that those before were over in time.
     """
@@ -276,13 +278,14 @@ def steps_until(seconds: float, step: float, jitter: float) -> float:
 
 
 def _spread(jitter: float, count: int) -> float:
-    """The standard deviation of the logarithm of a sum of lognormal times, which is taken to be lognormal too."""
+    """Return the standard deviation of the logarithm of a sum of lognormal times, which is taken to be lognormal
+    too."""
     return math.sqrt(math.log1p(math.expm1(jitter**2) / count)) if jitter and count else 0.0
 
 
 @cache
 def _expected_maximum(mean: float, slowdown: float, quick: int, slow: int, spread: float) -> float:
-    """The mean of the largest of `quick` times of a mean, and `slow` times that are longer by a factor.
+    """Return the mean of the largest of `quick` times of a mean, and `slow` times that are longer by a factor.
 
     It is the integral of the probability that not all of them are over, over the logarithm of time.
     """

@@ -54,7 +54,7 @@ class LayerCost:
 
 
 def layer_costs(built: Built, device: torch.device | str = "cpu") -> tuple[LayerCost, ...]:
-    """The costs of all layers of a net that run, in order, as the net runs them on a device of this type.
+    """Return the costs of all layers of a net that run, in order, as the net runs them on a device of this type.
 
     Nothing is computed, and the net stays as it is, whether or not its blobs have memory.
     """
@@ -72,7 +72,7 @@ class _Measurement:
         self.gradients = Counter[int]()  # how many layers have one for an edge
 
     def costs(self) -> Iterator[LayerCost]:
-        """The costs of the layers that don't only bring data."""
+        """Yield the costs of the layers that don't only bring data."""
         operations = {}
         for step in self.module.steps:
             bottoms, leaves = self._bottoms_and_leaves(step)
@@ -91,7 +91,8 @@ class _Measurement:
                 yield self._cost_of(node, layer, forward, [*self._gradient_sums(node), *backward])
 
     def _once_over(self, node: Node, layer: Layer) -> tuple[list[TensorOperation], list[TensorOperation]]:
-        """One operation that reads the bottoms and writes the tops, and one for the gradients, if there are any."""
+        """Return one operation that reads the bottoms and writes the tops, and one for the gradients, if there are
+        any."""
         sizes = [math.prod(self.built.shapes[edge]) for edge in (*node.bottoms, *node.tops)]
         operation = TensorOperation(node.layer.type, max(sizes, default=0), VALUE_BYTES * sum(sizes))
         cut = cut_of(self.built, node, layer)
@@ -99,7 +100,8 @@ class _Measurement:
         return [operation], [operation] if learns else []
 
     def _bottoms_and_leaves(self, step: Step) -> tuple[list[Tensor], dict[int, Tensor]]:
-        """A layer's bottoms, and those that get a gradient, by their place, which are leaves of the layer's graph."""
+        """Return a layer's bottoms, and those that get a gradient, by their place, which are leaves of the layer's
+        graph."""
         leaves, bottoms = {}, []
         for place, edge in enumerate(step.bottoms):
             bottom = self.edges[edge].detach()
@@ -135,7 +137,7 @@ class _Measurement:
         return backward.operations
 
     def _gradient_sums(self, node: Node) -> Iterator[TensorOperation]:
-        """The additions of gradients that come from several readers of a top."""
+        """Yield the additions of gradients that come from several readers of a top."""
         for edge in node.tops:
             values = math.prod(self.built.shapes[edge])
             for _ in range(self.gradients[edge] - 1):

@@ -61,7 +61,7 @@ def measure_device(
     rounds: int = _ROUNDS,
     done: Callable[[float], object] = lambda part: None,
 ) -> Device:
-    """What this machine's processor takes for the operations of training, in a minute or two.
+    """Return what this machine's processor takes for the operations of training, in a minute or two.
 
     Every sample net runs several times, in turns, and the least time of each operation counts, since others use a
     machine too. For the same reason it is the processor's time of this thread, which has a share of everything that is
@@ -146,7 +146,7 @@ class SampleNet:
         self._rounds.append(timed_operations(step.differentiate))
 
     def operations(self) -> list[Timed]:
-        """All operations and the update, each with its least seconds. Rare steps that do others don't count."""
+        """Return all operations and the update, each with its least seconds. Rare steps that do others don't count."""
         rounds = [tuple(zip(*turn, strict=True)) for turn in self._rounds]
         names, _ = Counter(names for names, _ in rounds).most_common(1)[0]
         least = [min(each) for each in zip(*(seconds for found, seconds in rounds if found == names), strict=True)]
@@ -155,7 +155,8 @@ class SampleNet:
 
 
 def timed_operations(task: Callable[[], object]) -> list[Timed]:
-    """The operations of a task with their seconds. Those that torch does at once share the time by their arithmetic."""
+    """Return the operations of a task with their seconds. Those that torch does at once share the time by their
+    arithmetic."""
     recorder = OperationRecorder()
     with _Stopwatch(recorder) as watch, recorder:
         task()
@@ -169,7 +170,7 @@ def timed_operations(task: Callable[[], object]) -> list[Timed]:
 
 
 def _operation_overhead() -> float:
-    """The seconds of a step in which nothing is computed, for each operation, in a net that computes little."""
+    """Return the seconds of a step in which nothing is computed, for each operation, in a net that computes little."""
     sample, step = SampleNet(tiny_net().message), TrainingStep(tiny_net().message, _SOLVER)
     whole = min(_processor_seconds(step.differentiate) for _ in range(_REPEATS))
     for _ in range(_REPEATS):
@@ -224,14 +225,14 @@ def _processor_seconds(task: Callable[[], object]) -> float:
 
 
 def sample_nets() -> Iterator[NetParams]:
-    """The nets, each at some batches."""
+    """Yield the nets, each at some batches."""
     for make, batches in _BATCHES.items():
         for batch in batches:
             yield make(batch)
 
 
 def tiny_net() -> NetParams:
-    """A net whose operations take hardly any time."""
+    """Return a net whose operations take hardly any time."""
     return _small_net(2)
 
 
@@ -382,7 +383,7 @@ def _add_branches(net: _Chain, width: int) -> None:
 
 
 def _separable_net(batch: int) -> NetParams:
-    """A group for every channel, and then 1x1 convolutions."""
+    """Return a group for every channel, and then 1x1 convolutions."""
     net = _Chain(batch, 3, 160)
     net.convolve(24, 3, stride=2)
     for filters, stride in ((56, 1), (112, 2), (240, 2), (480, 2)):
@@ -397,14 +398,14 @@ def _separable_net(batch: int) -> NetParams:
 
 
 def _channels_of(net: _Chain) -> int:
-    """Those of the last blob, which the last convolution made."""
+    """Return those of the last blob, which the last convolution made."""
     return next(
         layer.convolution_param.num_output for layer in reversed(net.layers) if layer.convolution_param.num_output
     )
 
 
 def _small_net(batch: int) -> NetParams:
-    """A few filters, which fill no vector, on small images."""
+    """Return a few filters, which fill no vector, on small images."""
     net = _Chain(batch, 1, 32)
     for filters in (18, 44):
         net.convolve(filters, 5, pad=0)

@@ -81,7 +81,8 @@ def training_memory(
     loading: Loading = _LOADING,
     workspace: WorkspaceRule | None = None,
 ) -> MemoryUse:
-    """The memory that a step of a solver takes on a device of this type in a precision, with the net at its batch.
+    """Return the memory that a step of a solver takes on a device of this type in a precision, with the net at its
+    batch.
 
     `workspace` says what an operation takes beside its tensors: by default what oneDNN does on a CPU, and nothing on a
     GPU, where that depends on the algorithms that are chosen. What torch and its libraries take however small the net
@@ -118,7 +119,8 @@ def _follow_step(built: Built, param: pb.SolverParameter, precision: ComputePrec
 
 
 def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
-    """The same settings for a solver that neither displays nor saves anything, with one batch in an iteration."""
+    """Return the same settings for a solver that neither displays nor saves anything, with one batch in an
+    iteration."""
     quiet = copy_of(param)
     quiet.iter_size = 1  # all batches take the same memory: gradients are added up in one place
     quiet.ClearField("display")
@@ -127,7 +129,7 @@ def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
 
 
 def _bytes_read(built: Built) -> int:
-    """The bytes of a batch, as far as it is read from files."""
+    """Return the bytes of a batch, as far as it is read from files."""
     edges = [edge for node, layer in built.data_layers() if layer.data_origin is DataOrigin.FILES for edge in node.tops]
     return VALUE_BYTES * sum(math.prod(built.shapes[edge]) for edge in edges)
 
@@ -185,7 +187,7 @@ class _MemoryWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._kinds.update(dict.fromkeys(self._numbers.values(), kind))
 
     def peak(self, allocation: Allocation) -> Counter[MemoryKind]:
-        """The bytes of each kind when most were taken, counting what an allocator takes for them."""
+        """Return the bytes of each kind when most were taken, counting what an allocator takes for them."""
         sizes, peak, most = Counter[MemoryKind](), Counter[MemoryKind](), 0
         for change in self._changes:
             kind = self._kinds.get(change.storage, MemoryKind.ACTIVATIONS)
@@ -252,11 +254,11 @@ def no_workspace(operation: TensorOperation) -> int:
 
 
 def onednn_workspace(operation: TensorOperation) -> int:
-    """The copies that oneDNN, a CPU's library of convolutions, makes in its own layout with channels in blocks.
+    """Return the copies that oneDNN, a CPU's library of convolutions, makes in its own layout with channels in blocks.
 
     The two tensors that an operation reads are copied, and the third is computed in that layout, before torch has
-    memory for it in the usual one. Then the copies are let go, and the result is copied. An image in colours is read
-    as it is.
+    memory for it in the usual one. Then the copies are let go, and the result is copied. An image in colours is read as
+    it is.
     """
     if operation.convolution is None:
         return 0
@@ -277,5 +279,5 @@ def onednn_workspace(operation: TensorOperation) -> int:
 
 
 def _copied_bytes(places: int, channels: int) -> int:
-    """The bytes of a copy of images with channels in blocks."""
+    """Return the bytes of a copy of images with channels in blocks."""
     return 0 if channels <= _COLOURS else _BYTES * places * -(-channels // _BLOCK) * _BLOCK

@@ -109,7 +109,7 @@ class OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def tensor_bytes(tensor: Tensor) -> int:
-    """The bytes of a tensor's values; those that it only repeats count once."""
+    """Return the bytes of a tensor's values; those that it only repeats count once."""
     sizes = zip(tensor.shape, tensor.stride(), strict=True) if tensor.layout is torch.strided else []
     return tensor.element_size() * math.prod(size for size, stride in sizes if stride or not size)
 
@@ -117,7 +117,7 @@ def tensor_bytes(tensor: Tensor) -> int:
 def operations_of(
     func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
 ) -> Iterator[TensorOperation]:
-    """The operations that a call of one of torch's functions is, as a dispatch mode sees it."""
+    """Yield the operations that a call of one of torch's functions is, as a dispatch mode sees it."""
     if func.namespace != "aten" or func.is_view or func.overloadpacket in _FREE:
         return
     if func.overloadpacket is _ATEN.convolution:
@@ -129,7 +129,7 @@ def operations_of(
 
 
 def tensors_in(values: Any) -> list[Tensor]:
-    """The tensors somewhere in some values."""
+    """Return the tensors somewhere in some values."""
     return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
 
 
@@ -144,7 +144,7 @@ def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 def _window_size(func: Any, args: tuple[Any, ...]) -> int:
-    """How many values a pooling's kernel covers, which torch gives by position."""
+    """Return how many values a pooling's kernel covers, which torch gives by position."""
     named = zip((argument.name for argument in func._schema.arguments), args, strict=False)
     return next((math.prod(_last_two(value)) for name, value in named if name == "kernel_size"), 1)
 
@@ -160,7 +160,8 @@ def _convolution(args: tuple[Any, ...], top: Tensor) -> TensorOperation:
 
 
 def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | None]) -> Iterator[TensorOperation]:
-    """One operation for each of the gradients that are needed; that of the bias is found along with another one."""
+    """Yield one operation for each of the gradients that are needed; that of the bias is found along with another
+    one."""
     top_gradient, bottom, weight, _, *settings, mask = args
     transposed = settings[3]
     shape = _shape_of(bottom.shape, weight.shape, top_gradient.shape, settings)
@@ -181,7 +182,8 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
 def _shape_of(
     bottom: Sequence[int], weight: Sequence[int], top: Sequence[int], settings: Sequence[Any]
 ) -> ConvolutionShape:
-    """The sizes of a convolution; the settings are stride, padding, dilation, whether it's transposed, and groups."""
+    """Return the sizes of a convolution; the settings are stride, padding, dilation, whether it's transposed, and
+    groups."""
     strides, pads, dilations, transposed, _, groups = settings
     if transposed:
         bottom, top = top, bottom
@@ -203,7 +205,7 @@ def _shape_of(
 
 
 def _last_two(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
-    """The last two of some numbers, one for each spatial axis."""
+    """Return the last two of some numbers, one for each spatial axis."""
     pair = [missing, missing, *numbers][-2:]
     return int(pair[0]), int(pair[1])
 

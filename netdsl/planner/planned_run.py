@@ -24,7 +24,7 @@ def begin_planned(run: Run, plan: Plan, folder: Path, backend: Backend) -> Run:
 
 
 def with_plan(run: Run, plan: Plan) -> Run:
-    """The run with the plan's batch, passes, precision, strategy and workers. Tests keep their batches."""
+    """Return the run with the plan's batch, passes, precision, strategy and workers. Tests keep their batches."""
     name = run.solver.net_to_train.net.name
     if name != plan.net:
         raise PlanError(f"the plan is for net '{plan.net}', and this is '{name}'; make one for it with `zoo plan`")

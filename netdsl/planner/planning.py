@@ -88,17 +88,17 @@ class Planning:
         return self.candidates[0]
 
     def by_strategy(self) -> list[Candidate]:
-        """The best way of each strategy, with as many workers as the recommended one."""
+        """Return the best way of each strategy, with as many workers as the recommended one."""
         same = [each for each in self.candidates if each.workers == self.best.workers]
         return list({each.strategy.name: each for each in reversed(same)}.values())[::-1]
 
     def by_workers(self, strategy: str) -> list[Candidate]:
-        """The best way of a strategy with each number of workers."""
+        """Return the best way of a strategy with each number of workers."""
         same = [each for each in self.candidates if each.strategy.name == strategy or each.workers == 1]
         return sorted({each.workers: each for each in reversed(same)}.values(), key=lambda each: each.workers)
 
     def plan(self, reasons: Sequence[str] = ()) -> Plan:
-        """The recommended way as a plan."""
+        """Return the recommended way as a plan."""
         best, cluster = self.best, self.request.cluster
         return Plan(
             self.net,
@@ -163,14 +163,16 @@ class Planner:
                         yield self._candidate_of(request, strategy, workers, *found)
 
     def _iteration_items(self, request: PlanRequest) -> list[int]:
-        """The items of an iteration that are tried: the recipe's, or powers of two between the limits and these."""
+        """Return the items of an iteration that are tried: the recipe's, or powers of two between the limits and
+        these."""
         if request.batches is None:
             return [self.items]
         least, most = request.batches
         return sorted({least, most, *(2**power for power in range(32) if least <= 2**power <= most)})
 
     def _quickest(self, request: PlanRequest, items: int) -> tuple[PassCost, int] | None:
-        """The quickest passes that see this many items in an iteration, and how many they are; None if none fit."""
+        """Return the quickest passes that see this many items in an iteration, and how many they are; None if none
+        fit."""
         fitting = []
         for passes in (count for count in range(1, min(items, _MOST_PASSES) + 1) if items % count == 0):
             cost = self._pass_cost(request, items // passes)
@@ -217,7 +219,7 @@ class Planner:
 
 
 def _ranked(candidates: Sequence[Candidate], request: PlanRequest) -> tuple[Candidate, ...]:
-    """The candidates that do what is asked, the best one first; the others follow by their time."""
+    """Return the candidates that do what is asked, the best one first; the others follow by their time."""
     quickest = sorted(candidates, key=lambda each: each.forecast.training)
     known = [each for each in quickest if each.measured or request.strategies]
     cheapest = min(known, key=lambda each: each.device_seconds)
@@ -249,14 +251,14 @@ def _training_seconds(candidate: Candidate) -> float:
 
 
 def describe(candidate: Candidate) -> str:
-    """A candidate in some words."""
+    """Return a candidate in some words."""
     if candidate.workers == 1:
         return "one worker"
     return f"{candidate.workers} workers and {short_name(candidate.strategy)}"
 
 
 def short_name(strategy: Strategy) -> str:
-    """A strategy as one would type it, with its tau if it has one."""
+    """Return a strategy as one would type it, with its tau if it has one."""
     tau = getattr(strategy, "tau", None)
     return strategy.name if tau is None or strategy.divides_batch else f"{strategy.name}:tau={tau}"
 
@@ -274,7 +276,7 @@ def _worker_counts(most: int) -> list[int]:
 
 
 def _strategies_for(workers: int) -> list[Strategy]:
-    """All strategies with their own settings and, where they have a tau, with several. One worker needs none."""
+    """Return all strategies with their own settings and, where they have a tau, with several. One worker needs none."""
     if workers == 1:
         return [ModelAveraging()]
     ways: list[Strategy] = []

@@ -71,7 +71,7 @@ def profile_step(run: Run) -> StepProfile:
 def iteration_seconds(
     iterate: Callable[[], object], now: Callable[[], float] = time.perf_counter, total: float = _SECONDS
 ) -> list[float]:
-    """The seconds of each of the iterations of about a second or another total, after some that don't count."""
+    """Return the seconds of each of the iterations of about a second or another total, after some that don't count."""
     for _ in range(_WARM_UP):
         iterate()
     seconds: list[float] = []
@@ -103,18 +103,18 @@ class _SolverClock:
         self._waited.append(self._feeds.waited - before)
 
     def _transfer_seconds(self) -> float:
-        """The seconds that the device waits until a batch was copied to it; none where it computes in memory."""
+        """Return the seconds that the device waits until a batch was copied to it; none where it computes in memory."""
         if self._device.type == "cpu":
             return 0.0
         batch = [tensor.cpu().pin_memory() for tensor in self._feeds.next().values()]
         return self._median_seconds(lambda: [tensor.to(self._device, non_blocking=True) for tensor in batch])
 
     def _update_seconds(self) -> float:
-        """The seconds of an update by the last gradients, at a rate of 0, which takes as long as any other."""
+        """Return the seconds of an update by the last gradients, at a rate of 0, which takes as long as any other."""
         return self._median_seconds(lambda: self._solver.updater.apply(0.0, self._solver.iteration))
 
     def _median_seconds(self, task: Callable[[], object]) -> float:
-        """The median seconds of a task that runs a few times."""
+        """Return the median seconds of a task that runs a few times."""
         return median(iteration_seconds(task, self._time_after_all, total=0.0))
 
     def _time_after_all(self) -> float:
@@ -124,7 +124,7 @@ class _SolverClock:
 
 
 def overhead_ratio(records: Iterable[RoundRecord]) -> float:
-    """The ratio of waiting for others and of exchanges to iterations, in the rounds of a run of several workers.
+    """Return the ratio of waiting for others and of exchanges to iterations, in the rounds of a run of several workers.
 
     What is exchanged beside iterations doesn't count, nor do tests and saving.
     """

@@ -94,7 +94,8 @@ def step_time(
     *,
     input_bytes: int = 0,
 ) -> StepTime:
-    """The time of a step whose layers have these costs. `input_bytes` is the size of a batch, which the host loads."""
+    """Return the time of a step whose layers have these costs. `input_bytes` is the size of a batch, which the host
+    loads."""
     speed = Speed(device, number_type, layout)
     layers = tuple(
         LayerSeconds(cost.name, cost.type, speed.total(cost.forward), speed.total(cost.backward)) for cost in costs
@@ -104,14 +105,14 @@ def step_time(
 
 
 def update_operation(built: Built, param: pb.SolverParameter) -> TensorOperation:
-    """A solver's update: gradients are read, and weights and the rule's histories are read and written."""
+    """Return a solver's update: gradients are read, and weights and the rule's histories are read and written."""
     learned = {id(blob): blob.numel() for layer in built.layers for blob in learned_blobs(layer)}
     values, histories = sum(learned.values()), rule_of(param).histories
     return TensorOperation(UPDATE, (2 + 3 * histories) * values, (3 + 2 * histories) * _FLOAT32_BYTES * values)
 
 
 def sizes_of(operation: TensorOperation) -> tuple[float, ...]:
-    """The sizes that the speed of an operation depends on.
+    """Return the sizes that the speed of an operation depends on.
 
     What neither is a product nor a convolution is as quick as others that do the same, so that the values for each byte
     and the window count more than how long it takes: pooling with overlapping windows goes another way in torch.
@@ -134,13 +135,13 @@ def sizes_of(operation: TensorOperation) -> tuple[float, ...]:
 
 
 def measured_name(operation: TensorOperation) -> str:
-    """The name under which operations of one kind are measured; each pass of a convolution is one."""
+    """Return the name under which operations of one kind are measured; each pass of a convolution is one."""
     part = operation.convolution_pass
     return operation.name if part is None else f"convolution: {part.value}"
 
 
 def _least_seconds(flops: float, bytes_: float, rate: float, bandwidth: float) -> float:
-    """The time for so much arithmetic and this many bytes, which go on at the same time; never none."""
+    """Return the time for so much arithmetic and this many bytes, which go on at the same time; never none."""
     return max(flops / rate, bytes_ / bandwidth, _INSTANT)
 
 
@@ -159,11 +160,12 @@ class Speed:
             self.measured = _samples_of(device.measured, device.arithmetic[number_type].peak, device.bandwidth)
 
     def total(self, operations: Iterable[TensorOperation]) -> float:
-        """The seconds of operations one after the other."""
+        """Return the seconds of operations one after the other."""
         return sum(map(self.seconds, operations))
 
     def seconds(self, operation: TensorOperation) -> float:
-        """The overhead, and what the operation takes itself: by those that were measured, or by the data sheet."""
+        """Return the overhead, and what the operation takes itself: by those that were measured, or by the data
+        sheet."""
         samples = self.measured.get(measured_name(operation))
         if samples is None:
             return self.device.overhead + self._by_data_sheet(operation)
@@ -187,12 +189,12 @@ class Speed:
         return _least_seconds(operation.flops, moved, rate, bandwidth) + turned / bandwidth
 
     def _turns(self) -> bool:
-        """Whether convolutions bring their blobs into another layout and back: fast units need channels last."""
+        """Return whether convolutions bring their blobs into another layout and back: fast units need channels last."""
         return self.number_type is not NumberType.FLOAT32 and self.layout is MemoryLayout.CHANNELS_FIRST
 
 
 def _filled(shape: ConvolutionShape, tile: int) -> float:
-    """The part of tiles that isn't padding, when a convolution's channels and filters are cut into tiles."""
+    """Return the part of tiles that isn't padding, when a convolution's channels and filters are cut into tiles."""
     depth = shape.channels // shape.groups * shape.kernel_height * shape.kernel_width
     filters = shape.filters // shape.groups
     return math.prod(size / (-(-size // tile) * tile) for size in (depth, filters))
@@ -261,14 +263,14 @@ class PassCost:
         return {} if self.choice is None else {name: way.algorithm.value for name, way in self.choice.options.items()}
 
     def iteration(self, iter_size: int) -> float:
-        """The seconds of an iteration of this many passes."""
+        """Return the seconds of an iteration of this many passes."""
         return iter_size * self.seconds + self.time.update
 
 
 def pass_cost(
     built: Built, param: pb.SolverParameter, device: Device, precision: ComputePrecision, batch: int
 ) -> PassCost:
-    """The cost of a pass at a batch; a MemoryBoundError if the device is too small.
+    """Return the cost of a pass at a batch; a MemoryBoundError if the device is too small.
 
     The net is left at this batch.
     """
@@ -292,7 +294,7 @@ def pass_cost(
 
 
 def _ways(cost: LayerCost, speed: Speed, number_type: NumberType) -> Sequence[AlgorithmOption]:
-    """The ways to compute all passes of a layer that is a convolution."""
+    """Return the ways to compute all passes of a layer that is a convolution."""
     operations = _convolutions(cost)
     if not operations:
         return ()
@@ -313,7 +315,7 @@ def _convolutions(cost: LayerCost) -> list[TensorOperation]:
 
 
 def _computed_by(cost: AlgorithmCost, operation: TensorOperation) -> TensorOperation:
-    """The same operation with an algorithm's products, and its workspace written and read besides.
+    """Return the same operation with an algorithm's products, and its workspace written and read besides.
 
     Transforms are bound by memory, so that their arithmetic costs nothing more. A workspace of im2col is for one image.
     """
@@ -324,6 +326,6 @@ def _computed_by(cost: AlgorithmCost, operation: TensorOperation) -> TensorOpera
 
 
 def _plain_seconds(costs: Iterable[LayerCost], names: Iterable[str], speed: Speed) -> float:
-    """The seconds of convolutions as `step_time` counts them."""
+    """Return the seconds of convolutions as `step_time` counts them."""
     chosen = set(names)
     return sum(speed.total(_convolutions(cost)) for cost in costs if cost.name in chosen)

@@ -135,7 +135,8 @@ def _time_pass(module: NetModule, inputs: dict[int, Tensor], device: torch.devic
 
 
 def _time_layers(built: Built, inputs: dict[int, Tensor], device: torch.device, iterations: int) -> Iterator[LayerTime]:
-    """Each layer on what those before it made, in the layout of a whole pass; what nobody reads any more is let go."""
+    """Yield each layer on what those before it made, in the layout of a whole pass; what nobody reads any more is let
+    go."""
     nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
     costs = iter(layer_costs(built, device))
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
@@ -169,7 +170,7 @@ def _leaf_of(bottom: Tensor, *, learns: bool) -> Tensor:
 def _time_layer(
     layer: Layer, bottoms: list[Tensor], device: torch.device, iterations: int
 ) -> tuple[list[Tensor], list[Pass]]:
-    """The tops of a layer, and its times after one turn that is for warming up."""
+    """Return the tops of a layer, and its times after one turn that is for warming up."""
     tops = _tops_of(layer, bottoms)
     leaves = [*learned_blobs(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
     _differentiate(tops, leaves)

@@ -53,7 +53,7 @@ class ColumnNames:
     classes: tuple[str, ...] = ()
 
     def columns(self, predictor: Predictor) -> list[NewColumn]:
-        """The new columns that a net can fill; there are probabilities only of several classes."""
+        """Return the new columns that a net can fill; there are probabilities only of several classes."""
         columns = list[NewColumn]()
         for blob, name in self.blobs.items():
             edge = predictor.outputs[blob]
@@ -89,7 +89,7 @@ class ColumnAdder:
     invalid: InvalidRows = InvalidRows.ERROR
 
     def add(self, predictor: Predictor, batches: Iterable[Any], part: str) -> Iterator[Any]:
-        """The batches of one part of a table, with the new columns."""
+        """Yield the batches of one part of a table, with the new columns."""
         random, first = np.random.default_rng(0), 0
         for batch in batches:
             for start in range(0, max(1, batch.num_rows), self.batch):
@@ -124,7 +124,7 @@ class ColumnAdder:
         return batch.filter(arrow().array(valid)) if self.invalid is InvalidRows.SKIP and not valid.all() else batch
 
     def _all_invalid(self, predictor: Predictor, batch: Any, columns: Sequence[NewColumn]) -> Any:
-        """A batch of which no row has values."""
+        """Return a batch of which no row has values."""
         if self.invalid is InvalidRows.SKIP:
             batch = batch.slice(0, 0)
         valid, new_columns = np.zeros(batch.num_rows, bool), dict[str, Any]()
@@ -150,7 +150,7 @@ def _with_columns(batch: Any, columns: dict[str, Any]) -> Any:
 
 
 def _column(values: Array, form: ColumnForm, valid: Mask) -> Any:
-    """A new column, which is NaN in rows that aren't valid."""
+    """Return a new column, which is NaN in rows that aren't valid."""
     rows = values.reshape(len(values), math.prod(values.shape[1:]))
     if not valid.all():
         rows = np.where(valid[:, None], rows, np.float32(np.nan))

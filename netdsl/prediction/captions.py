@@ -52,7 +52,7 @@ class Sentence:
     score: float = 0.0
 
     def is_whole(self, length: int) -> bool:
-        """Whether nothing follows: it ended, or has this many words."""
+        """Return whether nothing follows: it ended, or has this many words."""
         return self.numbers[-1:] == (_END,) or len(self.numbers) >= length
 
 
@@ -67,13 +67,13 @@ class CaptionGenerator:
             raise NetError(f"{found}; take the one that it learned")
 
     def write(self, features: Mapping[str, Array], settings: CaptionSettings = CaptionSettings()) -> list[Caption]:
-        """The captions of an image, the likeliest first, from its features by the names of the net's inputs."""
+        """Return the captions of an image, the likeliest first, from its features by the names of the net's inputs."""
         self._net.begin(features)
         whole = self._by_chance(settings) if settings.temperature else self._by_beams(settings)
         return [self._caption(sentence) for sentence in whole]
 
     def _by_beams(self, settings: CaptionSettings) -> list[Sentence]:
-        """The best of all that follows the best beginnings; whole sentences stay among them as they are."""
+        """Return the best of all that follows the best beginnings; whole sentences stay among them as they are."""
         whole, begun = list[Sentence](), [Sentence()]
         while begun:
             likely = self._step(begun)
@@ -101,7 +101,7 @@ class CaptionGenerator:
         return [sentence]
 
     def _step(self, sentences: Sequence[Sentence]) -> Array:
-        """How likely each word is to follow, a row for each sentence."""
+        """Return how likely each word is to follow, a row for each sentence."""
         return self._net.step([(_END, *sentence.numbers)[-1] for sentence in sentences])
 
     def _caption(self, sentence: Sentence) -> Caption:

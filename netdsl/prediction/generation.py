@@ -27,7 +27,7 @@ class TextGenerator:
         self._alphabet = alphabet
 
     def write(self, beginning: str, length: int, temperature: float = 1.0, seed: int = 0) -> Iterator[str]:
-        """The characters that follow a beginning, one by one.
+        """Return the characters that follow a beginning, one by one.
 
         The higher the temperature, the bolder; at 0 the likeliest character always follows. The same seed gives the
         same text.
@@ -51,7 +51,7 @@ class TextGenerator:
                 likely = self._step(number)
 
     def _step(self, number: int) -> Array:
-        """How likely each output is after this character; 0 for those that are no characters."""
+        """Return how likely each output is after this character; 0 for those that are no characters."""
         numbers = list(self._alphabet.characters.values())
         (likely,) = self._net.step([number])
         if len(likely) <= max(numbers):

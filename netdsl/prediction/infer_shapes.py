@@ -15,7 +15,8 @@ from netdsl.prediction.predictor import input_tensor
 
 
 def infer_shapes(rows: Any, inputs: Sequence[NetInput]) -> dict[str, Shape]:
-    """The shapes of items that inputs have in an Arrow batch, by their blobs, where the net doesn't say them itself."""
+    """Return the shapes of items that inputs have in an Arrow batch, by their blobs, where the net doesn't say them
+    itself."""
     shapeless = [net_input for net_input in inputs if net_input.blob.shape is None]
     if not rows.num_rows:
         return {}

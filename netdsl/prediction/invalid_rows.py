@@ -25,7 +25,8 @@ class InvalidRows(Enum):
 
 
 def without_missing(batch: Any, blobs: Sequence[BlobColumn], invalid: InvalidRows) -> tuple[Any, Mask]:
-    """The batch with another row in place of those without values, so that the rest keep their numbers; and which.
+    """Return the batch with another row in place of those without values, so that the rest keep their numbers; and
+    which.
 
     Where rows are errors none is replaced, so that reading them raises one. If all lack values there is no other row.
     """
@@ -38,7 +39,7 @@ def without_missing(batch: Any, blobs: Sequence[BlobColumn], invalid: InvalidRow
 
 
 def finite_rows(values: Array) -> Mask:
-    """Which rows are finite. Encoded images are; their pixels are whole numbers."""
+    """Return which rows are finite. Encoded images are; their pixels are whole numbers."""
     if values.dtype == object:
         return np.array([isinstance(row, bytes) or bool(np.isfinite(row).all()) for row in values], bool)
     if values.dtype.kind != "f":

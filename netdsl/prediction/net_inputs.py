@@ -31,7 +31,7 @@ class NetInput:
 
 
 def inputs_of(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
-    """All inputs of a net. `columns` has the columns of blobs; by default a column has the blob's name."""
+    """Return all inputs of a net. `columns` has the columns of blobs; by default a column has the blob's name."""
     from netdsl.layers import data_layer_of
 
     inputs = []
@@ -47,7 +47,7 @@ def inputs_of(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
 
 
 def inputs_from_outside(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
-    """All inputs of a net that takes its data from outside; a DataError for any other net."""
+    """Return all inputs of a net that takes its data from outside; a DataError for any other net."""
     inputs = inputs_of(graph, columns)
     if not inputs:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
@@ -55,7 +55,7 @@ def inputs_from_outside(graph: Graph, columns: Mapping[str, str]) -> list[NetInp
 
 
 def apply_preprocess(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Preprocess | None) -> Arrays:
-    """The arrays that a user's function returns for a batch; an error unless every blob has as many rows."""
+    """Return the arrays that a user's function returns for a batch; an error unless every blob has as many rows."""
     if preprocess is None:
         return arrays
     values = preprocess(arrays)

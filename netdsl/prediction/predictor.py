@@ -116,16 +116,16 @@ class Predictor:
         return next((self.built.shapes[edge][0] for edge in self.input_edges if self.built.shapes[edge]), 1)
 
     def values(self, edge: int) -> int:
-        """The number of values that a blob has for a row."""
+        """Return the number of values that a blob has for a row."""
         return math.prod(self.built.shapes[edge][1:])
 
     def classes(self) -> int:
-        """The number of predicted classes; 0 if the prediction isn't a vector for each row."""
+        """Return the number of predicted classes; 0 if the prediction isn't a vector for each row."""
         shape = () if self.prediction is None else self.built.shapes[self.prediction]
         return shape[1] if shape[:1] == (self.batch,) and len(shape) > 1 and math.prod(shape[2:]) == 1 else 0
 
     def __call__(self, arrays: Arrays, random: Random, rows: RowRange = _BATCH) -> dict[int, Array]:
-        """The predicted blobs by their edges, for some rows of a table. `random` is for transforms."""
+        """Return the predicted blobs by their edges, for some rows of a table. `random` is for transforms."""
         edges = {net_input.edge: input_tensor(net_input, arrays, random, rows) for net_input in self.inputs}
         count = len(next(iter(edges.values())))
         graph = self.built.graph
@@ -139,7 +139,7 @@ class Predictor:
         return tops
 
     def run(self, edges: Mapping[int, Tensor]) -> dict[int, Array]:
-        """The predicted blobs by their edges, of any shapes, for the values of the inputs by theirs."""
+        """Return the predicted blobs by their edges, of any shapes, for the values of the inputs by theirs."""
         assert self._module is not None, "it must be loaded before"
         shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
         try:
@@ -154,14 +154,14 @@ class Predictor:
         return {edge: tops[edge].cpu().numpy() for edge in self.built.graph.outputs}
 
     def _input_shapes(self, shapes: Mapping[int, Shape] | Sequence[Shape]) -> str:
-        """The shapes of the inputs of one row, such as: 'data' of 3 x 28 x 28."""
+        """Return the shapes of the inputs of one row, such as: 'data' of 3 x 28 x 28."""
         edges, blobs = self.input_edges, self.built.graph.blobs
         sizes = {blobs[edge]: " x ".join(map(str, shapes[edge][1:])) or "one number" for edge in edges}
         return ", ".join(f"'{name}' of {size}" for name, size in sizes.items())
 
 
 def _prediction(graphs: Sequence[Graph]) -> Prediction | None:
-    """The only prediction that counts, of a net with these graphs."""
+    """Return the only prediction that counts, of a net with these graphs."""
     for prediction in (*loss_predictions(graphs), *measured_predictions(graphs[0])):
         if prediction.is_single:
             return prediction
@@ -170,14 +170,14 @@ def _prediction(graphs: Sequence[Graph]) -> Prediction | None:
 
 
 def _named(layer: pb.LayerParameter) -> pb.LayerParameter:
-    """A layer in place of a loss, with a name that no other layer has."""
+    """Return a layer in place of a loss, with a name that no other layer has."""
     named = deploy_layer(layer)
     named.name, named.top[:] = _PREDICTION, [_PREDICTION]
     return named
 
 
 def _of_layers(model: Model, layers: Sequence[pb.LayerParameter]) -> Model:
-    """A model of some layers of another one's first phase, for tests; the same if they are all that it has."""
+    """Return a model of some layers of another one's first phase, for tests; the same if they are all that it has."""
     graph = model.graphs[0]
     own = [node.layer for node in graph.nodes]
     if graph.phase is Phase.TEST and len(layers) == len(own) and all(map(_is_of_tests, layers, own)):
@@ -193,7 +193,7 @@ def _is_of_tests(layer: pb.LayerParameter, own: pb.LayerParameter) -> bool:
 
 
 def input_tensor(net_input: NetInput, arrays: Arrays, random: Random, rows: RowRange) -> Tensor:
-    """The decoded and transformed values of an input."""
+    """Return the decoded and transformed values of an input."""
     blob, transform = net_input.blob, net_input.transform
     items = arrays[blob.name]
     if items.dtype != object and (transform is None or transform.constant):
@@ -211,7 +211,7 @@ def input_tensor(net_input: NetInput, arrays: Arrays, random: Random, rows: RowR
 
 
 def _transform(transform: ImageTransform, values: Array, random: Random, where: str) -> Array:
-    """An image after a transform, or several images if the transform does the same to all."""
+    """Return an image after a transform, or several images if the transform does the same to all."""
     if values.ndim < 3:
         raise DataError(
             f"{where}: transform_param is for images of channels, height and width, and a row has shape "

@@ -41,12 +41,13 @@ class RowScore:
         return RowScore(self.rows + other.rows, self.loss + other.loss, outputs)
 
     def _means(self, other: RowScore) -> list[tuple[str, Values]]:
-        """The outputs that are means in both scores; one with a value for each row differs in size between batches."""
+        """Return the outputs that are means in both scores; one with a value for each row differs in size between
+        batches."""
         outputs = self.outputs.items()
         return [(name, values) for name, values in outputs if len(values) == len(other.outputs.get(name, ()))]
 
     def means(self) -> tuple[float, dict[str, Values]]:
-        """The mean loss and the mean outputs over all rows."""
+        """Return the mean loss and the mean outputs over all rows."""
         if not self.rows:
             raise DataError("there are no rows to test on")
         return self.loss / self.rows, {
@@ -59,7 +60,7 @@ def _sum(one: Values, other: Values) -> Values:
 
 
 def scoring_inputs(model: Model, columns: Mapping[str, str]) -> list[NetInput]:
-    """The inputs that layers of a model's TEST phase read."""
+    """Return the inputs that layers of a model's TEST phase read."""
     graph = model.graph(Phase.TEST)
     read = {edge for node in graph.nodes for edge in node.bottoms}
     inputs = [net_input for net_input in inputs_of(graph, columns) if net_input.edge in read]
@@ -83,7 +84,7 @@ class Scorer:
         return self._inputs[0].batch
 
     def score(self, batches: Iterable[Any], part: str) -> RowScore:
-        """The sums over one part of a table."""
+        """Return the sums over one part of a table."""
         total, random = RowScore(), np.random.default_rng(0)
         for batch in _regrouped(batches, self.batch):
             total += self._score(batch, RowRange(part, total.rows), random)
@@ -113,14 +114,14 @@ class Scorer:
 
 
 def _values(tensors: Sequence[Tensor]) -> list[list[float]]:
-    """The values of tensors; a GPU is waited for once."""
+    """Return the values of tensors; a GPU is waited for once."""
     lengths = [tensor.numel() for tensor in tensors]
     values = iter(torch.cat([tensor.double().flatten() for tensor in tensors]).tolist() if tensors else [])
     return [list(islice(values, length)) for length in lengths]
 
 
 def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:
-    """The same rows in batches of `size`, of which the last may be smaller."""
+    """Yield the same rows in batches of `size`, of which the last may be smaller."""
     waiting: list[Any] = []
     for batch in batches:
         waiting.append(batch)
@@ -135,5 +136,5 @@ def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:
 
 
 def _single_batch(table: Any) -> Any:
-    """A table as one batch."""
+    """Return a table as one batch."""
     return table.combine_chunks().to_batches()[0]

@@ -61,7 +61,7 @@ class SequenceNet:
             layer.reset()
 
     def step(self, numbers: Sequence[int]) -> Array:
-        """How likely each output is after these numbers, a row for each sequence."""
+        """Return how likely each output is after these numbers, a row for each sequence."""
         count = len(numbers)
         goes_on = torch.full((1, count), float(not self._begins))
         edges = {self._numbers: torch.tensor([numbers], dtype=torch.float32), self._goes_on: goes_on}
@@ -82,7 +82,7 @@ class SequenceNet:
 
 
 def choose(likely: Array, temperature: float, random: np.random.Generator) -> int:
-    """One of the outputs by chance: the higher the temperature, the bolder; at 0 it is the likeliest one."""
+    """Return one of the outputs by chance: the higher the temperature, the bolder; at 0 it is the likeliest one."""
     if temperature == 0:
         return int(likely.argmax())
     with np.errstate(divide="ignore"):

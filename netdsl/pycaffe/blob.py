@@ -80,7 +80,7 @@ class ArrayMirror:
         self._tensor: Tensor | None = None  # the tensor that the array has to be copied back to
 
     def show(self, tensor: Tensor) -> Array:
-        """The array with the values of a tensor."""
+        """Return the array with the values of a tensor."""
         tensor = tensor.detach()
         if tensor.device.type == "cpu":
             return tensor.numpy()
@@ -106,10 +106,10 @@ class BlobMemory(Protocol):
         """The lengths of all axes."""
 
     def values(self) -> Tensor:
-        """The values."""
+        """Return the values."""
 
     def gradient(self) -> Tensor:
-        """The gradients."""
+        """Return the gradients."""
 
     def resize(self, shape: tuple[int, ...]) -> None:
         """Change the shape."""
@@ -128,14 +128,14 @@ class ArrayMemory:
         self._flat: Tensor | None = None
 
     def read(self) -> Tensor:
-        """The values for the computation of layers."""
+        """Return the values for the computation of layers."""
         count = math.prod(self.shape)
         if self._flat is None:
             self._flat = torch.full((count,), self._value, device=self._device)
         return self._flat[:count].view(self.shape)
 
     def show(self) -> Tensor:
-        """The values for scripts to read and write."""
+        """Return the values for scripts to read and write."""
         if not self.is_exposed:
             self._flat, self.is_exposed = process.join(self.read()).flatten().clone(), True
         return self.read()
@@ -171,11 +171,11 @@ class ActivationMemory:
         return self.data.shape
 
     def values(self) -> Tensor:
-        """The values that were computed last, or written since."""
+        """Return the values that were computed last, or written since."""
         return self.data.show()
 
     def gradient(self) -> Tensor:
-        """The gradients of the last backward pass, or those written since."""
+        """Return the gradients of the last backward pass, or those written since."""
         return self.diff.show()
 
     def resize(self, shape: Shape) -> None:
@@ -196,12 +196,12 @@ class ParameterMemory:
         return tuple(self.values().shape)
 
     def values(self) -> Tensor:
-        """The parameter or the statistics."""
+        """Return the parameter or the statistics."""
         tensor: Tensor = getattr(self.layer, self.name)
         return tensor
 
     def gradient(self) -> Tensor:
-        """The accumulated gradient, in the `grad` that optimisers use."""
+        """Return the accumulated gradient, in the `grad` that optimisers use."""
         owner = self.layer.owner_of(self.name)
         if owner.grad is None:
             owner.grad = torch.zeros_like(owner, requires_grad=False)

@@ -40,7 +40,8 @@ class Classifier(Net):
         self.image_dims = self.crop_dims if image_dims is None else np.array(image_dims)
 
     def predict(self, inputs: Sequence[Array], oversample: bool = True) -> Array:
-        """The probabilities of all classes for each image: the mean of ten crops, or those of the centre crop."""
+        """Return the probabilities of all classes for each image: the mean of ten crops, or those of the centre
+        crop."""
         resized = np.stack([images.resize_image(image, self.image_dims) for image in inputs])
         crops = images.oversample(resized, self.crop_dims) if oversample else self._centre(resized)
         name = self.inputs[0]
@@ -61,7 +62,7 @@ def transformer_for(
     raw_scale: float | None,
     channel_swap: Sequence[int] | None,
 ) -> Transformer:
-    """The transformer of images for the first input of a net."""
+    """Return the transformer of images for the first input of a net."""
     name = net.inputs[0]
     transformer = Transformer({name: net.blobs[name].shape})
     transformer.set_transpose(name, (2, 0, 1))

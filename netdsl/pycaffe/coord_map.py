@@ -61,7 +61,7 @@ class CropError(NetError, AssertionError):
 
 
 def conv_params(fn: Function) -> tuple[int, Any, Any, Any]:
-    """The channel axis of a layer, and its window's stride, size with dilation, and padding."""
+    """Return the channel axis of a layer, and its window's stride, size with dilation, and padding."""
     settings = fn.params.get("convolution_param", fn.params)
     if _BY_AXIS & {*fn.params, *settings}:
         raise CropError(f"a {fn.type_name} layer has settings by axis, such as pad_h; give pad, stride ... as lists")
@@ -73,7 +73,7 @@ def conv_params(fn: Function) -> tuple[int, Any, Any, Any]:
 
 
 def crop_params(fn: Function) -> tuple[int, Any]:
-    """The first axis that a layer crops, and its offset."""
+    """Return the first axis that a layer crops, and its offset."""
     settings = fn.params.get("crop_param", fn.params)
     return settings.get("axis", 2), _per_axis(settings.get("offset", 0))
 
@@ -83,7 +83,7 @@ def _per_axis(value: Any) -> Any:
 
 
 def coord_map(fn: Function) -> Map:
-    """The coordinate map from a layer's tops to its bottoms."""
+    """Return the coordinate map from a layer's tops to its bottoms."""
     if fn.type_name in PASS_THROUGH_LAYERS:
         return _IDENTITY
     if fn.type_name in _WINDOWS:
@@ -108,13 +108,13 @@ def compose(base_map: Map, next_map: Map) -> Map:
 
 
 def inverse(coord_map: Map) -> Map:
-    """The inverse of a map."""
+    """Return the inverse of a map."""
     axis, scale, shift = coord_map
     return axis, 1 / scale, -shift / scale
 
 
 def coord_map_from_to(top_from: Top, top_to: Top) -> Map:
-    """The map from one blob to another, through a blob that both depend on."""
+    """Return the map from one blob to another, through a blob that both depend on."""
     maps_from = dict(_maps_back(top_from))
     for top, map_to in _maps_back(top_to):
         if top in maps_from:
@@ -123,7 +123,7 @@ def coord_map_from_to(top_from: Top, top_to: Top) -> Map:
 
 
 def _maps_back(top: Top) -> Iterator[tuple[Top, Map]]:
-    """The blobs that a blob depends on, nearest first, with the map to each."""
+    """Yield the blobs that a blob depends on, nearest first, with the map to each."""
     maps: dict[Top, Map] = {top: _IDENTITY}
     queue = deque([top])
     while queue:
@@ -137,12 +137,13 @@ def _maps_back(top: Top) -> Iterator[tuple[Top, Map]]:
 
 
 def _mapped_bottoms(fn: Function) -> tuple[Top, ...]:
-    """The bottoms that a layer's map applies to: all, but of a Crop layer only the first, for the second is a size."""
+    """Return the bottoms that a layer's map applies to: all, but of a Crop layer only the first, for the second is a
+    size."""
     return fn.inputs[:1] if fn.type_name == "Crop" else fn.inputs
 
 
 def crop(top_from: Top, top_to: Top) -> Any:
-    """A Crop layer that crops one blob to the size and position of another."""
+    """Return a Crop layer that crops one blob to the size and position of another."""
     axis, scale, shift = coord_map_from_to(top_from, top_to)
     if not np.all(scale == 1):
         raise CropError(f"one place in a blob is {scale} places in the other: scale mismatch")

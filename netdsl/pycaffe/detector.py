@@ -60,7 +60,7 @@ class Detector(Net):
             self.crop_mean = self._as_image(mean, name).transpose(order)
 
     def _as_image(self, mean: Array, name: str) -> Array:
-        """The mean before channels are swapped and scaled."""
+        """Return the mean before channels are swapped and scaled."""
         swap, scale = self.transformer.channel_swap.get(name), self.transformer.raw_scale.get(name)
         channels = mean if mean.ndim == 3 else mean[np.newaxis]
         if swap is not None and len(channels) == len(swap):

@@ -50,7 +50,7 @@ class GraphPicture:
     edges: list[tuple[str, str, str]] = field(default_factory=list)  # with their labels
 
     def to_string(self) -> str:
-        """The graph as graphviz's text."""
+        """Return the graph as graphviz's text."""
         lines = [f"digraph {_quoted(self.name)} {{", f"rankdir={self.rankdir};"]
         for key, node in self.nodes.items():
             look = f"shape={node.shape}, style=filled, fillcolor={_quoted(node.colour)}"
@@ -59,7 +59,7 @@ class GraphPicture:
         return "\n".join([*lines, "}\n"])
 
     def create(self, format: str = "png") -> bytes:  # noqa: A002 - it is pydot's name
-        """The picture in a format such as png, svg or pdf; `raw` is graphviz's text."""
+        """Return the picture in a format such as png, svg or pdf; `raw` is graphviz's text."""
         if format in _TEXT_FORMATS:
             return self.to_string().encode()
         program = shutil.which("dot")
@@ -102,7 +102,7 @@ class GraphPicture:
             axes.text(*places[key], node.label, fontsize=8, ha="center", va="center", bbox=box)
 
     def _places(self) -> dict[str, _Position]:
-        """Each node as far along as the longest way to it, and beside those that are as far."""
+        """Return each node as far along as the longest way to it, and beside those that are as far."""
         ranks = self._ranks()
         sizes, taken = Counter(ranks.values()), Counter[int]()
         step, side_step = _DIRECTIONS[self.rankdir]
@@ -115,7 +115,8 @@ class GraphPicture:
         return places
 
     def _ranks(self) -> dict[str, int]:
-        """The longest way to each node. Edges are in the net's order, so one to a node with ways on leads back."""
+        """Return the longest way to each node. Edges are in the net's order, so one to a node with ways on leads
+        back."""
         ranks, tails = dict.fromkeys(self.nodes, 0), set[str]()
         for tail, head, _ in self.edges:
             if head not in tails:
@@ -130,18 +131,18 @@ def _quoted(text: str) -> str:
 
 
 def get_pooling_types_dict() -> dict[int, str]:
-    """The names of pooling methods by their numbers."""
+    """Return the names of pooling methods by their numbers."""
     return {value.number: value.name for value in pb.PoolingParameter.PoolMethod.DESCRIPTOR.values}
 
 
 def get_edge_label(layer: pb.LayerParameter) -> str:
-    """What an edge to a layer's top says: how many outputs it has, or items in a batch."""
+    """Return what an edge to a layer's top says: how many outputs it has, or items in a batch."""
     outputs, batch = _setting(layer, "num_output"), _setting(layer, "batch_size")
     return str(outputs) if outputs is not None else f"Batch {batch}" if batch is not None else ""
 
 
 def get_layer_lr_mult(layer: pb.LayerParameter) -> tuple[float, float]:
-    """The learning rate multipliers of weights and biases, for a layer with outputs that learn."""
+    """Return the learning rate multipliers of weights and biases, for a layer with outputs that learn."""
     if _setting(layer, "num_output") is None:
         raise ValueError(f"{layer.type} layers do not have a learning rate multiplier")
     rates = [spec.lr_mult for spec in layer.param[:2]] + [1.0, 1.0]
@@ -149,7 +150,7 @@ def get_layer_lr_mult(layer: pb.LayerParameter) -> tuple[float, float]:
 
 
 def get_layer_label(layer: pb.LayerParameter, rankdir: str, display_lrm: bool = False) -> str:
-    """A layer's name, type, window and, with `display_lrm`, learning rate multipliers."""
+    """Return a layer's name, type, window and, with `display_lrm`, learning rate multipliers."""
     method = _setting(layer, "pool")
     kind = layer.type if method is None else f"{layer.type} {get_pooling_types_dict()[method]}"
     parts = [layer.name, f"({kind})"]
@@ -171,7 +172,8 @@ def get_pydot_graph(
     phase: int | None = None,
     display_lrm: bool = False,
 ) -> GraphPicture:
-    """The graph of a net, with all layers or those of a phase. It has pydot's methods `to_string` and `create`."""
+    """Return the graph of a net, with all layers or those of a phase. It has pydot's methods `to_string` and
+    `create`."""
     if rankdir not in _DIRECTIONS:
         raise NetError(f"rankdir is '{rankdir}'; it can be {', '.join(_DIRECTIONS)}")
     picture = GraphPicture(caffe_net.name or "Net", rankdir)
@@ -185,7 +187,7 @@ def get_pydot_graph(
 def draw_net(
     caffe_net: pb.NetParameter, rankdir: str, ext: str = "png", phase: int | None = None, display_lrm: bool = False
 ) -> bytes:
-    """The picture of a net as the bytes of a file."""
+    """Return the picture of a net as the bytes of a file."""
     return get_pydot_graph(caffe_net, rankdir, phase=phase, display_lrm=display_lrm).create(format=ext)
 
 
@@ -202,7 +204,7 @@ def draw_net_to_file(
 
 
 def choose_color_by_layertype(layertype: str) -> str:
-    """The colour of layers of a type: by whether they have outputs, a window, or both."""
+    """Return the colour of layers of a type: by whether they have outputs, a window, or both."""
     settings = _settings_of(pb.LayerParameter(type=layertype))
     names = settings.DESCRIPTOR.fields_by_name if settings is not None else {}
     if "num_output" in names:
@@ -220,13 +222,13 @@ def _add_layer(picture: GraphPicture, layer: pb.LayerParameter, label: str, edge
 
 
 def _settings_of(layer: pb.LayerParameter) -> Message | None:
-    """The message with a layer's own settings; None if its type is unknown or has none."""
+    """Return the message with a layer's own settings; None if its type is unknown or has none."""
     kind = LAYERS.get(layer.type)
     return getattr(layer, settings_field(kind.config)) if kind is not None and kind.config is not None else None
 
 
 def _setting(layer: pb.LayerParameter, name: str) -> Any:
-    """The value of a layer's setting; None if its type has no such setting."""
+    """Return the value of a layer's setting; None if its type has no such setting."""
     return getattr(_settings_of(layer), name, None)
 
 

@@ -58,7 +58,7 @@ def _pillow() -> Any:
 
 
 def _pixels(file: Any) -> Array:
-    """The pixels of an image without palette, transparency or CMYK colours; modes are Pillow's."""
+    """Return the pixels of an image without palette, transparency or CMYK colours; modes are Pillow's."""
     mode: str = file.mode
     if mode in ("1", "LA", "La"):
         mode = "L"
@@ -201,7 +201,7 @@ class ArrayError(ShapeError, ValueError):
 
 
 def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> Array:
-    """The values or the gradients of a blob in its shape. A blob without a shape is one number."""
+    """Return the values or the gradients of a blob in its shape. A blob without a shape is one number."""
     double, single = (blob.double_diff, blob.diff) if return_diff else (blob.double_data, blob.data)
     values, shape = np.array(double or single, np.float64), shape_of(blob)
     try:
@@ -246,7 +246,7 @@ def array_to_datum(arr: Array, label: int | None = None) -> pb.Datum:
 
 
 def datum_to_array(datum: pb.Datum) -> Array:
-    """The image in a datum, without its label."""
+    """Return the image in a datum, without its label."""
     if datum.encoded:
         raise ArrayError("the datum holds an encoded image, such as a JPEG; decode its data with an image library")
     shape = (datum.channels, datum.height, datum.width)

@@ -30,7 +30,8 @@ class NCCL:
 
     @staticmethod
     def new_uid() -> bytes:
-        """What solvers find each other by: they meet at the process that calls this, and only who has it is let in."""
+        """Return what solvers find each other by: they meet at the process that calls this, and only who has it is let
+        in."""
         from netdsl.pycaffe.solver_meeting import open_meeting
 
         return open_meeting()

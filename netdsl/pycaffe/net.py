@@ -70,7 +70,7 @@ class Net:
 
     @classmethod
     def of(cls, model: Model) -> Net:
-        """The net of a model, in the state that it says."""
+        """Return the net of a model, in the state that it says."""
         made = cls.__new__(cls)
         made._set_up(model)
         return made
@@ -237,7 +237,7 @@ class Net:
             }
 
     def _forward(self, start: int, end: int) -> float:
-        """The loss of the layers that run."""
+        """Return the loss of the layers that run."""
         self._check_range(start, end)
         self._flush()
         loss = 0.0
@@ -393,7 +393,7 @@ class Arrays:
         return tuple(torch.tensor(array[at : at + self._size]) for array in (self._data, self._labels))
 
     def epoch_batches(self) -> Fraction:
-        """How many batches there are."""
+        """Return how many batches there are."""
         return Fraction(len(self._data), self._size)
 
     def seek(self, position: int) -> None:

@@ -118,7 +118,7 @@ class LayerRunner:
             raise NetError(f"{error_label(layer)} ({layer.type}): {reason}") from problem
 
     def _leaf(self, bottom: ActivationMemory, needs_gradient: bool) -> Tensor:
-        """A leaf of autograd's graph for a bottom; a copy if the layer would overwrite it in place."""
+        """Return a leaf of autograd's graph for a bottom; a copy if the layer would overwrite it in place."""
         values = bottom.data.read()
         values = values.clone() if bottom in self.tops and bottom.data.is_exposed else values.detach()
         return values.requires_grad_(needs_gradient)
@@ -172,7 +172,7 @@ def _shares_memory(first: Tensor, second: Tensor) -> bool:
 def _gradients_of(
     tops: Iterable[tuple[Tensor, ActivationMemory]], leaves: list[Tensor], learned: list[ParameterMemory]
 ) -> Sequence[Tensor | None]:
-    """The gradient of each leaf and each parameter, or None if the tops don't depend on it."""
+    """Return the gradient of each leaf and each parameter, or None if the tops don't depend on it."""
     inputs = [*leaves, *(blob.layer.owner_of(blob.name) for blob in learned)]
     pairs = [(result, top.diff) for result, top in tops if result.requires_grad]
     if not pairs or not inputs:
@@ -209,7 +209,7 @@ def gradient_needs(numbered_layers: list[LayerBlobNumbers], layers: list[Layer],
 
 
 def _towards_learning(numbered_layers: list[LayerBlobNumbers], layers: list[Layer]) -> list[GradientNeeds]:
-    """The needs in forward order: a layer needs a gradient if it learns or reads a blob that needs one.
+    """Return the needs in forward order: a layer needs a gradient if it learns or reads a blob that needs one.
 
     `propagate_down` overrides this for each bottom.
     """
@@ -227,7 +227,7 @@ def _towards_learning(numbered_layers: list[LayerBlobNumbers], layers: list[Laye
 def _below_loss(
     numbered_layers: list[LayerBlobNumbers], layers: list[Layer], before: list[GradientNeeds]
 ) -> list[GradientNeeds]:
-    """The needs in backward order: only layers that a loss depends on, up to where all gradients are stopped."""
+    """Return the needs in backward order: only layers that a loss depends on, up to where all gradients are stopped."""
     counting: set[int] = set()
     stopped: set[int] = set()
     needs = []
@@ -267,7 +267,7 @@ class BlobNumbers:
     layers: list[LayerBlobNumbers] = field(default_factory=list)
 
     def edges(self) -> list[int]:
-        """The last edge of each blob, which has its shape."""
+        """Return the last edge of each blob, which has its shape."""
         last = {blob: edge for edge, blob in self.blobs.items()}
         return [last[blob] for blob in range(len(self.names))]
 

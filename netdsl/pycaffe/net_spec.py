@@ -27,7 +27,7 @@ class Top:
         self.fn, self.n = fn, n
 
     def to_proto(self) -> pb.NetParameter:
-        """The net of all layers that this blob depends on."""
+        """Return the net of all layers that this blob depends on."""
         return to_proto(self)
 
 
@@ -74,7 +74,7 @@ class NetSpec:
         return self.tops[name]
 
     def to_proto(self) -> pb.NetParameter:
-        """The net of all layers that these blobs depend on."""
+        """Return the net of all layers that these blobs depend on."""
         for name, value in self.tops.items():
             if not isinstance(value, (Top, Function)):
                 raise NetError(f"'{name}' isn't a blob but a {type(value).__name__}; unpack a layer with several tops")
@@ -82,7 +82,7 @@ class NetSpec:
 
 
 def to_proto(*tops: Top | Function) -> pb.NetParameter:
-    """The net of all layers that some blobs depend on, with names made from the layers' types."""
+    """Return the net of all layers that some blobs depend on, with names made from the layers' types."""
     return _net_of(tops, {})
 
 
@@ -96,7 +96,7 @@ def _net_of(tops: Iterable[Top | Function], names: TopNames) -> pb.NetParameter:
 
 
 def _in_order(last: Function, finished: Mapping[Function, object]) -> Iterator[Function]:
-    """A layer and the layers that it depends on, bottoms first, without finished ones."""
+    """Yield a layer and the layers that it depends on, bottoms first, without finished ones."""
     seen: set[Function] = set()
     stack = [(last, False)]
     while stack:
@@ -126,7 +126,7 @@ def _layer_of(
 
 
 def _name_of(top: Top | Function, function: Function, names: TopNames, counts: Counter[str]) -> str:
-    """The name that was assigned, or the layer's type with a number."""
+    """Return the name that was assigned, or the layer's type with a number."""
     if top not in names:
         counts[function.type_name] += 1
         names[top] = f"{function.type_name}{counts[function.type_name]}"
@@ -134,7 +134,7 @@ def _name_of(top: Top | Function, function: Function, names: TopNames, counts: C
 
 
 def param_name_dict() -> dict[str, str]:
-    """The prefix of `_param` in the settings field of each layer type, by the name of its message."""
+    """Return the prefix of `_param` in the settings field of each layer type, by the name of its message."""
     names: dict[str, str] = {}
     for name, field in sorted(fields_of(pb.LayerParameter).items(), key=lambda pair: pair[1].number):
         if name.endswith("_param") and field.message_type is not None:
@@ -146,7 +146,7 @@ _PARAM_NAMES = param_name_dict()
 
 
 def _holder(layer: pb.LayerParameter, setting: str) -> Message:
-    """The message that a setting belongs to: the layer, or the settings of its type."""
+    """Return the message that a setting belongs to: the layer, or the settings of its type."""
     if setting.endswith("param"):
         return layer
     layer_class = LAYERS.get(layer.type)

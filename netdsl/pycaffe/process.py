@@ -23,7 +23,7 @@ __version__ = "1.0.0"  # the Caffe whose interface this is
 
 
 def layer_type_list() -> list[str]:
-    """The names of all layer types."""
+    """Return the names of all layer types."""
     return sorted(LAYERS)
 
 
@@ -67,7 +67,7 @@ def check_gpu(index: int, count: int) -> None:
 
 
 def device() -> torch.device:
-    """The device for new nets."""
+    """Return the device for new nets."""
     return torch.device("cuda", _mode.index) if _mode.gpu else torch.device("cpu")
 
 
@@ -77,7 +77,7 @@ def set_dialect(name: str | None) -> None:
 
 
 def dialect() -> str | None:
-    """The dialect of new nets."""
+    """Return the dialect of new nets."""
     return _mode.dialect
 
 
@@ -87,7 +87,7 @@ def set_random_seed(seed: int) -> None:
 
 
 def solver_count() -> int:
-    """The number of solvers that train together."""
+    """Return the number of solvers that train together."""
     return _mode.solver_count
 
 
@@ -97,7 +97,7 @@ def set_solver_count(count: int) -> None:
 
 
 def solver_rank() -> int:
-    """The rank of this process's solver."""
+    """Return the rank of this process's solver."""
     return _mode.solver_rank
 
 
@@ -112,7 +112,7 @@ def set_multiprocess(multiprocess: bool) -> None:
 
 
 def has_nccl() -> bool:
-    """Whether several solvers can train together."""
+    """Return whether several solvers can train together."""
     return True
 
 
@@ -130,12 +130,12 @@ def divided_batches(
 
 
 def divide(batch: Sequence[Tensor]) -> Sequence[Tensor]:
-    """What this process computes with, of a batch that a net has read."""
+    """Return what this process computes with, of a batch that a net has read."""
     return _mode.divide(batch)
 
 
 def join(values: Tensor) -> Tensor:
-    """What scripts see of values that this process has computed."""
+    """Return what scripts see of values that this process has computed."""
     return _mode.join(values)
 
 

@@ -42,7 +42,7 @@ class Layer:
 
 
 def own_modules(graph: Graph) -> set[str]:
-    """The modules that a net names and that the program imported or defined, or has beside its script.
+    """Return the modules that a net names and that the program imported or defined, or has beside its script.
 
     A module that is merely installed is none of them, since a downloaded net can name any.
     """
@@ -51,7 +51,7 @@ def own_modules(graph: Graph) -> set[str]:
 
 
 def _defines_layers(name: str) -> bool:
-    """Whether a module was imported and has classes of layers."""
+    """Return whether a module was imported and has classes of layers."""
     values = list(vars(sys.modules[name]).values()) if name in sys.modules else []
     return any(isinstance(value, type) and issubclass(value, Layer) and value is not Layer for value in values)
 

@@ -39,7 +39,8 @@ class SolverMeeting:
 
 
 def open_meeting() -> bytes:
-    """What solvers find each other by: they meet at the process that calls this, and only who has it is let in."""
+    """Return what solvers find each other by: they meet at the process that calls this, and only who has it is let
+    in."""
     server = ControlServer(_HOST, _MOST_SOLVERS)
     threading.Thread(target=_watch, args=(server,), name="solvers", daemon=True).start()
     return msgspec.json.encode(ControlAddress(_HOST, server.port, server.token))

@@ -27,12 +27,12 @@ def bleu(sentences: Sequence[Words], references: Sequence[Sequence[Words]]) -> l
 
 
 def _nearest_length(words: Words, references: Sequence[Words]) -> int:
-    """The length of the reference that is as long as the words, as nearly as any; of two the shorter one's."""
+    """Return the length of the reference that is as long as the words, as nearly as any; of two the shorter one's."""
     return min(map(len, references), key=lambda length: (abs(length - len(words)), length))
 
 
 def _precision(sentences: Sequence[Words], references: Sequence[Sequence[Words]], size: int) -> float:
-    """The part of all runs of a length that a reference has, each as often as the one that has it most often."""
+    """Return the part of all runs of a length that a reference has, each as often as the one that has it most often."""
     right = runs = 0
     for words, others in zip(sentences, references, strict=True):
         most = Counter[Words]()

@@ -27,21 +27,21 @@ class DetectedBoxes:
 
     @classmethod
     def of(cls, rows: NDArray[np.floating]) -> DetectedBoxes:
-        """The boxes of rows with an image, a label, a score, left, top, right and bottom."""
+        """Return the boxes of rows with an image, a label, a score, left, top, right and bottom."""
         rows = np.asarray(rows, np.float64).reshape(-1, 7)
         return cls(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3:])
 
     def after(self, images: int) -> DetectedBoxes:
-        """The same boxes in images that are numbered after this many others."""
+        """Return the same boxes in images that are numbered after this many others."""
         return replace(self, image=self.image + images)
 
     def take(self, places: Integers | Flags) -> DetectedBoxes:
-        """Some of them."""
+        """Return some of them."""
         return DetectedBoxes(self.image[places], self.label[places], self.score[places], self.box[places])
 
     @staticmethod
     def join(parts: Sequence[DetectedBoxes]) -> DetectedBoxes:
-        """All boxes of several parts."""
+        """Return all boxes of several parts."""
         columns = zip(*((part.image, part.label, part.score, part.box) for part in parts), strict=True)
         return DetectedBoxes(*map(np.concatenate, columns)) if parts else DetectedBoxes.of(np.empty((0, 7)))
 
@@ -73,7 +73,7 @@ class ObjectBoxes:
         crowd: Sequence[bool] | Flags | None = None,
         area: Sequence[float] | Numbers | None = None,
     ) -> ObjectBoxes:
-        """The boxes of rows with an image, a label, left, top, right and bottom."""
+        """Return the boxes of rows with an image, a label, left, top, right and bottom."""
         rows = np.asarray(rows, np.float64).reshape(-1, 6)
         no = np.zeros(len(rows), np.bool_)
         return cls(
@@ -86,18 +86,18 @@ class ObjectBoxes:
         )
 
     def after(self, images: int) -> ObjectBoxes:
-        """The same boxes in images that are numbered after this many others."""
+        """Return the same boxes in images that are numbered after this many others."""
         return replace(self, image=self.image + images)
 
     @staticmethod
     def join(parts: Sequence[ObjectBoxes]) -> ObjectBoxes:
-        """All boxes of several parts."""
+        """Return all boxes of several parts."""
         columns = zip(*((p.image, p.label, p.box, p.difficult, p.crowd, p.area) for p in parts), strict=True)
         return ObjectBoxes(*map(np.concatenate, columns)) if parts else ObjectBoxes.of(np.empty((0, 6)))
 
 
 def areas(boxes: Numbers, pixel: float = 0) -> Numbers:
-    """The areas of boxes, whose sides are longer by `pixel`: 1 if the last pixels belong to them."""
+    """Return the areas of boxes, whose sides are longer by `pixel`: 1 if the last pixels belong to them."""
     sides = boxes[:, 2:] - boxes[:, :2] + pixel
     return np.asarray(sides[:, 0] * sides[:, 1])
 
@@ -114,7 +114,7 @@ class BoxPairs:
 
     @classmethod
     def of(cls, detected: DetectedBoxes, objects: ObjectBoxes) -> BoxPairs:
-        """All pairs; those of a detection follow each other, in the order of its objects."""
+        """Return all pairs; those of a detection follow each other, in the order of its objects."""
         keys = np.stack([np.r_[detected.image, objects.image], np.r_[detected.label, objects.label]], 1)
         group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
         of_detection, of_object = group[: len(detected)], group[len(detected) :]
@@ -126,14 +126,15 @@ class BoxPairs:
         return cls(detection, order[np.repeat(first, counts) + rank])
 
     def shared_areas(self, detected: DetectedBoxes, objects: ObjectBoxes, pixel: float = 0) -> Numbers:
-        """The area that both boxes of each pair cover."""
+        """Return the area that both boxes of each pair cover."""
         one, other = detected.box[self.detection], objects.box[self.object]
         sides = np.minimum(one[:, 2:], other[:, 2:]) - np.maximum(one[:, :2], other[:, :2]) + pixel
         sides = np.maximum(sides, 0)
         return np.asarray(sides[:, 0] * sides[:, 1])
 
     def overlaps(self, detected: DetectedBoxes, objects: ObjectBoxes, pixel: float = 0) -> Numbers:
-        """The intersection over union of each pair. What a crowd doesn't share with a detection is no part of it."""
+        """Return the intersection over union of each pair. What a crowd doesn't share with a detection is no part of
+        it."""
         shared = self.shared_areas(detected, objects, pixel)
         either = areas(detected.box, pixel)[self.detection] + np.where(
             objects.crowd[self.object], 0, areas(objects.box, pixel)[self.object] - shared

@@ -49,21 +49,21 @@ class CocoScores:
     recalls: NDArray[np.float64]
 
     def precision(self, size: ObjectSize = ObjectSize.ALL, overlap: float | None = None) -> float | None:
-        """The mean average precision, over all overlaps or with one; None if there are no objects."""
+        """Return the mean average precision, over all overlaps or with one; None if there are no objects."""
         chosen = slice(None) if overlap is None else np.isclose(OVERLAPS, overlap)
         return _mean(self.precisions[SIZES.index(size)][:, chosen])
 
     def recall(self, size: ObjectSize = ObjectSize.ALL, limit: int = LIMITS[-1]) -> float | None:
-        """The mean recall over all overlaps with this many detections of a class in an image."""
+        """Return the mean recall over all overlaps with this many detections of a class in an image."""
         return _mean(self.recalls[LIMITS.index(limit), SIZES.index(size)])
 
     def by_class(self) -> list[CocoClass]:
-        """The scores of every class for objects of all sizes."""
+        """Return the scores of every class for objects of all sizes."""
         rows = zip(self.labels, self.objects, self.precisions[0], self.recalls[-1, 0], strict=True)
         return [CocoClass(label, count, _mean(ap), _mean(ap[:1]), _mean(ar)) for label, count, ap, ar in rows]
 
     def summary(self) -> dict[str, float | None]:
-        """The twelve numbers that COCO's own program prints, in its order."""
+        """Return the twelve numbers that COCO's own program prints, in its order."""
         small = {size.name.lower(): size for size in SIZES[1:]}
         return {
             "AP": self.precision(),
@@ -116,7 +116,7 @@ class _Ranked:
 
     @classmethod
     def of(cls, detected: DetectedBoxes) -> _Ranked:
-        """The best of every image and label; of equal scores, those of lower images come first."""
+        """Return the best of every image and label; of equal scores, those of lower images come first."""
         order = np.lexsort((detected.image, -detected.score))
         boxes = detected.take(order)
         group = np.unique(np.stack([boxes.image, boxes.label], 1), axis=0, return_inverse=True)[1].reshape(-1)
@@ -172,7 +172,8 @@ def _match(ranked: _Ranked, objects: ObjectBoxes) -> _Judgement:
 
 
 def _best_pairs(free: Flags, needless: Flags, overlaps: Numbers, first: Integers) -> Integers:
-    """The pair of each detection that overlaps most, or -1; `first` has the index of every detection's first pair.
+    """Return the pair of each detection that overlaps most, or -1; `first` has the index of every detection's first
+    pair.
 
     COCO's rules: an object that must be found goes before others, and of equal overlaps the last one wins.
     """

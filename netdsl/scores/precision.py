@@ -45,7 +45,7 @@ class JudgedDetections:
 
     @staticmethod
     def join(parts: Sequence[JudgedDetections]) -> JudgedDetections:
-        """The detections of several parts, such as batches, and all objects."""
+        """Return the detections of several parts, such as batches, and all objects."""
         objects: dict[int, int] = {}
         for part in parts:
             for label, count in part.objects.items():
@@ -88,7 +88,7 @@ class PrecisionTable:
 
 
 def precision_table(judged: JudgedDetections, rule: PrecisionRule) -> PrecisionTable:
-    """The average precision of every class that is counted, in the order of labels."""
+    """Return the average precision of every class that is counted, in the order of labels."""
     counted = judged.right | judged.wrong
     label, score, right = judged.label[counted], judged.score[counted], judged.right[counted]
     order = np.lexsort((-score, label))  # detections of equal scores stay in their order
@@ -102,7 +102,7 @@ def precision_table(judged: JudgedDetections, rule: PrecisionRule) -> PrecisionT
 
 
 def average_precision(right: Flags, wrong: Flags, objects: int, rule: PrecisionRule) -> float:
-    """The average precision of one class, whose detections come from the highest score to the lowest."""
+    """Return the average precision of one class, whose detections come from the highest score to the lowest."""
     found = np.cumsum(right, dtype=np.float64)
     recall, precision = found / objects, found / np.maximum(found + np.cumsum(wrong), np.finfo(np.float64).eps)
     if rule is PrecisionRule.SSD_INTEGRAL:

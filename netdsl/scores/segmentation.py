@@ -14,7 +14,7 @@ from netdsl.scores.boxes import Integers, Numbers
 def count_confusions(
     labels: NDArray[np.integer], predicted: NDArray[np.integer], classes: int, ignored: Collection[int] = ()
 ) -> Integers:
-    """How often each class, in rows, was taken for each, in columns. Labels that are no class don't count."""
+    """Return how often each class, in rows, was taken for each, in columns. Labels that are no class don't count."""
     labels, predicted = labels.reshape(-1).astype(np.int64), predicted.reshape(-1).astype(np.int64)
     counted = (labels >= 0) & (labels < classes) & ~np.isin(labels, list(ignored))
     pairs = labels[counted] * classes + predicted[counted]
@@ -75,14 +75,14 @@ class SegmentationScores:
         return float((there * ious).sum() / there.sum()) if there.any() else None
 
     def by_class(self) -> list[PixelClass]:
-        """The scores of every class."""
+        """Return the scores of every class."""
         hits, there, either = self._parts
         accuracies, ious = (_or_none(_shares(hits, whole)) for whole in (there, either))
         pixels = self.counts.sum(1).tolist()
         return [PixelClass(*row) for row in zip(range(len(pixels)), pixels, accuracies, ious, strict=True)]
 
     def summary(self) -> dict[str, float | None]:
-        """The four numbers of papers about segmentation."""
+        """Return the four numbers of papers about segmentation."""
         return {
             "pixel accuracy": self.pixel_accuracy,
             "mean accuracy": self.mean_accuracy,

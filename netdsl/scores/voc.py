@@ -32,7 +32,8 @@ def judge_as_voc(
 
 
 def _most_overlapped(detected: DetectedBoxes, objects: ObjectBoxes, pixel: float) -> tuple[Numbers, Integers]:
-    """The largest overlap of every detection, and the first object that it has it with; -1 and -1 if there is none."""
+    """Return the largest overlap of every detection, and the first object that it has it with; -1 and -1 if there is
+    none."""
     pairs = BoxPairs.of(detected, objects)
     overlaps = pairs.overlaps(detected, objects, pixel)
     best = np.lexsort((-overlaps, pairs.detection))  # of equal overlaps the first object's comes first

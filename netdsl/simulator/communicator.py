@@ -31,7 +31,7 @@ class ServedVariable:
     arriving: deque[tuple[float, Tensor]] = field(default_factory=deque)  # changes, and when each has arrived
 
     def values_at(self, now: float) -> Tensor:
-        """The values with all changes that have arrived by a time. Workers ask in the order of their clocks."""
+        """Return the values with all changes that have arrived by a time. Workers ask in the order of their clocks."""
         while self.arriving and self.arriving[0][0] <= now:
             self.values.add_(self.arriving.popleft()[1])
         return self.values
@@ -111,7 +111,7 @@ class SimulatedHandle:
     exchange: SimulatedExchange
 
     def done(self) -> bool:
-        """Whether the exchange is complete by the worker's clock."""
+        """Return whether the exchange is complete by the worker's clock."""
         finish = self.exchange.finish
         return finish is not None and finish <= self.owner.now
 
@@ -172,7 +172,7 @@ class SimulatedCommunicator:
         return self._between_two(source, self.rank, lane, buffer)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """All workers' numbers, by rank."""
+        """Return all workers' numbers, by rank."""
         handle = self._among_all(
             ExchangeKind.BARRIER, _CONTROL, list(values), 1.0, lambda rows, weights: list(rows.values())
         )
@@ -185,7 +185,7 @@ class SimulatedCommunicator:
         self.gather([])
 
     def shared_variable(self, buffer: Tensor) -> SimulatedVariable:
-        """A new shared variable on a server, with the values of the first worker's buffer."""
+        """Return a new shared variable on a server, with the values of the first worker's buffer."""
         number, self._variables = self._variables, self._variables + 1
         if self.rank == 0:
             self.network.variables[number] = ServedVariable(buffer.clone())
@@ -292,7 +292,7 @@ def _check_root(root: int, buffers: dict[int, Tensor]) -> None:
 
 
 def weighted_mean(buffers: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    """The mean of buffers, added up in the order of ranks, with the same bits as the real transports'."""
+    """Return the mean of buffers, added up in the order of ranks, with the same bits as the real transports'."""
     mean = torch.empty_like(buffers[0])
     arrays = [buffer.detach().view(-1).numpy() for buffer in buffers]
     add_up(arrays, scales_of(list(weights), "mean"), mean.view(-1).numpy())
@@ -306,7 +306,7 @@ class SimulatedClock:
         self._world, self._rank = world, rank
 
     def now(self) -> float:
-        """The time by the worker's clock."""
+        """Return the time by the worker's clock."""
         return self._world.now[self._rank]
 
     def finish_iteration(self, iteration: int) -> None:

@@ -17,7 +17,7 @@ Pace = Callable[[int, int], float]  # seconds of an iteration, by rank and numbe
 
 
 def no_time(rank: int, iteration: int) -> float:
-    """The pace of a world in which computing takes no time."""
+    """Return the pace of a world in which computing takes no time."""
     return 0.0
 
 

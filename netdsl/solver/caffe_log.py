@@ -29,7 +29,7 @@ Write = Callable[[str, str, str], None]  # severity, the line of Caffe's source 
 
 
 def glog_line(severity: str, where: str, text: str) -> str:
-    """A line as Google's glog formats it."""
+    """Return a line as Google's glog formats it."""
     return f"{severity}{datetime.now():%m%d %H:%M:%S.%f} {get_native_id():>5} {where}] {text}"
 
 
@@ -111,7 +111,7 @@ class CaffeLog:
 
 
 def creation_lines(event: NetCreated) -> Iterator[tuple[str, str]]:
-    """What Caffe logs while it builds a net, each line with its place. Its splits aren't layers here."""
+    """Yield what Caffe logs while it builds a net, each line with its place. Its splits aren't layers here."""
     if event.test is not None:
         yield "solver.cpp:194", f"Creating test net (#{event.test}) specified by {event.source}"
     elif " file: " in event.source:
@@ -147,7 +147,8 @@ def creation_lines(event: NetCreated) -> Iterator[tuple[str, str]]:
 
 
 def match_lines(report: LoadReport) -> Iterator[tuple[str, str]]:
-    """The layers of files that a net doesn't have, and as a warning what Caffe doesn't say: its layers without weights.
+    """Yield the layers of files that a net doesn't have, and as a warning what Caffe doesn't say: its layers without
+    weights.
 
     Each line comes after its severity.
     """
@@ -158,7 +159,7 @@ def match_lines(report: LoadReport) -> Iterator[tuple[str, str]]:
 
 
 def output_lines(outputs: tuple[Output, ...]) -> list[str]:
-    """A line for every value of every output, with its share of the loss."""
+    """Return a line for every value of every output, with its share of the loss."""
     lines = []
     for output in outputs:
         for value in output.values:

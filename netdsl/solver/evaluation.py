@@ -31,7 +31,7 @@ def average_batches(
     interrupted: Callable[[], bool] = lambda: False,
     listen: Callable[[BatchTested], object] | None = None,
 ) -> tuple[float, tuple[Output, ...]] | None:
-    """The mean loss and the mean outputs over the next batches, or None if it was interrupted before the end.
+    """Return the mean loss and the mean outputs over the next batches, or None if it was interrupted before the end.
 
     An output that has a row for each detection, or whose batches differ in shape, has no mean and is left out. `listen`
     gets each batch's outputs.
@@ -60,7 +60,7 @@ def average_batches(
 
 
 def outputs_of(net: TrainableNet, tops: Mapping[str, Tensor]) -> tuple[Output, ...]:
-    """The values of a net's outputs. Caffe's rule: they are sorted by name."""
+    """Return the values of a net's outputs. Caffe's rule: they are sorted by name."""
     weights = net.loss_weights()
     return tuple(
         Output(name, tuple(top.detach().flatten().tolist()), weights.get(name, 0.0))
@@ -89,7 +89,7 @@ class DetectionTest:
             self.images = int(numbers.max(initial=self.images - 1)) + 1
 
     def table(self, rule: PrecisionRule) -> PrecisionTable:
-        """The average precision of every class, by what the layer calls right."""
+        """Return the average precision of every class, by what the layer calls right."""
         return precision_table(JudgedDetections.join(self.parts), rule)
 
     def coco(self) -> CocoScores | None:
@@ -144,7 +144,7 @@ def gather_scores(built: Built) -> Iterator[SetScores]:
 
 
 def _segmentation_tests(built: Built, stack: ExitStack) -> tuple[SegmentationTest, ...]:
-    """A test for each pair of scores and labels that layers compare; the first layer of each is listened to."""
+    """Return a test for each pair of scores and labels that layers compare; the first layer of each is listened to."""
     tests: dict[Sequence[int], SegmentationTest] = {}
     for node, layer in built.pairs():
         if not (isinstance(layer, ComparesClasses) and _compares_pixels(built, node.bottoms, layer.axis)):
@@ -159,7 +159,7 @@ def _segmentation_tests(built: Built, stack: ExitStack) -> tuple[SegmentationTes
 
 
 def _compares_pixels(built: Built, bottoms: Sequence[int], axis: int) -> bool:
-    """Whether scores have several classes for each of several places of an image."""
+    """Return whether scores have several classes for each of several places of an image."""
     shape = built.shapes[bottoms[0]]
     return len(shape) == 4 and axis == 1 and shape[1] > 1 and math.prod(shape[2:]) > 1
 
@@ -179,12 +179,12 @@ _AP_VERSIONS = (
 
 
 def asks_for_scores(param: pb.SolverParameter) -> bool:
-    """Whether tests give scores of the whole set."""
+    """Return whether tests give scores of the whole set."""
     return param.eval_type in (DETECTION, SEGMENTATION)
 
 
 def precision_rule(param: pb.SolverParameter) -> PrecisionRule:
-    """What `ap_version` says; a SolverError if it isn't a version."""
+    """Return what `ap_version` says; a SolverError if it isn't a version."""
     for rule in _AP_VERSIONS:
         if rule.value == param.ap_version:
             return rule
@@ -194,7 +194,7 @@ def precision_rule(param: pb.SolverParameter) -> PrecisionRule:
 
 
 def unsupported_scores(param: pb.SolverParameter, tests: Sequence[Built]) -> str:
-    """What a user should know of the scores that the settings ask for; empty if tests give them."""
+    """Return what a user should know of the scores that the settings ask for; empty if tests give them."""
     if param.eval_type in _EVAL_TYPES_OF_MEANS or not tests:
         return ""
     means = "tests give the means of the net's outputs over batches instead"
@@ -210,7 +210,7 @@ def unsupported_scores(param: pb.SolverParameter, tests: Sequence[Built]) -> str
 
 
 def scored_outputs(param: pb.SolverParameter, scores: SetScores) -> tuple[Output, ...]:
-    """The scores that the settings ask for, with the names that Caffe logs."""
+    """Return the scores that the settings ask for, with the names that Caffe logs."""
     if param.eval_type == DETECTION:
         rule = precision_rule(param)
         return tuple(Output(test.blob, (test.table(rule).mean_in_caffe,), is_score=True) for test in scores.detections)
@@ -230,7 +230,7 @@ def _scores_in_caffe(scores: SegmentationScores) -> Iterator[tuple[str, float | 
 
 
 def label_scores(param: pb.SolverParameter, scores: SetScores) -> tuple[LabelScore, ...]:
-    """The scores of the classes that are there, with `show_per_class_result`."""
+    """Return the scores of the classes that are there, with `show_per_class_result`."""
     if not param.show_per_class_result:
         return ()
     if param.eval_type == DETECTION:

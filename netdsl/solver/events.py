@@ -207,7 +207,7 @@ Listener = Callable[[Event], object]
 
 
 def as_numbers(outputs: tuple[Output, ...]) -> Mapping[str, float]:
-    """The values of outputs by name; an output of several values has one name for each, with its index."""
+    """Return the values of outputs by name; an output of several values has one name for each, with its index."""
     numbers = {}
     for output in outputs:
         for index, value in enumerate(output.values):
@@ -246,7 +246,7 @@ class EventLog:
 
 
 def event_as_json(event: Event) -> dict[str, Any] | None:
-    """The JSON object of an event, or None if events of its kind aren't logged."""
+    """Return the JSON object of an event, or None if events of its kind aren't logged."""
     match event:
         case TrainingProgress():
             numbers = _json_numbers(as_numbers(event.outputs))
@@ -277,7 +277,7 @@ def event_as_json(event: Event) -> dict[str, Any] | None:
 
 
 def read_event_log(path: str | Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a log. Lines that aren't complete, because the process was killed, are skipped."""
+    """Yield the JSON objects of a log. Lines that aren't complete, because the process was killed, are skipped."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
@@ -294,5 +294,5 @@ def _json_numbers(numbers: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def _json_number(value: float) -> float | None:
-    """The value, or None in place of the numbers that JSON doesn't have."""
+    """Return the value, or None in place of the numbers that JSON doesn't have."""
     return value if math.isfinite(value) else None

@@ -83,7 +83,8 @@ class FlatWeights:
 
     @staticmethod
     def view(buffer: Tensor, blob: FlatBlob) -> Tensor:
-        """A blob's part of a buffer with this layout, in the blob's shape and with its order of axes in memory."""
+        """Return a blob's part of a buffer with this layout, in the blob's shape and with its order of axes in
+        memory."""
         return buffer[blob.start : blob.stop].as_strided(blob.tensor.shape, blob.tensor.stride())
 
 
@@ -135,7 +136,7 @@ def _new_buffer(blobs: Sequence[FlatBlob]) -> Tensor:
 
 
 def _one_after_another(blobs: Sequence[FlatBlob], start: int) -> Iterator[FlatBlob]:
-    """The blobs placed one after the other, each at an aligned position."""
+    """Yield the blobs placed one after the other, each at an aligned position."""
     for blob in blobs:
         placed = FlatBlob(blob.layer, blob.tensor, blob.lr_mult, blob.decay_mult, start)
         yield placed
@@ -147,7 +148,8 @@ def _aligned(position: int) -> int:
 
 
 def _unique_blobs(built: Built) -> list[FlatBlob]:
-    """Every blob once, in Caffe's order: with its first layer, and with the multipliers of all layers that share it."""
+    """Return every blob once, in Caffe's order: with its first layer, and with the multipliers of all layers that share
+    it."""
     blobs: dict[int, tuple[str, Tensor, dict[str, float]]] = {}
     for layer in built.layers:
         for index, name in enumerate(layer.blob_names()):

@@ -23,11 +23,12 @@ class Epoch:
 
     @classmethod
     def of(cls, batches: Fraction, *, iter_size: int = 1, batches_at_once: int = 1) -> Self:
-        """The epoch of items that make this many batches of the net; workers see `batches_at_once` of them together."""
+        """Return the epoch of items that make this many batches of the net; workers see `batches_at_once` of them
+        together."""
         return cls(batches / (iter_size * batches_at_once))
 
     def iterations_of(self, epochs: float) -> int:
-        """The iterations after which every item was seen `epochs` times, rounded up to a whole number."""
+        """Return the iterations after which every item was seen `epochs` times, rounded up to a whole number."""
         if not 0 < epochs < math.inf:
             raise SolverError(f"epochs is {epochs}; it must be more than 0")
         return math.ceil(self.iterations * Fraction(str(epochs)))
@@ -50,13 +51,13 @@ class Intervals:
     snapshot: Fraction = NEVER
 
     def next_due(self, iteration: int) -> int | None:
-        """The next iteration after this one in which a test or a snapshot is due, if there is one."""
+        """Return the next iteration after this one in which a test or a snapshot is due, if there is one."""
         intervals = (interval for interval in (self.test, self.snapshot) if interval)
         return min((max(iteration + 1, _next_end(interval, iteration)) for interval in intervals), default=None)
 
 
 def is_due(interval: Fraction, before: int, iteration: int) -> bool:
-    """Whether an interval ended after the iteration `before`, and up to this one."""
+    """Return whether an interval ended after the iteration `before`, and up to this one."""
     return interval > 0 and iteration // interval > before // interval
 
 

@@ -23,7 +23,7 @@ _CLASSES_SHOWN = 10  # classes that a message names
 
 
 def net_created(built: Built, source: str, *, test: int | None = None) -> NetCreated:
-    """The event for a net from a source, which may be a test net with a number."""
+    """Return the event for a net from a source, which may be a test net with a number."""
     outputs = {built.graph.blobs[edge] for edge in built.graph.outputs} - {AUTOMATIC}
     layers = tuple(_created_layer(built, node, layer) for node, layer in built.pairs())
     return NetCreated(source, test, layers, tuple(sorted(outputs, key=str.encode)))
@@ -36,7 +36,7 @@ def _created_layer(built: Built, node: Node, layer: Layer) -> CreatedLayer:
 
 
 def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
-    """What each net reads, and a notice where it has more outputs than its data have classes.
+    """Yield what each net reads, and a notice where it has more outputs than its data have classes.
 
     Fewer outputs, and data that number the same classes otherwise, are a DataError.
     """
@@ -55,7 +55,7 @@ def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
 
 
 def opened_data(net: ModuleNet) -> list[DataOpened]:
-    """What a net reads."""
+    """Return what a net reads."""
     graph = net.built.graph
     tests, vocabulary = graph.phase is Phase.TEST, all(sequence_inputs(graph))
     return [
@@ -65,7 +65,7 @@ def opened_data(net: ModuleNet) -> list[DataOpened]:
 
 
 def output_names(net: ModuleNet) -> tuple[str, ...]:
-    """A name for each class that a net predicts, by the data that it reads; none if they have none.
+    """Return a name for each class that a net predicts, by the data that it reads; none if they have none.
 
     Outputs that no label needs are called by their numbers.
     """
@@ -84,7 +84,7 @@ def _refuse_other_numbers(first: DataOpened, second: DataOpened) -> None:
 
 
 def _surplus_outputs(built: Built, opened: DataOpened) -> dict[str, str]:
-    """A sentence for each blob that has more outputs than there are classes; a DataError if one has fewer."""
+    """Return a sentence for each blob that has more outputs than there are classes; a DataError if one has fewer."""
     classes, sentences = len(opened.classes), dict[str, str]()
     what = f"the {classes} classes of {opened.source} ({few(opened.classes, _CLASSES_SHOWN)})"
     for blob, outputs in _class_outputs(built).items() if classes else ():
@@ -108,7 +108,7 @@ class ClassPrediction:
 
 
 def class_predictions(built: Built, *, measured: bool = False) -> Iterator[ClassPrediction]:
-    """What a loss compares with single labels of the data; also what is only `measured`, as by an accuracy."""
+    """Yield what a loss compares with single labels of the data; also what is only `measured`, as by an accuracy."""
     graph, data_edges = built.graph, set(built.input_edges())
     for prediction in (*loss_predictions([graph]), *(measured_predictions(graph) if measured else ())):
         layer, node = built.layers[prediction.place], graph.nodes[prediction.place]
@@ -125,5 +125,5 @@ def class_predictions(built: Built, *, measured: bool = False) -> Iterator[Class
 
 
 def _class_outputs(built: Built) -> dict[str, int]:
-    """How many classes a net predicts by each blob that a loss compares with single labels of the data."""
+    """Return how many classes a net predicts by each blob that a loss compares with single labels of the data."""
     return {prediction.blob: prediction.classes for prediction in class_predictions(built)}

@@ -24,7 +24,7 @@ class Rule(Protocol):
     histories: ClassVar[int] = 1  # how many values of history each weight has
 
     def factor(self, rate: float, iteration: int) -> float:
-        """What an iteration's steps are multiplied by: the learning rate, if the rule corrects nothing."""
+        """Return what an iteration's steps are multiplied by: the learning rate, if the rule corrects nothing."""
         return rate
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
@@ -136,7 +136,7 @@ def _add_quotient(target: Tensor, dividend: Tensor, divisor: Tensor, factor: Fac
 
 
 def rule_of(param: pb.SolverParameter) -> Rule:
-    """The rule of a solver's type, with its settings."""
+    """Return the rule of a solver's type, with its settings."""
     match param.type:
         case "SGD":
             return SGD(param.momentum)

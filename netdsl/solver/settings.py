@@ -152,7 +152,8 @@ class SolverSettings:
         return message
 
     def sources(self) -> tuple[str, list[str]]:
-        """Where the nets for training and testing are, in Caffe's words: `net file: lenet.prototxt`, or `net_param`."""
+        """Return where the nets for training and testing are, in Caffe's words: `net file: lenet.prototxt`, or
+        `net_param`."""
         param, field = self.param, "net" if self.net is not None else "train_net"
         name = getattr(param, field)
         train = f"{field} file: {name}" if name else f"{field}_param"
@@ -161,7 +162,7 @@ class SolverSettings:
         return train, tests + [train] * (len(param.test_iter) - len(tests))
 
     def with_fields(self, **values: object) -> SolverSettings:
-        """The same nets with other values of some settings."""
+        """Return the same nets with other values of some settings."""
         param = copy_of(self.param)
         for name, value in values.items():
             if isinstance(value, list):
@@ -171,17 +172,17 @@ class SolverSettings:
         return SolverSettings(param, self.net, self.train_net, self.test_nets)
 
     def without(self, *fields: str) -> SolverSettings:
-        """The same nets without some settings."""
+        """Return the same nets without some settings."""
         param = copy_of(self.param, without=fields)
         return SolverSettings(param, self.net, self.train_net, self.test_nets)
 
     def without_tests(self) -> SolverSettings:
-        """The settings of the same training without any test."""
+        """Return the settings of the same training without any test."""
         param = copy_of(self.param, without=("test_iter", "test_interval", "test_state", "test_net"))
         return SolverSettings(param, self.net, self.train_net)
 
     def with_net(self, model: Model) -> SolverSettings:
-        """The settings with another model in place of the one to train, and to test where that is the same."""
+        """Return the settings with another model in place of the one to train, and to test where that is the same."""
         param = copy_of(self.param, without=("net", "train_net"))
         trained = {"net": model} if self.train_net is None else {"train_net": model}
         return SolverSettings(param, test_nets=self.test_nets, **trained)
@@ -190,7 +191,7 @@ class SolverSettings:
 def open_settings(
     source: str | Path | pb.SolverParameter, folder: Path | None = None, dialect: str | None = None
 ) -> SolverSettings:
-    """The settings of a solver's file or message with their nets, each of which is opened once.
+    """Return the settings of a solver's file or message with their nets, each of which is opened once.
 
     Names of files may begin in `folder`, too, which is by default that of the solver's file. `dialect` is the fork of
     Caffe that the nets are for, as `open_net` takes it.
@@ -214,7 +215,7 @@ def open_settings(
 
 
 def _with_state(model: Model, phase: pb.Phase, states: Sequence[pb.NetState]) -> Model:
-    """The model in a phase, in the net's own state with others over it."""
+    """Return the model in a phase, in the net's own state with others over it."""
     state = pb.NetState(phase=phase)
     for part in (model.net.state, *states):
         state.MergeFrom(part)
@@ -222,25 +223,27 @@ def _with_state(model: Model, phase: pb.Phase, states: Sequence[pb.NetState]) ->
 
 
 def find_file(name: str, folder: Path | None) -> Path:
-    """The path of a file that a solver names: relative to the working folder as in Caffe, or to the solver's folder."""
+    """Return the path of a file that a solver names: relative to the working folder as in Caffe, or to the solver's
+    folder."""
     path = Path(name)
     beside = folder / path if folder is not None else path
     return beside if not path.exists() and beside.exists() else path
 
 
 def split_names(names: Iterable[str]) -> Iterator[str]:
-    """The single names in names of weights files. Caffe's rule: one may have several, with commas between them."""
+    """Yield the single names in names of weights files. Caffe's rule: one may have several, with commas between
+    them."""
     for name in names:
         yield from (part.strip() for part in name.split(","))
 
 
 def find_weights(names: Iterable[str], folder: Path | None) -> list[Path]:
-    """The files that names of weights mean, which begin in the working folder or in another one."""
+    """Return the files that names of weights mean, which begin in the working folder or in another one."""
     return [find_file(name, folder) for name in split_names(names)]
 
 
 def next_step(param: pb.SolverParameter, iteration: int, step: int) -> int:
-    """The step of an iteration, that is how often the rate was lowered, from the step of the one before.
+    """Return the step of an iteration, that is how often the rate was lowered, from the step of the one before.
 
     Caffe's rule: `multistep` takes at most one step in an iteration, and continues from the step of a solver state.
     """
@@ -252,12 +255,12 @@ def next_step(param: pb.SolverParameter, iteration: int, step: int) -> int:
 
 
 def rate_at(param: pb.SolverParameter, iteration: int, step: int) -> float:
-    """The learning rate of an iteration."""
+    """Return the learning rate of an iteration."""
     return _policy_of(param)(param, iteration, step)
 
 
 def _policy_of(param: pb.SolverParameter) -> Policy:
-    """The policy that a solver names."""
+    """Return the policy that a solver names."""
     if param.lr_policy not in POLICIES:
         problem = f"unknown lr_policy '{param.lr_policy}'" if param.lr_policy else "the solver has no lr_policy"
         raise SolverError(f"{problem}; it is one of {', '.join(POLICIES)}")

@@ -88,7 +88,7 @@ class Snapshot:
 
 
 def resume_path_of(state: Path) -> Path:
-    """The path of the resume file that belongs to a state."""
+    """Return the path of the resume file that belongs to a state."""
     return state.with_name(state.name.partition(".solverstate")[0] + _RESUME_SUFFIX)
 
 
@@ -100,7 +100,7 @@ def write_resume_file(state: Path, model: Path, point: SavedPoint) -> None:
 
 
 def open_snapshot(path: Path) -> Snapshot:
-    """The snapshot of a state. Damage is a SolverError, if there are hashes or a file can't be read."""
+    """Return the snapshot of a state. Damage is a SolverError, if there are hashes or a file can't be read."""
     resume = resume_path_of(path)
     content = _read_resume_file(resume) if resume.exists() else None
     hashes = None if content is None else _hashes_of(content, resume)
@@ -118,10 +118,10 @@ def open_snapshot(path: Path) -> Snapshot:
 
 
 def newest(prefix: str, note: Callable[[str], object] = lambda text: None) -> Path | None:
-    """The state with the most iterations among the whole snapshots of a prefix; None if there are no snapshots.
+    """Return the state with the most iterations among the whole snapshots of a prefix; None if there are no snapshots.
 
-    `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since training
-    would begin from scratch.
+    `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since training would
+    begin from scratch.
     """
     path, problems = first_whole(_states(prefix), _check_snapshot)
     if path is None and problems:
@@ -135,7 +135,8 @@ def newest(prefix: str, note: Callable[[str], object] = lambda text: None) -> Pa
 
 
 def first_whole(paths: Iterable[Path], open_saved: Callable[[Path], Saved]) -> tuple[Saved | None, list[str]]:
-    """The first of what was saved that can be opened, None if nothing can, and what is wrong with those before it."""
+    """Return the first of what was saved that can be opened, None if nothing can, and what is wrong with those before
+    it."""
     problems: list[str] = []
     for path in paths:
         try:
@@ -146,14 +147,14 @@ def first_whole(paths: Iterable[Path], open_saved: Callable[[Path], Saved]) -> t
 
 
 def _check_snapshot(path: Path) -> Path:
-    """The path of a state, if its snapshot is whole and has weights."""
+    """Return the path of a state, if its snapshot is whole and has weights."""
     if open_snapshot(path).model is None:
         raise SolverError(f"{path}: names no weights")
     return path
 
 
 def _states(prefix: str) -> list[Path]:
-    """The states of a prefix, that with the most iterations first."""
+    """Return the states of a prefix, that with the most iterations first."""
     folder, start = Path(prefix).parent, f"{Path(prefix).name}_iter_"
     states = {}
     for path in folder.iterdir() if folder.is_dir() else ():
@@ -171,7 +172,8 @@ def _read_state(path: Path) -> CaffeFile[pb.SolverState]:
 
 
 def _model_of(state: pb.SolverState, path: Path, hashes: _Hashes | None) -> Path | None:
-    """The model that a state names: at that path, or beside the state, as when both were moved or renamed together."""
+    """Return the model that a state names: at that path, or beside the state, as when both were moved or renamed
+    together."""
     if not state.HasField("learned_net"):
         return None
     name, same_name = state.learned_net, path.with_name(path.name.replace(".solverstate", ".caffemodel"))
@@ -189,7 +191,7 @@ def _model_of(state: pb.SolverState, path: Path, hashes: _Hashes | None) -> Path
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is a file; a damaged state may name what can't be the name of one."""
+    """Return whether there is a file; a damaged state may name what can't be the name of one."""
     try:
         return path.exists()
     except OSError:
@@ -208,7 +210,7 @@ def _read_resume_file(path: Path) -> dict[str, Any]:
 
 
 def _hashes_of(content: dict[str, Any], path: Path) -> _Hashes | None:
-    """The hashes in a resume file; None if it is from a version that wrote none."""
+    """Return the hashes in a resume file; None if it is from a version that wrote none."""
     if "hash" not in content and "files" not in content:
         return None
     if content.get("hash") != _own_hash(content):
@@ -217,7 +219,7 @@ def _hashes_of(content: dict[str, Any], path: Path) -> _Hashes | None:
 
 
 def _own_hash(content: Mapping[str, Any]) -> str:
-    """The hash of everything else that a resume file has."""
+    """Return the hash of everything else that a resume file has."""
     others = {name: value for name, value in content.items() if name != "hash"}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
@@ -229,7 +231,7 @@ def _point_of(content: dict[str, Any], state: pb.SolverState, path: Path) -> Sav
 
 
 def _checked(content: Any, kind: type[Content], path: Path) -> Content:
-    """What a resume file has, as an object, if it has everything in its type."""
+    """Return what a resume file has, as an object, if it has everything in its type."""
     import msgspec  # here, so that nets can be trained where it isn't
 
     try:

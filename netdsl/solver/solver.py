@@ -118,7 +118,7 @@ class Solver:
             self.test_all()
 
     def started_event(self, workers: int = 1) -> TrainingStarted:
-        """The first event of a training in which this many workers learn at once."""
+        """Return the first event of a training in which this many workers learn at once."""
         items = self.net.batch_size * self.param.iter_size * workers
         return TrainingStarted(self.iteration, self.param.max_iter, self.net.built.graph.net.name, items)
 
@@ -180,7 +180,7 @@ class Solver:
             self.test_all()
 
     def _learn(self) -> Tensor:
-        """The loss of one iteration, which may have several batches, and its gradients."""
+        """Return the loss of one iteration, which may have several batches, and its gradients."""
         with self._debug_info():
             losses = [self.net.forward_backward() for _ in range(self.param.iter_size)]
         loss = torch.stack(losses).mean() if len(losses) > 1 else losses[0]
@@ -264,7 +264,8 @@ class Solver:
         return [result for result in results if result is not None]
 
     def test(self, index: int = 0) -> TestFinished | None:
-        """The averages of a test net over its `test_iter` batches, with the present weights; None if it was stopped."""
+        """Return the averages of a test net over its `test_iter` batches, with the present weights; None if it was
+        stopped."""
         net = self.tests[index]
         share_blobs(net.built, self.net.built)
         self.listen(TestStarted(self.iteration, index))
@@ -298,7 +299,7 @@ def _call_all(functions: Sequence[Callable[[], None]]) -> None:
 
 
 def _is_finite(values: Tensor) -> bool:
-    """The smallest and the largest value tell, without memory for more; both are NaN if any value is."""
+    """Return the smallest and the largest value tell, without memory for more; both are NaN if any value is."""
     return bool(torch.isfinite(torch.stack(values.aminmax())).all())
 
 

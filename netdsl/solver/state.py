@@ -62,7 +62,7 @@ class SolverPlace:
 
 
 def place_of(solver: KeptSolver) -> SolverPlace:
-    """Where a solver is now, in memory of its own."""
+    """Return where a solver is now, in memory of its own."""
     histories = [history.detach().cpu().clone() for history in solver.updater.histories]
     return SolverPlace(histories, solver.current_step, resume_point(solver))
 
@@ -121,7 +121,7 @@ def restore(solver: KeptSolver, path: str | Path) -> None:
 
 
 def _way_out(path: Path) -> str:
-    """What a user can do whose snapshot can't be restored."""
+    """Return what a user can do whose snapshot can't be restored."""
     prefix = path.name.rpartition("_iter_")[0]
     try:
         other = newest(str(path.with_name(prefix))) if prefix else None
@@ -168,7 +168,7 @@ def _restore_history(solver: KeptSolver, file: CaffeFile[pb.SolverState], path: 
 
 
 def resume_point(solver: KeptSolver) -> ResumePoint:
-    """Where the data, the random numbers and the loss scale are, so that training goes on to the same bits."""
+    """Return where the data, the random numbers and the loss scale are, so that training goes on to the same bits."""
     cuda = [_packed(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
     return ResumePoint(
         solver.iteration,
@@ -205,7 +205,7 @@ def restore_random(states: RandomStates) -> None:
 
 
 def _kept_states(net: TrainableNet) -> KeptStates:
-    """What the layers of a net carry to the next batch."""
+    """Return what the layers of a net carry to the next batch."""
     return {
         node.layer.name: {part: _packed_tensor(state) for part, state in layer.kept().items()}
         for node, layer in net.built.remembering_layers()

@@ -35,7 +35,7 @@ class _Recording:
     outputs: Mapping[str, Tensor]
 
     def changed(self, conditions: _Conditions) -> str:
-        """The first condition that isn't as it was; empty if all are."""
+        """Return the first condition that isn't as it was; empty if all are."""
         return next((name for name, value in conditions.items() if value != self.conditions[name]), "")
 
 
@@ -75,7 +75,7 @@ class StepGraph:
                 yield self._repeat(batches)
 
     def _repeat(self, batches: Sequence[Batch]) -> Repeat | None:
-        """What repeats the recorded step on these batches; None if it would be another one."""
+        """Return what repeats the recorded step on these batches; None if it would be another one."""
         conditions = _conditions(self._net, self._updater, batches)
         if self._recording is None:
             self._recording = self._record(batches, conditions)
@@ -130,7 +130,7 @@ class StepGraph:
 
 
 def step_graph(net: TrainableNet, updater: Updater, work: Repeat, tell: Callable[[str], None]) -> StepGraph | None:
-    """What repeats the steps of a net's solver, if the net is on a GPU and that is wanted."""
+    """Return what repeats the steps of a net's solver, if the net is on a GPU and that is wanted."""
     if isinstance(net, ModuleNet) and net.compute.cuda_graph and net.compute.device.type == "cuda":
         return StepGraph(net, updater, work, tell)
     return None
@@ -145,7 +145,7 @@ def _lasting_obstacle(net: ModuleNet) -> str:
 
 
 def _hook(net: ModuleNet) -> str:
-    """A hook of the program's, which a replay wouldn't call."""
+    """Return a hook of the program's, which a replay wouldn't call."""
     for layer in net.built.layers:
         of_blobs = [(blob._backward_hooks, blob._post_accumulate_grad_hooks) for blob in layer.blob_tensors()]
         if layer.has_hooks() or any(chain(*of_blobs)):

@@ -42,23 +42,23 @@ class TrainableNet(Protocol):
         ...
 
     def forward(self) -> Tensor:
-        """The loss of the next batch, without gradients."""
+        """Return the loss of the next batch, without gradients."""
         ...
 
     def forward_backward(self) -> Tensor:
-        """The loss of the next batch, whose gradients are added to those of the blobs."""
+        """Return the loss of the next batch, whose gradients are added to those of the blobs."""
         ...
 
     def outputs(self) -> Mapping[str, Tensor]:
-        """The net's outputs for the last batch."""
+        """Return the net's outputs for the last batch."""
         ...
 
     def loss_weights(self) -> Mapping[str, float]:
-        """The weights in the loss of those outputs that are losses."""
+        """Return the weights in the loss of those outputs that are losses."""
         ...
 
     def positions(self) -> Positions:
-        """The positions of the data layers."""
+        """Return the positions of the data layers."""
         ...
 
     def seek(self, positions: Positions) -> None:
@@ -110,7 +110,7 @@ class ModuleNet:
         self.loss_scale = LossScale(compute.device) if compute.precision is ComputePrecision.FP16 else None
 
     def _loss_and_outputs(self, edges: dict[int, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss, and the outputs by name, of these inputs."""
+        """Return the loss, and the outputs by name, of these inputs."""
         edges = self.module.run(edges)
         loss = self.module.loss(edges) if self.module.losses else torch.zeros(())
         return loss, {name: edges[edge] for name, edge in self.module.outputs.items()}
@@ -138,12 +138,12 @@ class ModuleNet:
             parameter.grad = None
 
     def forward(self) -> Tensor:
-        """The loss of the next batch."""
+        """Return the loss of the next batch."""
         with torch.no_grad():
             return self._loss_of_next_batch()
 
     def forward_backward(self, share: float = 1.0) -> Tensor:
-        """The loss of the next batch. Its gradients, or a share of them, are added to those of the blobs.
+        """Return the loss of the next batch. Its gradients, or a share of them, are added to those of the blobs.
 
         With a loss scale they are multiplied by it.
         """
@@ -158,11 +158,11 @@ class ModuleNet:
         return loss.detach()
 
     def outputs(self) -> Mapping[str, Tensor]:
-        """The net's outputs for the last batch."""
+        """Return the net's outputs for the last batch."""
         return self.last_outputs
 
     def loss_weights(self) -> Mapping[str, float]:
-        """The weights in the loss of those outputs that are losses."""
+        """Return the weights in the loss of those outputs that are losses."""
         losses, outputs = self.module.losses, self.module.outputs
         return {name: losses[edge] for name, edge in outputs.items() if edge in losses}
 
@@ -175,8 +175,8 @@ class ModuleNet:
         *,
         batch: int | None = None,
     ) -> ModuleNet:
-        """The net of a model, in the state that it says, on the batches of its data layers, or on `values` or a table
-        in their place, which say the shapes of what they bring, with as many items in a `batch`."""
+        """Return the net of a model, in the state that it says, on the batches of its data layers, or on `values` or a
+        table in their place, which say the shapes of what they bring, with as many items in a `batch`."""
         compute = compute or Compute()
         graph = resolve_own_state(model.net)
         table, values = (values, None) if isinstance(values, Table) else (None, values)
@@ -189,7 +189,7 @@ class ModuleNet:
         return cls(module, feeds.next, compute, feeds)
 
     def positions(self) -> Positions:
-        """How many batches each data layer has handed out."""
+        """Return how many batches each data layer has handed out."""
         return {} if self.feeds is None else self.feeds.positions()
 
     def seek(self, positions: Positions) -> None:
@@ -239,7 +239,8 @@ class LossScale:
         self._skipped.add_(finite.logical_not())
 
     def report(self) -> str:
-        """A sentence about the steps that were skipped since the last report; empty if none was. This waits for a GPU.
+        """Return a sentence about the steps that were skipped since the last report; empty if none was. This waits for
+        a GPU.
 
         A scale that fell as far as it can is an error, since then nothing is learned.
         """
@@ -256,7 +257,7 @@ class LossScale:
         )
 
     def numbers(self) -> list[float]:
-        """All that has to be kept. This waits for a GPU."""
+        """Return all that has to be kept. This waits for a GPU."""
         numbers: list[float] = self._state.tolist()
         return numbers
 

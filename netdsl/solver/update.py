@@ -39,7 +39,7 @@ class Updater:
         self._stretches = self._cut_into_stretches() if self._one_pass is None else []
 
     def _whole_update(self) -> _OnePassMomentum | None:
-        """What does all of an update on a CPU at once, if that is all that the settings ask for."""
+        """Return what does all of an update on a CPU at once, if that is all that the settings ask for."""
         param, rule = self.param, self.rule
         plain = self.loss_scale is None and param.clip_gradients < 0 and param.regularization_type == "L2"
         if not plain or not isinstance(rule, SGD) or not rule.momentum:
@@ -48,7 +48,7 @@ class Updater:
         return _OnePassMomentum(rule.momentum, param.weight_decay, self.weights, velocities, batches=batches)
 
     def _cut_into_stretches(self) -> list[_Stretch]:
-        """All that learns, in stretches; they take the memory of the gradients' buffer and more."""
+        """Return all that learns, in stretches; they take the memory of the gradients' buffer and more."""
         whole = max(1, self.weights.learned_size) if self.loss_scale is None else _COPIED_VALUES
         longest = _CACHED_VALUES if on_cpu(self.weights.buffer) else whole
         places = [
@@ -79,7 +79,7 @@ class Updater:
             self.gradients.clear()
 
     def _rates(self, rate: float) -> list[float]:
-        """The rates of all groups."""
+        """Return the rates of all groups."""
         return [rate * group.lr_mult for group in self.weights.groups]
 
     def apply(self, rate: float, iteration: int) -> None:
@@ -114,7 +114,7 @@ class Updater:
             self.loss_scale.update(finite)
 
     def _regularised(self, stretch: _Stretch, scale: Tensor | float) -> Tensor:
-        """A gradient times the scale, with weight decay: a copy, since rules may write over it."""
+        """Return a gradient times the scale, with weight decay: a copy, since rules may write over it."""
         gradient, weights, decay = stretch.gradient, stretch.weights, self.param.weight_decay * stretch.decay_mult
         if isinstance(scale, Tensor) or scale != 1 or not decay:
             gradient = torch.mul(gradient, scale, out=stretch.scaled)
@@ -124,7 +124,7 @@ class Updater:
         return torch.add(gradient, penalty, alpha=decay, out=stretch.scaled)
 
     def _scale(self) -> Tensor | float:
-        """What gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.
+        """Return what gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.
 
         Caffe's rule: `clip_gradients` limits the norm of all gradients, before their division by iter_size.
         """
@@ -135,7 +135,7 @@ class Updater:
         return torch.where(norm > most, most / norm, 1.0) / self.param.iter_size
 
     def history(self) -> Iterator[Tensor]:
-        """The history, blob by blob in Caffe's order; zeros for blobs that don't learn."""
+        """Yield the history, blob by blob in Caffe's order; zeros for blobs that don't learn."""
         for history in self.histories:
             for blob in self.weights.blobs:
                 yield self.weights.view(history, blob) if blob.learns else torch.zeros_like(blob.tensor)
@@ -203,7 +203,7 @@ class _OnePassMomentum:
         self._decays = [decay * group.decay_mult * batches for group in weights.groups]
 
     def takes(self, rates: Sequence[float]) -> bool:
-        """Whether these rates of the groups reach the weights to the last digit."""
+        """Return whether these rates of the groups reach the weights to the last digit."""
         return all(rate == 0 or abs(rate / self._batches) >= _LEAST_RATE for rate in rates)
 
     def __call__(self, rates: Sequence[float]) -> None:
@@ -226,7 +226,8 @@ class _OnePassMomentum:
 
 
 def _dense_gradient(blob: Tensor) -> Tensor:
-    """A blob's gradient in the blob's order of values, which torch doesn't check; zeros if nothing depends on it."""
+    """Return a blob's gradient in the blob's order of values, which torch doesn't check; zeros if nothing depends on
+    it."""
     if blob.grad is None:
         return torch.zeros_like(blob)
     axes = zip(blob.shape, blob.stride(), blob.grad.stride(), strict=True)

@@ -52,7 +52,7 @@ def _per_output(values: Tensor, weight: Tensor) -> Tensor:
 
 
 def normalized_outputs(built: Built) -> list[NormalizedOutput]:
-    """The layers of a net whose weights have to be changed to be used."""
+    """Return the layers of a net whose weights have to be changed to be used."""
     outputs: dict[str, NormalizedOutput] = {}
     for node, layer in built.pairs():
         if not isinstance(layer, NormalizesTargets) or (units := layer.target_units()) is None:
@@ -64,7 +64,8 @@ def normalized_outputs(built: Built) -> list[NormalizedOutput]:
 
 
 def _learners(built: Built, targets: int) -> Iterator[tuple[Node, Layer]]:
-    """The layers whose outputs are compared with targets, perhaps after others that keep the order of channels."""
+    """Yield the layers whose outputs are compared with targets, perhaps after others that keep the order of
+    channels."""
     makers = {edge: pair for pair in built.pairs() for edge in pair[0].tops}
     for node, layer in built.pairs():
         if not isinstance(layer, Loss) or targets not in node.bottoms:
@@ -77,7 +78,8 @@ def _learners(built: Built, targets: int) -> Iterator[tuple[Node, Layer]]:
 
 
 def _output(node: Node, layer: Layer, units: TargetUnits) -> NormalizedOutput:
-    """The weights of a layer, whose outputs are as many as the units have numbers, or this many times as many."""
+    """Return the weights of a layer, whose outputs are as many as the units have numbers, or this many times as
+    many."""
     blobs = list(layer.blob_tensors())
     means, deviations = (torch.tensor(rows).flatten() for rows in (units.means, units.deviations))
     if len(blobs) != 2 or len(blobs[0]) != len(blobs[1]) or len(blobs[1]) % len(means):

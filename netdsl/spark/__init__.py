@@ -29,7 +29,7 @@ __all__ = ["Moment", "NetEstimator", "NetModel", "NetRDD", "SparkBackend", "Tran
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """A public name. Spark is imported when the first one is used."""
+        """Return a public name. Spark is imported when the first one is used."""
         if name not in _MODULES:
             raise AttributeError(f"module 'netdsl.spark' has no attribute '{name}'")
         import_extra("pyspark.ml", "spark", "nets on Spark need pyspark")

@@ -46,7 +46,7 @@ class SparkBackend(Backend):
         """Spark alone knows it."""
 
     def cores(self, workers: int) -> int:
-        """The number of cores that Spark gives a task."""
+        """Return the number of cores that Spark gives a task."""
         return task_cores(self.address)
 
     def train(
@@ -71,7 +71,7 @@ class SparkBackend(Backend):
         return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"
 
     def session(self) -> AbstractContextManager[Any]:
-        """A session of Spark."""
+        """Return a session of Spark."""
         return open_session(self.address)
 
 
@@ -91,11 +91,11 @@ class SessionBackend(Backend):
         """Spark alone knows it."""
 
     def cores(self, workers: int) -> int:
-        """The number of cores that Spark gives a task."""
+        """Return the number of cores that Spark gives a task."""
         return self.cluster.task_cores
 
     def launcher(self) -> SparkLauncher:
-        """The launcher, which remembers what it has found out about the cluster."""
+        """Return the launcher, which remembers what it has found out about the cluster."""
         return self._launcher
 
 
@@ -110,7 +110,7 @@ def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
 
 
 def new_folder(session: SparkSession) -> Path:
-    """A new folder that all of a session's executors see; the caller removes it."""
+    """Return a new folder that all of a session's executors see; the caller removes it."""
     shared = session.conf.get(FOLDER, "")
     if not shared and not str(session.conf.get("spark.master", "")).startswith("local"):
         raise DistributedError(

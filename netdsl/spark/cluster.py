@@ -52,7 +52,7 @@ class Cluster:
         run_in_this_python(self._context)
 
     def setting(self, name: str, default: str) -> str:
-        """The value of one of Spark's settings."""
+        """Return the value of one of Spark's settings."""
         return str(self._context.getConf().get(name, default))
 
     @property
@@ -104,7 +104,7 @@ class Cluster:
             time.sleep(_POLL)
 
     def _most_slots(self) -> int | None:
-        """The most tasks that can ever run at once; None if Spark doesn't say."""
+        """Return the most tasks that can ever run at once; None if Spark doesn't say."""
         master, cores = self.setting("spark.master", ""), self.setting("spark.cores.max", "")
         instances, each = self.setting("spark.executor.instances", ""), self.setting("spark.executor.cores", "")
         local_cluster = re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]", master)
@@ -121,7 +121,8 @@ class Cluster:
         return BarrierJob(self._context, size, work, group)
 
     def slots(self) -> int:
-        """The number of tasks that can run at once on all present executors, busy or not; only the JVM knows it."""
+        """Return the number of tasks that can run at once on all present executors, busy or not; only the JVM knows
+        it."""
         try:
             spark: Any = self._context._jsc.sc()
             return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
@@ -140,16 +141,16 @@ class BarrierJob:
         self._thread.start()
 
     def has_ended(self, timeout: float = 0.0) -> bool:
-        """Whether the job ends within some seconds."""
+        """Return whether the job ends within some seconds."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def problem(self) -> str:
-        """The reason why the job failed, in Spark's words; empty if it hasn't."""
+        """Return the reason why the job failed, in Spark's words; empty if it hasn't."""
         return "" if self._problem is None else reason_of(self._problem)
 
     def results(self) -> list[Any]:
-        """The results of all tasks, after the job has succeeded."""
+        """Return the results of all tasks, after the job has succeeded."""
         return self._results
 
     def cancel(self) -> None:
@@ -170,12 +171,12 @@ class BarrierJob:
 
 
 def first_line(problem: object) -> str:
-    """The first line of one of Spark's errors."""
+    """Return the first line of one of Spark's errors."""
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:300]
 
 
 def reason_of(problem: Exception) -> str:
-    """The reason of an error: the line before the first of Java's calls, or before the code of an SQL state."""
+    """Return the reason of an error: the line before the first of Java's calls, or before the code of an SQL state."""
     java = getattr(problem, "java_exception", None)
     text = str(problem)
     with suppress(Exception):  # the JVM may have stopped
@@ -189,12 +190,12 @@ def reason_of(problem: Exception) -> str:
 
 
 def local_rank(context: BarrierTaskContext, rank: int) -> int:
-    """The number of tasks of a barrier job with lower ranks on this machine."""
+    """Return the number of tasks of a barrier job with lower ranks on this machine."""
     hosts = [info.address.rpartition(":")[0] for info in context.getTaskInfos()]
     return hosts[:rank].count(hosts[rank])
 
 
 def assigned_gpus(context: TaskContext) -> tuple[str, ...]:
-    """The addresses of the GPUs that Spark assigned to a task, as spark.task.resource.gpu.amount asks."""
+    """Return the addresses of the GPUs that Spark assigned to a task, as spark.task.resource.gpu.amount asks."""
     gpus = context.resources().get("gpu")
     return () if gpus is None else tuple(gpus.addresses)

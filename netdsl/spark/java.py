@@ -35,7 +35,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """The Java that Spark starts. Spark's rule: JAVA_HOME comes before the path."""
+    """Return the Java that Spark starts. Spark's rule: JAVA_HOME comes before the path."""
     if "JAVA_HOME" in os.environ:
         return Java(str(Path(os.environ["JAVA_HOME"], "bin", "java")), JavaOrigin.HOME)
     program = shutil.which("java")
@@ -51,7 +51,7 @@ def find_java() -> Java:
 
 
 def version_of(java: Java) -> int:
-    """The first number of a Java's version, of which the program itself is asked."""
+    """Return the first number of a Java's version, of which the program itself is asked."""
     try:
         done = subprocess.run(
             [java.program, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, text=True
@@ -67,7 +67,8 @@ def version_of(java: Java) -> int:
 
 
 def spark_of_home() -> str | None:
-    """The version of the Spark in SPARK_HOME, which pyspark would start instead of its own; None if it isn't told."""
+    """Return the version of the Spark in SPARK_HOME, which pyspark would start instead of its own; None if it isn't
+    told."""
     home = os.environ.get("SPARK_HOME")
     try:
         words = Path(home or "", "RELEASE").read_text().split() if home else []

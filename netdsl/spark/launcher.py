@@ -46,7 +46,8 @@ class SparkLauncher:
         self._checked: dict[tuple[int, Transport | None], Transport] = {}
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with its devices and a transport that works between the executors; an error if it can't be done."""
+        """Return the run with its devices and a transport that works between the executors; an error if it can't be
+        done."""
         room, run = self.room(run), self._with_devices(run, note)
         asked = room, run.transport
         if asked not in self._checked:
@@ -56,7 +57,8 @@ class SparkLauncher:
         return replace(run, transport=self._checked[asked])
 
     def _with_devices(self, run: Run, note: Callable[[str], object]) -> Run:
-        """The run on the GPUs that Spark gives its tasks, unless it names devices or its settings ask for the CPU."""
+        """Return the run on the GPUs that Spark gives its tasks, unless it names devices or its settings ask for the
+        CPU."""
         if run.devices:
             return run
         wants_gpu = run.solver.param.solver_mode == pb.SolverParameter.GPU  # which is Caffe's default
@@ -68,7 +70,7 @@ class SparkLauncher:
         return replace(run, devices=(torch.device("cuda" if wants_gpu and self.cluster.task_gpus else "cpu"),))
 
     def room(self, run: Run) -> int:
-        """The number of workers; of an elastic run, one for each task that Spark can run at once now."""
+        """Return the number of workers; of an elastic run, one for each task that Spark can run at once now."""
         return run.workers if run.fewest is None else run.fitting(self.cluster.slots())
 
     def start(self, spec: WorkerSpec) -> SparkWorkers:
@@ -87,11 +89,11 @@ class SparkWorkers(Workers):
         self._job, self._size = job, size
 
     def endings(self) -> Mapping[int, str]:
-        """The ends of all workers if the job has ended, else of none."""
+        """Return the ends of all workers if the job has ended, else of none."""
         return dict.fromkeys(range(self._size), "Spark ended its task") if self._job.has_ended() else {}
 
     def problem(self) -> str:
-        """The reason in Spark's own words, if the job has failed."""
+        """Return the reason in Spark's own words, if the job has failed."""
         problem = self._job.problem()
         return f"Spark says: {problem}" if problem else ""
 

@@ -114,7 +114,7 @@ class NetRDD(ClosedAtEnd):
             self._built, self._epoch_batches = opened.built, opened.feeds.epoch_batches()
 
     def _table_of(self, data: AnyData, model: Model, bindings: Mapping[str, str]) -> Table:
-        """The rows as a table that all workers can read."""
+        """Return the rows as a table that all workers can read."""
         if is_of_spark(data):
             check_rows(data)
             stored = store_inputs(inputs_from_rows(model, bindings), data, self._folder / "data" / "train")  # type: ignore[arg-type]  # checked
@@ -157,7 +157,7 @@ class NetRDD(ClosedAtEnd):
         return epoch.iterations_of(epochs)
 
     def map(self, function: Callable[[Net], T]) -> list[T]:
-        """What a function of the program returns for every worker's net, which it may train and change.
+        """Return what a function of the program returns for every worker's net, which it may train and change.
 
         It goes to the tasks as Spark sends all functions, and what it returns comes back so.
         """
@@ -190,7 +190,7 @@ class NetRDD(ClosedAtEnd):
         raise AssertionError
 
     def weights(self) -> list[WeightCollection]:
-        """A copy of every worker's weights."""
+        """Return a copy of every worker's weights."""
         return self.map(Net.get_weights)
 
     def average(self) -> WeightCollection:

@@ -28,12 +28,12 @@ _log = logging.getLogger(__name__)
 
 
 def session_of(data: object) -> SparkSession:
-    """The session that data are of, or the one that there is."""
+    """Return the session that data are of, or the one that there is."""
     return data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
 
 
 def inputs_from_rows(model: Model, bindings: Mapping[str, str]) -> list[NetInput]:
-    """The inputs of a net in its state; an error if there are none, or if a binding names another blob."""
+    """Return the inputs of a net in its state; an error if there are none, or if a binding names another blob."""
     outside = {top: None for layer in model.net.layer if not layer.bottom for top in layer.top}
     for name in bindings:
         if name not in outside:
@@ -82,7 +82,7 @@ def store_columns(data: Data, inputs: Sequence[NetInput], folder: Path) -> str:
 
 
 def store_for_net(data: Data, model: Model) -> RowsInFolder:
-    """The rows that a net of this process trains or tests on; a DataError for what has no rows."""
+    """Return the rows that a net of this process trains or tests on; a DataError for what has no rows."""
     check_rows(data)
     inputs = inputs_from_rows(model, {})
     folder = new_folder(session_of(data))

@@ -56,7 +56,7 @@ def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str]
 
 
 def _fall_back(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
-    """The relay, for executors that can't reach each other; an error if another transport was requested."""
+    """Return the relay, for executors that can't reach each other; an error if another transport was requested."""
     if requested is not None:
         raise DistributedError(
             f"transport {requested.value}: executors can't reach each other ({apart}); open the network between them, "
@@ -79,7 +79,7 @@ class LostTaskError(DistributedError):
 def _examine_all(
     cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task, note: Callable[[str], object]
 ) -> list[tuple[str, bool]]:
-    """The problems that the tasks found, and whether they only keep workers apart from each other.
+    """Return the problems that the tasks found, and whether they only keep workers apart from each other.
 
     When a task is lost all of them are tried again, as in training.
     """
@@ -155,7 +155,7 @@ class Versions:
 
     @classmethod
     def here(cls) -> Versions:
-        """The versions on this machine."""
+        """Return the versions on this machine."""
         return cls(version("netdsl"), torch.__version__)
 
 
@@ -167,7 +167,7 @@ def examine_task(
     text: str,
     ranks: Iterable[int],
 ) -> Problems:
-    """The problems of a task's machine, and of the device that its worker would have there."""
+    """Yield the problems of a task's machine, and of the device that its worker would have there."""
     (rank,) = ranks
     yield from examine(text, versions, probe, rank)
     context = BarrierTaskContext.get()
@@ -179,7 +179,7 @@ def examine_task(
 
 
 def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
-    """The problems of a task's machine."""
+    """Yield the problems of a task's machine."""
     spec, host = WorkerSpec.of(text), socket.gethostname()
     for problem in (_other_versions(versions), _unseen_folder(spec, probe, rank)):
         if problem:
@@ -201,7 +201,7 @@ def _other_versions(driver: Versions) -> str:
 
 
 def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
-    """The problem with the driver's folders, if they aren't at the same path here, or can't be written to."""
+    """Return the problem with the driver's folders, if they aren't at the same path here, or can't be written to."""
     if not Path(spec.folder).is_dir():
         return f"there is no folder {spec.folder}, where training was begun; begin it in one that all machines share"
     seen = Path(spec.run, probe)
@@ -215,7 +215,7 @@ def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
 
 
 def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
-    """The reason why the other workers can't be reached, if they can't."""
+    """Return the reason why the other workers can't be reached, if they can't."""
     shared = spec.transport == Transport.SHARED_MEMORY.value
     transport = Transport.SHARED_MEMORY if shared else Transport.GLOO
     try:

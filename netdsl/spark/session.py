@@ -75,7 +75,7 @@ def _check_standalone(master: str) -> None:
 
 
 def _why_nothing_listens(host: str, port: int) -> str:
-    """The reason why nothing listens at an address; empty if something does."""
+    """Return the reason why nothing listens at an address; empty if something does."""
     try:
         socket.create_connection((host, port), _PROBE).close()
     except (OSError, OverflowError) as problem:
@@ -84,7 +84,8 @@ def _why_nothing_listens(host: str, port: int) -> str:
 
 
 def task_cores(master: str = "") -> int:
-    """The number of cores of a task, by the settings that Spark will start with, at a master that can be reached."""
+    """Return the number of cores of a task, by the settings that Spark will start with, at a master that can be
+    reached."""
     pyspark = _pyspark()
     _check_standalone(master)
     with _start_errors("here"):

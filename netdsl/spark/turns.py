@@ -138,7 +138,7 @@ def _key(turn: WorkersTurn, rank: int, device: torch.device) -> tuple[str, int, 
 
 
 def _worker_of(turn: WorkersTurn, rank: int, device: torch.device) -> KeptWorker:
-    """The worker that this process has kept, or a new one in its place."""
+    """Return the worker that this process has kept, or a new one in its place."""
     kept = _KEPT[0] if _KEPT else None
     begins_again = turn.after == 0 and kept is not None and kept.turns != 0  # with nothing saved to go back to
     if kept is None or kept.key != _key(turn, rank, device) or begins_again:

@@ -57,11 +57,11 @@ class Backend:
         return False
 
     def workers_here(self, workers: int | None) -> int | None:
-        """How many of these workers train on this machine, if that is known before they are started."""
+        """Return how many of these workers train on this machine, if that is known before they are started."""
         return workers
 
     def cores(self, workers: int) -> int:
-        """The number of processor cores of each worker."""
+        """Return the number of processor cores of each worker."""
         return share_of_cores(workers)
 
     def check(self, run: Run) -> None:
@@ -87,7 +87,7 @@ class Backend:
             yield Path(folder)
 
     def launcher(self) -> Launcher:
-        """The launcher that starts the workers."""
+        """Return the launcher that starts the workers."""
         launcher: Launcher = LAUNCHERS[self.name]()
         return launcher
 
@@ -98,7 +98,7 @@ class LocalBackend(Backend):
     name = LOCAL
 
     def launcher(self) -> Launcher:
-        """The launcher that starts the processes."""
+        """Return the launcher that starts the processes."""
         from netdsl.distributed.launchers.local import LocalLauncher
 
         return LocalLauncher()
@@ -144,7 +144,7 @@ class ExternalBackend(Backend):
         return self.worker.local_size
 
     def cores(self, workers: int) -> int:
-        """A worker's share of the cores of its machine."""
+        """Return a worker's share of the cores of its machine."""
         return share_of_cores(self.worker.local_size)
 
     def check(self, run: Run) -> None:
@@ -196,7 +196,8 @@ def refuse_several_machines(worker: ExternalWorker) -> None:
 
 
 def _name_of_job(environment: Mapping[str, str]) -> str:
-    """A name that is the same for all workers of a job, and another one for each job that runs at the same time."""
+    """Return a name that is the same for all workers of a job, and another one for each job that runs at the same
+    time."""
     values = [environment.get(name, "") for name in _JOB_VARIABLES]
     return sha256("\0".join(values).encode()).hexdigest()[:16]
 
@@ -234,7 +235,8 @@ _BACKENDS: Mapping[str, type[Backend] | str] = {
 
 
 def backend_named(name: str, **settings: Any) -> Backend:
-    """The backend of a name, which may be that of a plug-in's launcher; Spark's has settings, such as a `master`."""
+    """Return the backend of a name, which may be that of a plug-in's launcher; Spark's has settings, such as a
+    `master`."""
     kind = _BACKENDS.get(name)
     if kind is None:
         if name not in LAUNCHERS:
@@ -249,14 +251,15 @@ def backend_named(name: str, **settings: Any) -> Backend:
 
 
 def backend_around(environment: Mapping[str, str]) -> Backend | None:
-    """The backend of the ranks that mpiexec, torchrun or the like started, if this process is one of several."""
+    """Return the backend of the ranks that mpiexec, torchrun or the like started, if this process is one of several."""
     if ranks_apart(environment) is None:
         return None
     return backend_named(MPI if started_by_mpiexec(environment) else EXTERNAL)
 
 
 def chosen_backend(backend: str | Backend | None, workers: int | str | None = None) -> Backend | None:
-    """The backend that a program names, or that of the ranks that this process is one of; None if it says nothing."""
+    """Return the backend that a program names, or that of the ranks that this process is one of; None if it says
+    nothing."""
     if backend is None:
         return backend_around(os.environ)
     if isinstance(backend, str):

@@ -43,7 +43,7 @@ class Hearing:
                 self._action = action
 
     def requested(self) -> Action:
-        """The action that a callback has asked for since the last call."""
+        """Return the action that a callback has asked for since the last call."""
         action, self._action = self._action, Action.NONE
         return action
 
@@ -86,7 +86,7 @@ class History(Sequence[Moment]):
         return self.moments[index]
 
     def columns(self) -> Mapping[str, list[float | None]]:
-        """The columns of the table: iteration, loss, and every output of tests; None where there is no value."""
+        """Return the columns of the table: iteration, loss, and every output of tests; None where there is no value."""
         tested = list(dict.fromkeys(name for moment in self for name in moment.tested))
         columns: dict[str, list[float | None]] = {
             "iteration": [moment.iteration for moment in self],
@@ -136,7 +136,7 @@ class EarlyStopping:
         return Action.STOP if self.waited >= self.patience else None
 
     def _score_of(self, test: TestFinished) -> float:
-        """The value of the metric, of which more is better."""
+        """Return the value of the metric, of which more is better."""
         values = as_numbers(test.outputs)
         if self.metric is None:
             score = model_score(test)

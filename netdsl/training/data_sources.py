@@ -25,7 +25,8 @@ Sources = dict[Phase, str]
 
 
 def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
-    """The run with other data: other sources of its data layers, or tables for the inputs of a net without data layers.
+    """Return the run with other data: other sources of its data layers, or tables for the inputs of a net without data
+    layers.
 
     Without test data, a part of the data is held out for tests, if there are any; NO_TESTS is for a run without tests,
     which trains on all data. A table's columns are those with the names of the inputs, or those that the source lists,
@@ -40,19 +41,19 @@ def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
 
 
 def with_data(solver: SolverSettings, data: str | None, test_data: str | None) -> SolverSettings:
-    """The settings with other sources of the net's data layers."""
+    """Return the settings with other sources of the net's data layers."""
     return _reading(solver, _sources(solver.param, data, test_data))
 
 
 def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
-    """Whether tests are on items of the data that training leaves out, since nothing names others."""
+    """Return whether tests are on items of the data that training leaves out, since nothing names others."""
     if data is None or test_data is not None or are_marked_images(data):
         return False
     return bool(param.test_iter) and parse_source(data).train_and_test()[1].part is not None
 
 
 def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None) -> Sources:
-    """The full names of what the phases read, where it isn't what the net says.
+    """Return the full names of what the phases read, where it isn't what the net says.
 
     Sets of images with marked objects have lists that say what is for tests, so no part of them is chosen here.
     """
@@ -69,7 +70,7 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
 
 
 def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
-    """The settings whose net has data layers that read other sources."""
+    """Return the settings whose net has data layers that read other sources."""
     if solver.train_net is not None and solver.test_nets:
         raise SolverError("--data is for solvers that name one net, in `net`, or in `train_net` and test none")
     model, param = solver.net_to_train, solver.param
@@ -87,7 +88,7 @@ def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
 
 
 def data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
-    """The layers that read a source."""
+    """Return the layers that read a source."""
     return [
         layer for layer in net.layer if layer.HasField("data_param") or issubclass(_layer_class(layer), NamesSource)
     ]
@@ -103,12 +104,13 @@ def set_source(layer: pb.LayerParameter, source: str) -> None:
 
 
 def source_for(data: str, split: DataSplit) -> str:
-    """The full name of data, with a split if their kind has splits; images with marked objects have lists instead."""
+    """Return the full name of data, with a split if their kind has splits; images with marked objects have lists
+    instead."""
     return data if are_marked_images(data) else str(parse_source(data).with_split(split))
 
 
 def are_marked_images(data: str) -> bool:
-    """Whether data are images with marked objects, of one set or of several."""
+    """Return whether data are images with marked objects, of one set or of several."""
     return parse_joined(data)[0].content is Content.MARKED_IMAGES
 
 

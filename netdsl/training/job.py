@@ -92,7 +92,7 @@ def _with_share_of_cores(run: Run, backend: Backend) -> Run:
 
 
 def _begin_in_folder(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None) -> Run:
-    """The run that a folder has from now on, once all that it needs was opened.
+    """Return the run that a folder has from now on, once all that it needs was opened.
 
     Its weights are stored there as files that all workers read.
     """
@@ -184,7 +184,7 @@ def train(
 
 
 def _passing_on(listeners: Sequence[Listener]) -> Listener:
-    """A listener that passes events on to others."""
+    """Return a listener that passes events on to others."""
 
     def listen(event: Event) -> None:
         for listener in listeners:
@@ -196,7 +196,7 @@ def _passing_on(listeners: Sequence[Listener]) -> Listener:
 def _with_choices(
     run: Run, folder: Path, transport: Transport | None, workers: WorkerCount | None, deadline: float | None
 ) -> Run:
-    """The run with what is named. For other workers a transport is chosen again, unless one is named."""
+    """Return the run with what is named. For other workers a transport is chosen again, unless one is named."""
     if workers is not None and run.memberships:
         raise DistributedError(f"{folder}: is a replay, which goes on with the workers that the run had")
     if workers is not None and workers != (run.workers, run.fewest):
@@ -239,7 +239,7 @@ def train_alone(
 
 
 def _start_of(run: Run, listen: Listener) -> Path | None:
-    """The solver state that a run resumes from, if there is one; `listen` gets notices of damaged ones."""
+    """Return the solver state that a run resumes from, if there is one; `listen` gets notices of damaged ones."""
     if run.snapshot is None:
         return None
     if run.snapshot == NEWEST:
@@ -280,7 +280,8 @@ def go_on_together(folder: Path, backend: Backend, what: str, seconds: float = P
 
 
 def with_epochs(run: Run, epochs: float, batches: Fraction | None = None, *, tested: bool = False) -> Run:
-    """The run that ends when all workers together have seen each item so often; `batches` is how many the items make.
+    """Return the run that ends when all workers together have seen each item so often; `batches` is how many the items
+    make.
 
     Tests stay where the settings say. If these don't say it, a run that is `tested` is so after each epoch.
     """
@@ -295,7 +296,7 @@ def with_epochs(run: Run, epochs: float, batches: Fraction | None = None, *, tes
 
 
 def with_defaults(solver: SolverSettings) -> SolverSettings:
-    """The settings of a program's training, with what suits one where they leave it open."""
+    """Return the settings of a program's training, with what suits one where they leave it open."""
     param = solver.param
     defaults = {
         "display": max(1, param.max_iter // DISPLAYS),
@@ -306,7 +307,7 @@ def with_defaults(solver: SolverSettings) -> SolverSettings:
 
 
 def with_tests(solver: SolverSettings) -> SolverSettings:
-    """The settings with a test, of one batch and at the end where they don't say how long it is and when."""
+    """Return the settings with a test, of one batch and at the end where they don't say how long it is and when."""
     param = solver.param
     return solver.with_fields(
         test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
@@ -314,7 +315,7 @@ def with_tests(solver: SolverSettings) -> SolverSettings:
 
 
 def batches_of(model: Model, table: Table | None) -> Fraction:
-    """How many batches all items of a table, or of the net's own data, make."""
+    """Return how many batches all items of a table, or of the net's own data, make."""
     with closing(Feeds.open(resolve_own_state(model.net), table=table)) as feeds:
         batches = feeds.epoch_batches()
     if batches is None:

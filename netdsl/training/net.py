@@ -69,7 +69,7 @@ class _GivenData:
     stored: object = None  # what removes the rows of Spark's that were stored, when nobody has it any more
 
     def are(self, data: AnyData, batch: int | None) -> bool:
-        """Whether these are the same data; tuples are if they have the same arrays."""
+        """Return whether these are the same data; tuples are if they have the same arrays."""
         if isinstance(data, tuple) and isinstance(self.data, tuple) and len(data) == len(self.data):
             is_same = all(new is old for new, old in zip(data, self.data, strict=True))
         else:
@@ -77,7 +77,7 @@ class _GivenData:
         return is_same and batch == self.batch
 
     def for_others(self) -> Self:
-        """What another process can have of them: of Spark's rows, the table that has them."""
+        """Return what another process can have of them: of Spark's rows, the table that has them."""
         table = self.user_data
         return replace(self, data=table, stored=None) if self.stored and isinstance(table, Table) else self
 
@@ -94,7 +94,8 @@ class NetForm:
     caffe_gradients: bool
 
     def open(self, weights: Weights | None = None) -> Net:
-        """The net with these weights, or with new ones. torch's random numbers go on as if nothing had been made."""
+        """Return the net with these weights, or with new ones. torch's random numbers go on as if nothing had been
+        made."""
         net = Net.__new__(Net)
         model = Model(self.net, weights or {}, items=self.items, level=self.level, stages=self.stages)
         with torch.random.fork_rng(devices=[]):
@@ -118,7 +119,7 @@ class _NetState:
     closed: bool
 
     def open(self) -> Net:
-        """The net, which goes on where the other one was."""
+        """Return the net, which goes on where the other one was."""
         if self.device.startswith("cuda") and not torch.cuda.is_available():
             raise NetError(
                 f"the net was on {self.device}, and torch sees no GPU here; call net.to('cpu') before it is sent"
@@ -192,7 +193,7 @@ class Net(ClosedAtEnd):
         return NetForm(self._net, self.phase, self._level, self._stages, items, self._caffe_gradients)
 
     def _state(self) -> _NetState:
-        """All that the net has; an error if its data are of a kind that nobody can read again."""
+        """Return all that the net has; an error if its data are of a kind that nobody can read again."""
         for given in self._given.values():
             if given.user_data is not None and not begin_again(given.user_data):
                 raise NetError(
@@ -213,14 +214,14 @@ class Net(ClosedAtEnd):
         )
 
     def __copy__(self) -> Net:
-        """A net of its own, which goes on where this one is: weights, solver, place in the data, random numbers.
+        """Return a net of its own, which goes on where this one is: weights, solver, place in the data, random numbers.
 
         It reads the same data. A net that takes its batches from a function or an iterator can't be copied.
         """
         return self._state().open()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Net:
-        """The same: data are only read, so that nets can share them."""
+        """Return the same: data are only read, so that nets can share them."""
         return self._state().open()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -246,7 +247,7 @@ class Net(ClosedAtEnd):
         return html_table(f"Net {self._size()}", ("layer", "type", "bottoms", "tops", "weights"), rows)
 
     def _size(self) -> str:
-        """The net's name, phase, number of layers and of weights, and device."""
+        """Return the net's name, phase, number of layers and of weights, and device."""
         layers = self.module.built.layers
         shared_once = {id(tensor): tensor.numel() for layer in layers for tensor in layer.blob_tensors()}
         count = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
@@ -266,7 +267,7 @@ class Net(ClosedAtEnd):
         return unlocated(self._net)
 
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
-        """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
+        """Return the outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
         self._check_open()
         tensors = {name: self._input(name, value) for name, value in inputs.items()}
         edges = self.module.edges_of(**tensors)
@@ -275,7 +276,7 @@ class Net(ClosedAtEnd):
         return outputs
 
     def _input(self, name: str, value: Any) -> Tensor:
-        """An input as a tensor. Its lengths may differ from the net's, the number of its axes may not."""
+        """Return an input as a tensor. Its lengths may differ from the net's, the number of its axes may not."""
         like = self._like()
         try:
             tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
@@ -289,11 +290,11 @@ class Net(ClosedAtEnd):
         return tensor.to(like.device, like.dtype)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """The shape that the net states for an input; empty if it states none, or has no such input."""
+        """Return the shape that the net states for an input; empty if it states none, or has no such input."""
         return self.module.built.shapes[self.module.inputs[name]] if name in self.module.inputs else ()
 
     def _like(self) -> Tensor:
-        """A tensor with the device and the type of the weights."""
+        """Return a tensor with the device and the type of the weights."""
         tensors = (*self.module.parameters(), *self.module.buffers())
         return next((tensor for tensor in tensors if tensor.is_floating_point()), torch.empty(0))
 
@@ -309,7 +310,7 @@ class Net(ClosedAtEnd):
         return self
 
     def get_weights(self) -> WeightCollection:
-        """A copy of all weights, statistics included, with a shared parameter once for each of its layers."""
+        """Return a copy of all weights, statistics included, with a shared parameter once for each of its layers."""
         layers = learned_layers(self.module.built)
         return WeightCollection.of(
             {name: [array_of(tensor) for tensor in layer.blob_tensors()] for name, layer in layers.items()}
@@ -382,7 +383,7 @@ class Net(ClosedAtEnd):
         return in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
 
     def _net_of(self, phase: Phase) -> ModuleNet:
-        """The net for a phase, with the data that were set, or those that its data layers read."""
+        """Return the net for a phase, with the data that were set, or those that its data layers read."""
         self._check_open()
         if phase not in self._running:
             model = self._model_of(phase)
@@ -493,7 +494,7 @@ class Net(ClosedAtEnd):
                 solver.test()
 
     def _lesson(self, lesson: Lesson) -> Lesson:
-        """The lesson with the data that were set, where it has no others."""
+        """Return the lesson with the data that were set, where it has no others."""
         training, testing = self._given_data(Phase.TRAIN), self._given_data(Phase.TEST)
         return replace(
             lesson,
@@ -534,7 +535,8 @@ class Net(ClosedAtEnd):
             self._left, self.history = None, history
 
     def _net_with_weights(self, phase: Phase) -> ModuleNet:
-        """The net for a phase, which shares the blobs of `module`; a DataError for data that need other blobs."""
+        """Return the net for a phase, which shares the blobs of `module`; a DataError for data that need other
+        blobs."""
         net = self._net_of(phase)
         try:
             share_blobs(net.built, self.module.built)
@@ -548,7 +550,7 @@ class Net(ClosedAtEnd):
         return net
 
     def _epoch(self, phase: Phase, iter_size: int = 1) -> Epoch:
-        """The epoch of the data of a phase."""
+        """Return the epoch of the data of a phase."""
         feeds = self._net_of(phase).feeds
         per_epoch = None if feeds is None else feeds.epoch_batches()
         if per_epoch is None:
@@ -580,7 +582,7 @@ class Net(ClosedAtEnd):
         share_blobs(self.module.built, solver.net.built)
 
     def follows(self, solver: Solver) -> bool:
-        """Whether it is trained by this solver."""
+        """Return whether it is trained by this solver."""
         return self._solver is solver
 
     def on(
@@ -608,7 +610,7 @@ class Net(ClosedAtEnd):
     def test(
         self, data: AnyData | int | None = None, batches: int | None = None, *, batch: int | None = None
     ) -> dict[str, float]:
-        """The mean outputs of the net over some batches, or over all of the data that are given.
+        """Return the mean outputs of the net over some batches, or over all of the data that are given.
 
         `test(10)` takes the next batches of the data that are set. `test((images, labels))` takes data in the forms of
         `set_validation_data`, from their beginning and all of them once; where the batch doesn't divide their number,
@@ -622,7 +624,8 @@ class Net(ClosedAtEnd):
     def score(
         self, data: AnyData | int | None = None, batches: int | None = None, *, batch: int | None = None
     ) -> SetScores:
-        """The scores, over some batches as one set, of detections that layers judge and of pixels that they compare.
+        """Return the scores, over some batches as one set, of detections that layers judge and of pixels that they
+        compare.
 
         The batches are those of `test`.
         """
@@ -634,7 +637,7 @@ class Net(ClosedAtEnd):
         return scores
 
     def _net_to_test(self, data: AnyData | int | None, batches: int | None, batch: int | None) -> tuple[ModuleNet, int]:
-        """The net on its test data, with the weights that it has now, and how many batches to take."""
+        """Return the net on its test data, with the weights that it has now, and how many batches to take."""
         data, batches = _data_and_count(data, batches, batch)
         if data is not None:
             self._set_data(Phase.TEST, data, batch)
@@ -674,7 +677,8 @@ def _team_of(
     *,
     alone: bool,
 ) -> Team | None:
-    """How several workers train, if they do: as the call says, or since something has started several processes."""
+    """Return how several workers train, if they do: as the call says, or since something has started several
+    processes."""
     if alone:
         return None
     chosen = chosen_backend(backend, workers)
@@ -686,7 +690,7 @@ def _team_of(
 def _data_and_count(
     data: AnyData | int | None, count: int | None, batch: int | None
 ) -> tuple[AnyData | None, int | None]:
-    """The data of a call and how many batches to take, where the first argument may be either."""
+    """Return the data of a call and how many batches to take, where the first argument may be either."""
     if isinstance(data, (int, np.integer)):
         if count is not None:
             raise NetError(f"both {data} and {count} say how many batches to take; leave one of them out")

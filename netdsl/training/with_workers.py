@@ -52,7 +52,7 @@ class Team:
         strategy: str | Strategy | None,
         folder: str | Path | None,
     ) -> Team:
-        """The team that names describe. If another program has started the workers, the team has all of them."""
+        """Return the team that names describe. If another program has started the workers, the team has all of them."""
         count = WorkerCount(backend.started or 1) if workers is None else WorkerCount.parse(str(workers))
         chosen = ModelAveraging() if strategy is None else parse(strategy) if isinstance(strategy, str) else strategy
         return cls(backend, count, chosen, None if folder is None else Path(folder))
@@ -126,14 +126,14 @@ def _begun_run(
 
 
 def _devices_for(device: torch.device, workers: int, backend: Backend) -> tuple[torch.device, ...]:
-    """The devices that workers take in turn: all GPUs of this machine if several workers train on GPUs."""
+    """Return the devices that workers take in turn: all GPUs of this machine if several workers train on GPUs."""
     if device.type != "cuda" or workers == 1 or backend.remote:
         return () if backend.remote else (device,)
     return tuple(torch.device("cuda", number) for number in range(torch.cuda.device_count()))
 
 
 def _tables(settings: SolverSettings, lesson: Lesson, folder: Path) -> Mapping[Phase, Table]:
-    """The given data as tables. Data that aren't in files yet are stored in the run's folder."""
+    """Return the given data as tables. Data that aren't in files yet are stored in the run's folder."""
     tables = {}
     if lesson.data is not None:
         tables[Phase.TRAIN] = _table_of(lesson.data, settings.trained, folder / "data" / "train", training=True)
@@ -161,7 +161,7 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
 
 
 def _with_lengths(run: Run, lesson: Lesson) -> Run:
-    """The run with the iterations of the lesson, and tests after each epoch if there are data for them."""
+    """Return the run with the iterations of the lesson, and tests after each epoch if there are data for them."""
     if lesson.epochs is not None:
         run = job.with_epochs(run, lesson.epochs, tested=Phase.TEST in run.tables)
     else:

@@ -128,7 +128,7 @@ class Gradients:
                     )
 
     def _buckets_for(self, leaves: Sequence[Tensor]) -> GradientBuckets:
-        """The buckets of these tensors, which are watched from now on."""
+        """Return the buckets of these tensors, which are watched from now on."""
         key = tuple(map(id, leaves))
         if key not in self._plans:
             for leaf in leaves:
@@ -174,7 +174,7 @@ class Gradients:
 
 
 def _own_share(output: Tensor, gradient: Tensor | None) -> Tensor | None:
-    """What a rank begins with, of the true gradient of an output."""
+    """Return what a rank begins with, of the true gradient of an output."""
     placement = getattr(output, "placement", RANK_MEAN)
     if not isinstance(placement, Part):
         return gradient
@@ -185,7 +185,7 @@ def _own_share(output: Tensor, gradient: Tensor | None) -> Tensor | None:
 
 
 def _leaves(roots: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors that a backward pass comes to, from the roots on; the same order on all ranks."""
+    """Return the tensors that a backward pass comes to, from the roots on; the same order on all ranks."""
     nodes = [root.grad_fn for root in roots if root.grad_fn is not None]
     seen, leaves = set(nodes), [root for root in roots if root.is_leaf and root.requires_grad]
     for node in nodes:  # which grows

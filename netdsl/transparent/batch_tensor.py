@@ -67,14 +67,14 @@ class BatchTensor(Tensor):
 
 
 def place(values: Tensor, placement: Placement) -> BatchTensor:
-    """A rank's values as what they are to the whole."""
+    """Return a rank's values as what they are to the whole."""
     placed = values.as_subclass(BatchTensor)
     placed.placement = placement
     return placed
 
 
 def place_like(result: Any, placement: Placement) -> Any:
-    """The results of an operation, all of one placement; what was changed in place stays itself."""
+    """Return the results of an operation, all of one placement; what was changed in place stays itself."""
     if isinstance(result, BatchTensor):
         return result
     if isinstance(result, Tensor):
@@ -85,7 +85,7 @@ def place_like(result: Any, placement: Placement) -> Any:
 
 
 def whole_shape(tensor: Tensor) -> torch.Size:
-    """The shape that a script sees."""
+    """Return the shape that a script sees."""
     shape = list(tensor.shape)
     if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part):
         shape[tensor.placement.dim] = tensor.placement.items * tensor.placement.granule
@@ -93,26 +93,26 @@ def whole_shape(tensor: Tensor) -> torch.Size:
 
 
 def own_part(whole: Tensor, placement: Part, dim: int | None = None) -> Tensor:
-    """A rank's part of what all ranks have."""
+    """Return a rank's part of what all ranks have."""
     part = BatchTensor.ranks.part(placement.items)
     length = (part.stop - part.start) * placement.granule
     return whole.narrow(placement.dim if dim is None else dim, part.start * placement.granule, length)
 
 
 def fraction(placement: Part) -> float:
-    """The number of items of this rank beside that of an even share."""
+    """Return the number of items of this rank beside that of an even share."""
     part = BatchTensor.ranks.part(placement.items)
     share: float = (part.stop - part.start) * BatchTensor.ranks.size / placement.items
     return share
 
 
 def scaled(tensor: Tensor, factor: float) -> Tensor:
-    """A multiple; the tensor itself where the factor is 1."""
+    """Return a multiple; the tensor itself where the factor is 1."""
     return tensor if factor == 1 else tensor * (int(factor) if factor == int(factor) else factor)
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """The whole batch's values, which all ranks have then; gradients go back through the exchange."""
+    """Return the whole batch's values, which all ranks have then; gradients go back through the exchange."""
     if not isinstance(tensor, BatchTensor):
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -123,7 +123,7 @@ def whole(tensor: Tensor) -> Tensor:
 
 
 def mean_of_ranks(tensor: Tensor) -> Tensor:
-    """The mean of what the ranks have; gradients go back through the exchange."""
+    """Return the mean of what the ranks have; gradients go back through the exchange."""
     mean: Tensor = _Mean.apply(tensor)  # type: ignore[no-untyped-call]
     return mean
 
@@ -154,14 +154,14 @@ class _Gather(torch.autograd.Function):
 
 
 def batch_tensors(*values: Any) -> Iterator[BatchTensor]:
-    """The batch tensors among arguments."""
+    """Yield the batch tensors among arguments."""
     for value in pytree.tree_leaves(values):
         if isinstance(value, BatchTensor):
             yield value
 
 
 def has_batch_tensor(*values: Any) -> bool:
-    """Whether a batch tensor is among arguments."""
+    """Return whether a batch tensor is among arguments."""
     return next(batch_tensors(*values), None) is not None
 
 
@@ -204,7 +204,7 @@ def _on_whole(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def changes_argument(name: str) -> bool:
-    """Whether an operation of this name changes its first argument."""
+    """Return whether an operation of this name changes its first argument."""
     if name.startswith("__"):
         return name in ("__setitem__", "__set__", "__delete__") or (name[2] == "i" and name[3:-2] in _IN_PLACE)
     return name.endswith("_")
@@ -223,7 +223,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def operations(name: str) -> Iterator[Function]:
-    """The operations of a name, each once; of a property it is how it is read."""
+    """Yield the operations of a name, each once; of a property it is how it is read."""
     seen: list[Any] = []
     for place in _PLACES:
         operation = getattr(place, name, None)
@@ -234,10 +234,10 @@ def operations(name: str) -> Iterator[Function]:
 
 
 def name_of(func: Function) -> str:
-    """An operation's name, the same for the function, the method, and the one that works in place."""
+    """Return an operation's name, the same for the function, the method, and the one that works in place."""
     return func.__name__.strip("_")
 
 
 def argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str, default: Any = None) -> Any:
-    """An argument by its position or name."""
+    """Return an argument by its position or name."""
     return args[index] if len(args) > index else kwargs.get(name, default)

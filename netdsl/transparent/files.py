@@ -32,7 +32,7 @@ class PrivateFiles:
         self._remove_folder = shutil.rmtree
 
     def path(self, name: Any, *, writing: bool) -> Any:
-        """Where a file is for this rank; what isn't a regular file's name stays as it is."""
+        """Return where a file is for this rank; what isn't a regular file's name stays as it is."""
         try:
             original = Path(os.path.abspath(os.fsdecode(os.fspath(name))))  # noqa: PTH100
         except TypeError:  # a descriptor, or a file that is open

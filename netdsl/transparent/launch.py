@@ -58,7 +58,7 @@ def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
 
 
 def _transport_between(workers: int, per_machine: int) -> Transport:
-    """How ranks exchange buffers in main memory, wherever the script's tensors are."""
+    """Return how ranks exchange buffers in main memory, wherever the script's tensors are."""
     is_one_machine = workers == per_machine and is_memory_shareable()
     return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
 
@@ -89,7 +89,7 @@ class ScriptPlan(msgspec.Struct, frozen=True):
 
     @classmethod
     def load(cls, folder: Path) -> ScriptPlan:
-        """The plan that a folder has."""
+        """Return the plan that a folder has."""
         return msgspec.json.decode((folder / _PLAN_FILE).read_bytes(), type=cls)
 
 
@@ -129,7 +129,7 @@ def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) 
 
 
 def _without_our_frames(problem: BaseException) -> BaseException:
-    """The error with what the script itself did, as plain Python shows it."""
+    """Return the error with what the script itself did, as plain Python shows it."""
     trace = problem.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__") != "__main__":
         trace = trace.tb_next

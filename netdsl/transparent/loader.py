@@ -31,7 +31,7 @@ class LoadedBatch:
     digest: int  # of which items it has
 
     def pin_memory(self, device: Any = None) -> LoadedBatch:
-        """The same in pinned memory: what DataLoaders call."""
+        """Return the same in pinned memory: what DataLoaders call."""
         return replace(self, values=pin_memory(self.values, device))  # type: ignore[no-untyped-call]
 
 
@@ -64,7 +64,7 @@ class DividedDataset:
         return LoadedBatch(self.collate(self._items_at(indices)), len(indices), is_whole=True, digest=digest)
 
     def _own_part_of(self, indices: Sequence[Any]) -> Any:
-        """A rank's part; it is noted if the whole is needed instead."""
+        """Return a rank's part; it is noted if the whole is needed instead."""
         count = len(indices)
         own = indices[count * self.rank // self.size : count * (self.rank + 1) // self.size]
         before = _RandomState()
@@ -100,7 +100,7 @@ class _RandomState:
 
 
 def _collated(batch: LoadedBatch) -> LoadedBatch:
-    """The collating function for batches that are complete."""
+    """Return the collating function for batches that are complete."""
     return batch
 
 
@@ -133,7 +133,7 @@ def divided_loaders(ranks: ScriptRanks, note: Callable[[str], object]) -> Iterat
 
 
 def placed(batch: LoadedBatch, ranks: ScriptRanks) -> Any:
-    """The batch as a script sees it; one with fewer items than ranks is computed whole by all."""
+    """Return the batch as a script sees it; one with fewer items than ranks is computed whole by all."""
     placement = Part(0, batch.items)
 
     def place_part(tensor: Tensor) -> Tensor:
@@ -146,6 +146,6 @@ def placed(batch: LoadedBatch, ranks: ScriptRanks) -> Any:
 
 
 def divide(tensor: Tensor) -> BatchTensor:
-    """A rank's part of a batch that all ranks have, along its first dimension."""
+    """Return a rank's part of a batch that all ranks have, along its first dimension."""
     placement = Part(0, len(tensor))
     return place(own_part(tensor, placement).contiguous(), placement)

@@ -51,7 +51,7 @@ class ScriptRanks:
         self._data = 0  # a digest of the items of all batches until now
 
     def part(self, items: int) -> slice:
-        """The part of this many items that is this rank's."""
+        """Return the part of this many items that is this rank's."""
         return self._part_of_rank(items, self.rank)
 
     def _part_of_rank(self, items: int, rank: int) -> slice:
@@ -74,7 +74,7 @@ class ScriptRanks:
 
     @torch.no_grad()
     def mean(self, tensor: Tensor) -> Tensor:
-        """The mean of what all ranks have."""
+        """Return the mean of what all ranks have."""
         if tensor.numel() <= SMALL:
             rows = self.meet(Doing.AVERAGE_VALUES, tensor.numel(), tensor.detach().double().flatten().tolist())
             mean = [sum(column) / self.size for column in zip(*rows, strict=True)]
@@ -87,7 +87,7 @@ class ScriptRanks:
 
     @torch.no_grad()
     def gather(self, tensor: Tensor, dim: int, items: int) -> Tensor:
-        """The whole of what each rank has its part of."""
+        """Return the whole of what each rank has its part of."""
         parts = [self._part_of_rank(items, rank) for rank in range(self.size)]
         granule = tensor.shape[dim] // (parts[self.rank].stop - parts[self.rank].start)
         own = tensor.detach().transpose(0, dim).contiguous()
@@ -116,7 +116,7 @@ def _as_bytes(tensor: Tensor) -> Tensor:
 
 
 def _difference(first: Sequence[float], rank: int, row: Sequence[float]) -> str:
-    """What one rank does otherwise than the first."""
+    """Return what one rank does otherwise than the first."""
     index = next(index for index, (left, right) in enumerate(zip(first, row, strict=False)) if left != right)
     left, right = first[index], row[index]
     match index:

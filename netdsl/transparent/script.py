@@ -142,7 +142,7 @@ class _Generators:
 
 
 def _divide_batch(batch: Sequence[Tensor], ranks: ScriptRanks) -> Sequence[Tensor]:
-    """The parts of a pycaffe net's tops that have the same number of items; of others the whole."""
+    """Return the parts of a pycaffe net's tops that have the same number of items; of others the whole."""
     lengths = {len(tensor) if tensor.ndim else 0 for tensor in batch}
     return [divide(tensor) for tensor in batch] if len(lengths) == 1 and min(lengths) >= ranks.size else batch
 

@@ -48,7 +48,8 @@ class TunableModel:
 
 
 def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
-    """The layers that are replaced, and their numbers of outputs: those that are named, or those that are found."""
+    """Return the layers that are replaced, and their numbers of outputs: those that are named, or those that are
+    found."""
     name, layers = model.net.name, {layer.name for layer in model.net.layer}
     for head in replaced:
         if head not in layers:
@@ -63,7 +64,8 @@ def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> 
 
 
 def _head_names(model: Model) -> list[str]:
-    """The names of a net's heads, which make what losses compare with labels or, if there are none, the net's outputs.
+    """Return the names of a net's heads, which make what losses compare with labels or, if there are none, the net's
+    outputs.
 
     A net with losses that only help training, as GoogLeNet has, has a head for each.
     """
@@ -75,7 +77,7 @@ def _head_names(model: Model) -> list[str]:
 
 
 def _compared(graph: Graph) -> list[int]:
-    """What losses compare with labels."""
+    """Return what losses compare with labels."""
     return [
         node.bottoms[place]
         for node in graph.nodes
@@ -87,7 +89,8 @@ def _compared(graph: Graph) -> list[int]:
 
 
 def _head(graph: Graph, edge: int) -> str | None:
-    """The nearest layer above a blob that makes a chosen number of outputs; None where blobs come together before."""
+    """Return the nearest layer above a blob that makes a chosen number of outputs; None where blobs come together
+    before."""
     makers = {top: node for node in graph.nodes for top in node.tops}
     node: Node | None = makers.get(edge)
     while node is not None and node.bottoms:
@@ -100,7 +103,7 @@ def _head(graph: Graph, edge: int) -> str | None:
 
 
 def _outputs_field(layer: pb.LayerParameter, kind: type[Layer] | None) -> str | None:
-    """The settings of a layer that say how many outputs it learns; None if it has none that do."""
+    """Return the settings of a layer that say how many outputs it learns; None if it has none that do."""
     if kind is None or not kind.blobs or kind.config is None or _OUTPUTS not in kind.config.DESCRIPTOR.fields_by_name:
         return None
     return settings_field(layer, kind)
@@ -109,7 +112,8 @@ def _outputs_field(layer: pb.LayerParameter, kind: type[Layer] | None) -> str | 
 def tunable_model(
     model: Model, data: DataLayers, heads: Mapping[str, int], suffix: str, frozen: Sequence[str] = ()
 ) -> TunableModel:
-    """The model with other data, which have an image and a class, and with new heads of these numbers of outputs.
+    """Return the model with other data, which have an image and a class, and with new heads of these numbers of
+    outputs.
 
     Heads are named with the suffix, so that no weights are taken for theirs, and their blobs keep their names. Other
     layers that are named like one of the patterns in `frozen` keep their weights.
@@ -130,7 +134,7 @@ def tunable_model(
 
 
 def _free_name(name: str, used: Collection[str]) -> str:
-    """A name that no layer has, so that no weights are taken for those of another head."""
+    """Return a name that no layer has, so that no weights are taken for those of another head."""
     return next(free for free in chain([name], (f"{name}_{number}" for number in count(2))) if free not in used)
 
 
@@ -150,7 +154,7 @@ def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -
 
 
 def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str, ...]:
-    """The layers that learn whose names are like one of the patterns."""
+    """Return the layers that learn whose names are like one of the patterns."""
     frozen = dict[str, None]()
     for pattern in patterns:
         names = [name for name in learned if fnmatchcase(name, pattern)]
@@ -161,14 +165,15 @@ def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str,
 
 
 def _learned(model: Model) -> dict[str, Layer]:
-    """The layers that have weights, by their names. Data layers needn't be available, since others replace them."""
+    """Return the layers that have weights, by their names. Data layers needn't be available, since others replace
+    them."""
     stub = any(is_unavailable(layer) for layer in model.net.layer if not layer.bottom)
     builts = [model.settled(phase, stub_unknown=stub).built for phase in model.phases]
     return {layer.layer.name: layer for built in builts for layer in built.layers if layer.blob_names()}
 
 
 def _layers_with_data(model: Model, data: DataLayers) -> list[pb.LayerParameter]:
-    """The layers of the net, but with other ones that bring data, a loss, and one that measures its accuracy."""
+    """Return the layers of the net, but with other ones that bring data, a loss, and one that measures its accuracy."""
     image, label, scores = _image(model), label_of(model), _scores(model)
     layers = [layer for layer in model.net.layer if not (_reads(layer) or _measures(layer))]
     if not any(_is(layer, Loss) for layer in layers):
@@ -179,13 +184,13 @@ def _layers_with_data(model: Model, data: DataLayers) -> list[pb.LayerParameter]
 
 
 def label_of(model: Model) -> str:
-    """The blob with the classes that losses compare with, or its name in a net that has no loss yet."""
+    """Return the blob with the classes that losses compare with, or its name in a net that has no loss yet."""
     labels = [layer.bottom[-1] for layer in model.net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
     return labels[-1] if labels else _LABEL
 
 
 def _image(model: Model) -> str:
-    """The blob that the data bring beside labels."""
+    """Return the blob that the data bring beside labels."""
     layers = model.graphs[-1].net.layer
     names = dict.fromkeys(top for layer in layers if _reads(layer) for top in layer.top)
     compared = {layer.bottom[-1] for layer in layers if _is(layer, Loss) and len(layer.bottom) > 1}
@@ -199,7 +204,7 @@ def _image(model: Model) -> str:
 
 
 def _scores(model: Model) -> str:
-    """The blob with a score for each class."""
+    """Return the blob with a score for each class."""
     graph = model.graphs[0]
     losses = loss_predictions([graph])
     edge = losses[0].edges[0] if losses else graph.outputs[-1]

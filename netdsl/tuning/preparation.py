@@ -15,7 +15,7 @@ from netdsl.model.model import Model
 def transforms_of(
     model: Model, stated: pb.TransformationParameter | None = None
 ) -> dict[pb.Phase, pb.TransformationParameter]:
-    """What is done to images for training and for tests: the same but for chance.
+    """Return what is done to images for training and for tests: the same but for chance.
 
     It is what is stated, or what the net's data layers do in tests. In training images are cropped at random places,
     and mirrored where the authors did so.
@@ -29,7 +29,7 @@ def transforms_of(
 
 
 def own_transform(net: pb.NetParameter, phase: pb.Phase) -> pb.TransformationParameter | None:
-    """The preparation that a net's data layer of a phase states."""
+    """Return the preparation that a net's data layer of a phase states."""
     for layer in net.layer:
         rules = [rule.phase for rule in layer.include if rule.HasField("phase")]
         if layer.HasField("transform_param") and not layer.bottom and phase in (rules or [phase]):
@@ -38,7 +38,8 @@ def own_transform(net: pb.NetParameter, phase: pb.Phase) -> pb.TransformationPar
 
 
 def _own_settings(model: Model) -> pb.TransformationParameter:
-    """What data layers do in tests, to images that get the channels and, where it is stated, the size of the input."""
+    """Return what data layers do in tests, to images that get the channels and, where it is stated, the size of the
+    input."""
     layer = own_transform(model.net, pb.TEST) or own_transform(model.net, pb.TRAIN)
     stated = {shape[1:] for shape in _image_shapes(model.net)}
     if layer is None and len(stated) != 1:
@@ -55,7 +56,7 @@ def _own_settings(model: Model) -> pb.TransformationParameter:
 
 
 def _image_shapes(net: pb.NetParameter) -> list[Shape]:
-    """The shapes of images that layers of a net state."""
+    """Return the shapes of images that layers of a net state."""
     kinds = ((layer, LAYERS.get(layer.type)) for layer in net.layer)
     data = [layer for layer, kind in kinds if kind is not None and issubclass(kind, BringsData)]
     return [shape for layer in data for shape in stated_shapes(layer) if len(shape) == 4]

@@ -43,12 +43,12 @@ class Placement:
     scale: float | None = None
 
     def window(self) -> tuple[slice, slice]:
-        """The rows and columns of the resized image that the net sees. Caffe's rule: halves are rounded down."""
+        """Return the rows and columns of the resized image that the net sees. Caffe's rule: halves are rounded down."""
         top, left = ((whole - part) // 2 for whole, part in zip(self.resized, self.crop, strict=True))
         return slice(top, top + self.crop.height), slice(left, left + self.crop.width)
 
     def corners(self, left: float, top: float, right: float, bottom: float) -> Corners:
-        """A box in parts of what the net sees as one in the image, without what lies beyond the image."""
+        """Return a box in parts of what the net sees as one in the image, without what lies beyond the image."""
         rows, columns = self.window()
         (x1, x2), (y1, y2) = (
             [min(max((start + part * length) / whole, 0), 1) * own for part in parts]
@@ -60,14 +60,15 @@ class Placement:
         return Corners(x1, y1, x2, y2)
 
     def boxes_on_image(self, boxes: Numbers) -> Numbers:
-        """Boxes in pixels that the net sees as ones in the image's own pixels."""
+        """Return boxes in pixels that the net sees as ones in the image's own pixels."""
         rows, columns = self.window()
         scales = [self.scale or whole / own for whole, own in zip(self.resized, self.image, strict=True)]
         moved: Numbers = (boxes + [columns.start, rows.start] * 2) / (scales[::-1] * 2)
         return moved
 
     def on_image(self, labels: Numbers) -> Numbers:
-        """What a net says of its pixels, of any size, for each pixel of the image; -1 where the net doesn't see it."""
+        """Return what a net says of its pixels, of any size, for each pixel of the image; -1 where the net doesn't see
+        it."""
         indices = [
             _nearest(own, whole, window, length)
             for own, whole, window, length in zip(self.image, self.resized, self.window(), labels.shape, strict=True)
@@ -188,7 +189,7 @@ class ImageAnswer:
 
 
 def as_plain(answer: ImageAnswer) -> dict[str, Any]:
-    """An answer as JSON has it."""
+    """Return an answer as JSON has it."""
     plain: dict[str, Any] = {"image": answer.image}
     if answer.size is not None:
         plain |= {"width": answer.size.width, "height": answer.size.height}

@@ -133,20 +133,20 @@ class Answerer:
         return type(self._reader)
 
     def image_column(self, columns: Mapping[str, str]) -> BlobColumn:
-        """The blob for images with its column in tables, where `columns` name those of blobs."""
+        """Return the blob for images with its column in tables, where `columns` name those of blobs."""
         blob = self._image.blob.name
         return BlobColumn(blob, columns.get(blob, blob), color=self.preparation.color)
 
     def decode(self, data: bytes, where: str, *, keep: bool = False) -> PreparedImage:
-        """The input for an encoded image."""
+        """Return the input for an encoded image."""
         return self.prepare(decode(data, self.preparation.color, where), where, keep=keep)
 
     def prepare(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
-        """The input for an image of channels, height, width; `keep` keeps the image, to draw on it."""
+        """Return the input for an image of channels, height, width; `keep` keeps the image, to draw on it."""
         return self.preparation(image, where, keep=keep)
 
     def run(self, images: Sequence[PreparedImage]) -> Outputs:
-        """The net's outputs for some images at once."""
+        """Return the net's outputs for some images at once."""
         edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
         for edge in (net_input.edge for net_input in self._sizes):
             numbers = math.prod(self._predictor.built.shapes[edge][1:])
@@ -160,7 +160,7 @@ class Answerer:
             raise NetError(shortage) from None
 
     def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Answer:
-        """The answer about the image with this place among those that the outputs are for."""
+        """Return the answer about the image with this place among those that the outputs are for."""
         return self._reader.read(outputs, index, image.placement, settings)
 
     def _preparation_of_images(self, model: Model, listen: Listener) -> Preparation:
@@ -186,7 +186,7 @@ class Answerer:
         return preparation
 
     def _preparation_by_short_side(self, listen: Listener) -> Preparation:
-        """The preparation for a net that is told the sizes of images, which differ."""
+        """Return the preparation for a net that is told the sizes of images, which differ."""
         named = self._named_for_images
         if named is not None and named.card.input is not None:
             image = named.card.input
@@ -196,7 +196,7 @@ class Answerer:
         return preparation
 
     def _caption_reader(self, parts: CaptionerParts, output: NetOutput, request: AnswererRequest) -> OutputReader:
-        """What writes captions with the words that lie beside the net, or in the request's file."""
+        """Return what writes captions with the words that lie beside the net, or in the request's file."""
         if request.blob is not None and request.features_net is None:
             raise NetError("writes captions; --blob is for other answers, or names the features of --features-net")
         own_names = classes_of_model(request.model, request.weights)
@@ -238,7 +238,8 @@ class Answerer:
 
 
 def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
-    """The model with its weights, and the one that takes the images: itself, or the one that makes features of them."""
+    """Return the model with its weights, and the one that takes the images: itself, or the one that makes features of
+    them."""
     if request.features_net is None:
         model = open_model(request.model, request.weights, deployed=True, dialect=request.dialect)
         return model, model
@@ -253,7 +254,7 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
 
 
 def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
-    """The input for images, and those for their sizes."""
+    """Return the input for images, and those for their sizes."""
     built, inputs = predictor.built, predictor.inputs
     kinds = input_kinds(built)
     sizes = [each for each in inputs if kinds[each.edge] is BlobKind.IMAGE_SIZE]
@@ -265,13 +266,14 @@ def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
 
 
 def _size_numbers(placement: Placement, count: int) -> list[float]:
-    """What a net is told of an image: height and width as the net sees it, and its scale, once or for each of both."""
+    """Return what a net is told of an image: height and width as the net sees it, and its scale, once or for each of
+    both."""
     assert placement.scale is not None
     return [float(side) for side in placement.resized] + [placement.scale] * (count - 2)
 
 
 def _transform_param(model: Model, named: ZooModel | None, blob: str) -> pb.TransformationParameter | None:
-    """What the data layer does with images that brings a blob for testing; None if there is no such layer."""
+    """Return what the data layer does with images that brings a blob for testing; None if there is no such layer."""
     trained = model if named is None else open_net(named.net)
     for graph in trained.graphs:
         for node in graph.nodes:
@@ -291,7 +293,7 @@ def answer_images(
     invalid: InvalidRows = InvalidRows.SKIP,
     draws: bool = False,
 ) -> Iterator[ImageAnswer]:
-    """The answers about all images that names stand for; one that is broken may be an error.
+    """Yield the answers about all images that names stand for; one that is broken may be an error.
 
     `columns` are those of blobs in tables; with `draws`, answers have their images for somebody who draws on them.
     """
@@ -307,7 +309,7 @@ def answer_images(
 
 
 def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> Iterator[ImageAnswer]:
-    """An answer for each image of a source; one that has none is an error."""
+    """Yield an answer for each image of a source; one that has none is an error."""
     for answer in _answers(answerer, _prepared_images(answerer, [("", source)]), settings):
         if answer.problem:
             raise DataError(answer.problem)
@@ -315,7 +317,7 @@ def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> 
 
 
 def _answers(answerer: Answerer, images: Iterable[NamedImage], settings: AnswerSettings) -> Iterator[ImageAnswer]:
-    """An answer for each image, in their order."""
+    """Yield an answer for each image, in their order."""
     waiting, good = list[NamedImage](), 0
     for name, prepared in images:
         waiting.append((name, prepared))
@@ -347,7 +349,7 @@ def _answers_at_once(
 def _prepared_images(
     answerer: Answerer, sources: Iterable[tuple[str, Source]], *, keep: bool = False
 ) -> Iterator[NamedImage]:
-    """The images of sources, each with the name that a user calls it by, prepared by threads."""
+    """Yield the images of sources, each with the name that a user calls it by, prepared by threads."""
     for name, source in sources:
         names = [image_name(source, index, name) for index in range(len(source))]
 

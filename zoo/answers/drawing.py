@@ -52,7 +52,7 @@ class Pictures:
 
 
 def picture(found: Boxes | Segments, answer: ImageAnswer) -> bytes:
-    """A PNG of an answer's image with what was found in it."""
+    """Return a PNG of an answer's image with what was found in it."""
     assert answer.pixels is not None and answer.placement is not None
     pixels = _rgb_pixels(answer.pixels)
     if isinstance(found, Segments):
@@ -65,14 +65,14 @@ def picture(found: Boxes | Segments, answer: ImageAnswer) -> bytes:
 
 
 def mask_png(labels: Numbers) -> bytes:
-    """A PNG with a class's number as each pixel's place in its palette, so that it can be looked at and read."""
+    """Return a PNG with a class's number as each pixel's place in its palette, so that it can be looked at and read."""
     image = _pillow().Image.fromarray(labels.astype(np.uint8), "P")
     image.putpalette(palette().ravel().tolist())
     return _png_bytes(image)
 
 
 def palette() -> Numbers:
-    """A colour of red, green, blue for each label, by the rule of PASCAL VOC; that of label 0 is black."""
+    """Return a colour of red, green, blue for each label, by the rule of PASCAL VOC; that of label 0 is black."""
     labels, colors = np.arange(_COLORS), np.zeros((_COLORS, 3), np.uint8)
     for bit in range(8):
         for channel in range(3):
@@ -99,7 +99,7 @@ def _draw_box(image: Any, box: Box) -> None:
 
 
 def _rgb_pixels(image: Numbers) -> Numbers:
-    """An image as rows of red, green, blue pixels."""
+    """Return an image as rows of red, green, blue pixels."""
     colors = image[:3] if len(image) >= 3 else image[:1].repeat(3, axis=0)
     return np.ascontiguousarray(colors[::-1].transpose(1, 2, 0).clip(0, 255).astype(np.uint8))
 

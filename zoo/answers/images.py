@@ -47,15 +47,15 @@ class ImageFiles:
         return len(self._paths)
 
     def name(self, index: int) -> str:
-        """The path of an image."""
+        """Return the path of an image."""
         return self._paths[index]
 
     def fetch(self, index: int) -> tuple[str, bytes]:
-        """The path and the bytes of a file."""
+        """Return the path and the bytes of a file."""
         return self._paths[index], read_bytes(self._paths[index])
 
     def item(self, fetched: tuple[str, bytes]) -> tuple[Numbers, ...]:
-        """The image."""
+        """Return the image."""
         path, data = fetched
         return (decode(data, self._color, path),)
 
@@ -73,7 +73,7 @@ class StandardInput:
         return 1
 
     def name(self, index: int) -> str:
-        """What stands for standard input in a command."""
+        """Return what stands for standard input in a command."""
         return _STANDARD_INPUT
 
     @cached_property
@@ -87,11 +87,11 @@ class StandardInput:
         return data
 
     def fetch(self, index: int) -> bytes:
-        """The bytes."""
+        """Return the bytes."""
         return self._image_bytes
 
     def item(self, fetched: bytes) -> tuple[Numbers, ...]:
-        """The image."""
+        """Return the image."""
         return (decode(fetched, self._color, "standard input"),)
 
     def close(self) -> None:
@@ -108,16 +108,16 @@ class MarkedImages:
         return len(self._marked)
 
     def name(self, index: int) -> str:
-        """The name of an image in its set."""
+        """Return the name of an image in its set."""
         return self._marked.image(index).name
 
     def fetch(self, index: int) -> tuple[str, bytes]:
-        """Where an image is, and its bytes."""
+        """Return where an image is, and its bytes."""
         image = self._marked.image(index)
         return str(image.path), image.read()
 
     def item(self, fetched: tuple[str, bytes]) -> tuple[Numbers, ...]:
-        """The image."""
+        """Return the image."""
         where, data = fetched
         return (decode(data, self._color, where),)
 
@@ -126,7 +126,7 @@ class MarkedImages:
 
 
 def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
-    """The images of a file, a folder with all below it, a pattern such as 'photos/*.jpg', a data set, or '-'.
+    """Return the images of a file, a folder with all below it, a pattern such as 'photos/*.jpg', a data set, or '-'.
 
     They are decoded as the blob has them, which has a column in tables.
     """
@@ -148,7 +148,7 @@ def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
 
 
 def image_name(source: Source, index: int, name: str) -> str:
-    """The name of an image of a source that a user calls `name`."""
+    """Return the name of an image of a source that a user calls `name`."""
     own = source.name(index) if isinstance(source, NamedItems) else ""
     if isinstance(source, (ImageFiles, StandardInput)):
         return own
@@ -156,7 +156,7 @@ def image_name(source: Source, index: int, name: str) -> str:
 
 
 def _images_below(folder: Path) -> list[str]:
-    """The images in a folder and below it, in order; hidden files and folders are left out."""
+    """Return the images in a folder and below it, in order; hidden files and folders are left out."""
     found = []
     for path, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
@@ -180,7 +180,7 @@ def _not_empty(files: list[str], name: str, problem: str) -> list[str]:
 
 
 def image_of(item: tuple[Any, ...]) -> Numbers:
-    """The image of a source's item, which may have a label and more behind it."""
+    """Return the image of a source's item, which may have a label and more behind it."""
     image: Numbers = item[0]
     return image
 
@@ -208,7 +208,8 @@ class Preparation(ABC):
         return Color.GRAY if self.channels is Channels.GRAY else Color.COLOR
 
     def __call__(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
-        """The input for an image of channels, height, width in the order blue, green, red; `keep` keeps the image."""
+        """Return the input for an image of channels, height, width in the order blue, green, red; `keep` keeps the
+        image."""
         try:
             pixels = in_color(image, self.color)
             if self.channels is Channels.RGB:
@@ -223,11 +224,11 @@ class Preparation(ABC):
 
     @abstractmethod
     def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
-        """The input for pixels, and where the image lies in it."""
+        """Return the input for pixels, and where the image lies in it."""
 
     @abstractmethod
     def _described_changes(self) -> str:
-        """What is done to values and sizes, in words."""
+        """Return what is done to values and sizes, in words."""
 
 
 class LayerPreparation(Preparation):

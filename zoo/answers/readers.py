@@ -70,14 +70,14 @@ class OutputReader(ABC):
 
     @abstractmethod
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Answer:
-        """The answer about the image with this place in the batch."""
+        """Return the answer about the image with this place in the batch."""
 
 
 class ClassReader(OutputReader):
     """Reads the scores of classes."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Classes:
-        """The classes of the highest scores; of equal ones the first."""
+        """Return the classes of the highest scores; of equal ones the first."""
         scores = finite(outputs[self.edge][index]).ravel()
         best = np.argsort(-scores, kind="stable")[: settings.top].tolist()
         return Classes(tuple(ClassScore(label, self.names[label], float(scores[label])) for label in best))
@@ -87,7 +87,7 @@ class ScalarReader(OutputReader):
     """Reads a net's only number."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Number:
-        """The number."""
+        """Return the number."""
         return Number(float(finite(outputs[self.edge][index]).item()))
 
 
@@ -95,7 +95,7 @@ class ValueReader(OutputReader):
     """Reads values of any shape."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Values:
-        """All values."""
+        """Return all values."""
         return Values(finite(outputs[self.edge][index]))
 
 
@@ -103,7 +103,7 @@ class DetectionReader(OutputReader):
     """Reads rows of an image's index, a label, a score and a box in parts of what the net sees."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Boxes:
-        """The boxes of an image that are sure enough."""
+        """Return the boxes of an image that are sure enough."""
         rows = outputs[self.edge].reshape(-1, 7)
         rows = finite(rows[(rows[:, 0] == index) & (rows[:, 1] >= 0)])
         rows = rows[rows[:, 2] >= settings.threshold]
@@ -118,7 +118,7 @@ class CaptionReader(OutputReader):
     features: Mapping[str, int]  # the edges of their values
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Captions:
-        """The likeliest captions."""
+        """Return the likeliest captions."""
         features = {name: finite(outputs[edge][index]) for name, edge in self.features.items()}
         return Captions(tuple(self.generator.write(features, settings.captions)[: settings.top]))
 
@@ -130,7 +130,7 @@ class SegmentReader(OutputReader):
     indices: bool = False
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Segments:
-        """The class of each pixel; with one score, whether it is sure enough."""
+        """Return the class of each pixel; with one score, whether it is sure enough."""
         scores = finite(outputs[self.edge][index])
         if self.indices:
             labels = scores[0].astype(np.int64)
@@ -144,7 +144,7 @@ class SegmentReader(OutputReader):
 
 
 def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
-    """Boxes of rows with a label, a score and a box in parts of what the net sees; the surest first."""
+    """Return boxes of rows with a label, a score and a box in parts of what the net sees; the surest first."""
     found = []
     for label, score, *parts in rows[np.argsort(-rows[:, 1], kind="stable")].tolist():
         found.append(Box(int(label), names[int(label)], score, placement.corners(*parts)))
@@ -152,7 +152,7 @@ def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
 
 
 def finite(values: Numbers) -> Numbers:
-    """The values; a DataError if they aren't finite, since then they say nothing."""
+    """Return the values; a DataError if they aren't finite, since then they say nothing."""
     if not np.isfinite(values).all():
         raise DataError("what the net makes of it isn't finite")
     return values
@@ -171,7 +171,7 @@ class RegionReader(OutputReader):
     codes: int = -1
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Boxes:
-        """The boxes of an image that are sure enough, and that no better one of their class overlaps."""
+        """Return the boxes of an image that are sure enough, and that no better one of their class overlaps."""
         regions = finite(outputs[self.edge].reshape(-1, 5))
         mine = regions[:, 0] == index
         scores, codes = (finite(outputs[edge].reshape(len(regions), -1)[mine]) for edge in (self.scores, self.codes))
@@ -189,7 +189,7 @@ class RegionReader(OutputReader):
 
 
 def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
-    """Boxes moved and stretched by their codes; the last pixels belong to a box."""
+    """Return boxes moved and stretched by their codes; the last pixels belong to a box."""
     sizes = boxes[:, 2:] - boxes[:, :2] + 1
     centres = boxes[:, :2] + sizes / 2 + codes[:, :2] * sizes
     sizes = sizes * np.exp(np.minimum(codes[:, 2:], _LARGEST_GROWTH))
@@ -197,12 +197,12 @@ def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
 
 
 def _within_image(boxes: Numbers, image: ImageSize) -> Numbers:
-    """Boxes without what lies beyond the image."""
+    """Return boxes without what lies beyond the image."""
     return np.clip(boxes, 0, np.array([image.width, image.height] * 2) - 1)
 
 
 def _without_overlaps(boxes: Numbers, scores: Numbers) -> list[int]:
-    """The places of boxes that no better one overlaps, from the best on."""
+    """Return the places of boxes that no better one overlaps, from the best on."""
     order, kept = np.argsort(-scores, kind="stable"), list[int]()
     while len(order):
         best, others = order[0], order[1:]
@@ -212,7 +212,7 @@ def _without_overlaps(boxes: Numbers, scores: Numbers) -> list[int]:
 
 
 def _overlaps(box: Numbers, others: Numbers) -> Numbers:
-    """The common area of a box and each of others, as a part of what they cover together."""
+    """Return the common area of a box and each of others, as a part of what they cover together."""
     sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     common = np.maximum(sides + 1, 0).prod(1)
     areas = (others[:, 2:] - others[:, :2] + 1).prod(1)
@@ -256,9 +256,8 @@ class NetOutput:
         return self._answer_shape[1] if len(self._answer_shape) > 1 else None
 
     def names(self, names: Sequence[str]) -> ClassNames | None:
-        """The names of labels, to which that of the background is added where only classes have one; None if they are
-        for another number of labels.
-        """
+        """Return the names of labels, to which that of the background is added where only classes have one; None if
+        they are for another number of labels."""
         if not names or self.labels in (None, len(names)):
             return ClassNames(tuple(names))
         background = self._answer_layer.background() if isinstance(self._answer_layer, MakesDetections) else None
@@ -268,7 +267,7 @@ class NetOutput:
         return ClassNames((*names[:background], "background", *names[background:]))
 
     def reader(self, names: ClassNames, size: ImageSize) -> OutputReader:
-        """What reads the answer of a net whose images have this size."""
+        """Return what reads the answer of a net whose images have this size."""
         layer, shape = self._answer_layer, self._answer_shape
         if isinstance(layer, MakesDetections):
             return DetectionReader(self.edge, names)
@@ -283,7 +282,7 @@ class NetOutput:
 
 
 def find_output(model: Model, blob: str | None, task: Task | None) -> NetOutput:
-    """The answer of a model to be used: the blob of a name, its prediction, or what a detector's layers make."""
+    """Return the answer of a model to be used: the blob of a name, its prediction, or what a detector's layers make."""
     if blob is not None:
         return NetOutput(Predictor(model, (blob,)), (blob,), task)
     predictor = Predictor(model)
@@ -302,7 +301,7 @@ def find_output(model: Model, blob: str | None, task: Task | None) -> NetOutput:
 
 
 def features_output(parts: CaptionerParts) -> NetOutput:
-    """The features that a model makes of an image, for captions."""
+    """Return the features that a model makes of an image, for captions."""
     if not any(layer.bottom for layer in parts.image.net.layer):
         features = ", ".join(f"'{name}'" for name in parts.features)
         raise NetError(f"takes what another net makes of an image, {features}; name that net by --features-net")
@@ -310,7 +309,7 @@ def features_output(parts: CaptionerParts) -> NetOutput:
 
 
 def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:
-    """The names of the blobs that are a detector's answer; none if the net isn't a detector."""
+    """Return the names of the blobs that are a detector's answer; none if the net isn't a detector."""
     for edge, name in outputs.items():
         if isinstance(_maker_of(built, edge), MakesDetections):
             return (name,)
@@ -323,7 +322,8 @@ def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...
 
 
 def _are_codes(channels: int, of_both: Collection[int]) -> bool:
-    """Whether an output moves boxes: four numbers for each class or, as R-FCN has it, for background and objects."""
+    """Return whether an output moves boxes: four numbers for each class or, as R-FCN has it, for background and
+    objects."""
     return channels == 4 * min(of_both) or (channels == _AGNOSTIC and 4 * channels not in of_both)
 
 

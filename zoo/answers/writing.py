@@ -27,18 +27,18 @@ class AnswerForm(Enum):
 
 
 def form_of(name: str) -> AnswerForm | None:
-    """The form that a file's name asks for; None if it's another file."""
+    """Return the form that a file's name asks for; None if it's another file."""
     ending = name.rpartition(".")[2].lower()
     return AnswerForm.JSON if ending == "json" else next((form for form in AnswerForm if form.value == ending), None)
 
 
 def head(form: AnswerForm, reads: type[OutputReader]) -> str:
-    """What stands before the answers that such a reader gives."""
+    """Return what stands before the answers that such a reader gives."""
     return _csv_rows([(*_csv_columns(reads), "error")]) if form is AnswerForm.CSV else ""
 
 
 def text_of(answer: ImageAnswer, form: AnswerForm, reads: type[OutputReader], data: Mapping[str, DataShape]) -> str:
-    """One answer, with the ends of its lines. JSON says what is known of the net's data, too."""
+    """Return one answer, with the ends of its lines. JSON says what is known of the net's data, too."""
     match form:
         case AnswerForm.JSON:
             return json.dumps({**as_plain(answer), **plain_data(data)}, ensure_ascii=False, allow_nan=False) + "\n"
@@ -61,7 +61,7 @@ def _csv_rows(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _csv_columns(reads: type[OutputReader]) -> tuple[str, ...]:
-    """The columns of a CSV; every answer has as many rows as it has classes, boxes or segments."""
+    """Return the columns of a CSV; every answer has as many rows as it has classes, boxes or segments."""
     columns = {
         ClassReader: ("rank", "label", "name", "score"),
         SegmentReader: ("label", "name", "share"),
@@ -90,14 +90,14 @@ def _csv_cells(answer: ImageAnswer) -> list[tuple[Any, ...]]:
 
 
 def _text_block(answer: ImageAnswer) -> str:
-    """A line with the image's name and size, and indented ones with what is in it."""
+    """Return a line with the image's name and size, and indented ones with what is in it."""
     size = "" if answer.size is None else f"  {answer.size.width} x {answer.size.height}"
     lines = [answer.problem] if answer.problem else list(_answer_lines(answer))
     return "".join([f"{_printable_name(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
 
 
 def _printable_name(name: str) -> str:
-    """A name without what would move a terminal's cursor."""
+    """Return a name without what would move a terminal's cursor."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 

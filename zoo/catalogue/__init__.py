@@ -77,22 +77,22 @@ MODELS: Registry[Callable[[], Path]] = Registry("model of the zoo", _OWN)
 
 
 def names() -> list[str]:
-    """The names of all nets of the catalogue."""
+    """Return the names of all nets of the catalogue."""
     return list(_MODULES)
 
 
 def card_of(name: str) -> Card:
-    """The card of a net."""
+    """Return the card of a net."""
     return read_card(card_file(name))
 
 
 def card_file(name: str) -> Path:
-    """The file of a net's card."""
+    """Return the file of a net's card."""
     return _CARDS / f"{_known(name)}.md"
 
 
 def files_of(name: str) -> list[Path]:
-    """The weights and the names of classes that come along with a net, if it has some."""
+    """Return the weights and the names of classes that come along with a net, if it has some."""
     return sorted((_FILES / _known(name)).glob("*"))
 
 
@@ -153,12 +153,13 @@ class CatalogueModel:
 
 
 def model_of(name: str) -> CatalogueModel:
-    """A net of the catalogue as a model; an error for a name that it doesn't have."""
+    """Return a net of the catalogue as a model; an error for a name that it doesn't have."""
     return CatalogueModel(_known(name))
 
 
 def entry_of(name: str, classes: int | None = None) -> CatalogueEntry:
-    """A net of the catalogue with its solver, for as many classes as its authors had or, of a detector, for others."""
+    """Return a net of the catalogue with its solver, for as many classes as its authors had or, of a detector, for
+    others."""
     module = import_module(f"zoo.catalogue.{_MODULES[_known(name)]}")
     make: Callable[..., CatalogueEntry] = getattr(module, name.replace("-", "_").replace(".", "_"))
     if classes is None:

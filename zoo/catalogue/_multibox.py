@@ -84,7 +84,7 @@ def _resized(training: bool, side: int) -> dict[str, Any]:
 
 
 def _sampled() -> list[dict[str, Any]]:
-    """The whole image, and parts of it that overlap with an object by at least so much, or anyhow."""
+    """Return the whole image, and parts of it that overlap with an object by at least so much, or anyhow."""
     part = {"min_scale": 0.3, "max_scale": 1, "min_aspect_ratio": 0.5, "max_aspect_ratio": 2}
     constraints = [{"min_jaccard_overlap": overlap} for overlap in (0.1, 0.3, 0.5, 0.7, 0.9)]
     constraints += [{"max_jaccard_overlap": 1.0}]
@@ -109,7 +109,7 @@ def box_layers(
 
 
 def _flat(predictor: pb.LayerParameter) -> list[pb.LayerParameter]:
-    """A predictor's values for each image, place by place."""
+    """Return a predictor's values for each image, place by place."""
     permuted = f"{predictor.name}_perm"
     return [
         predictor,
@@ -134,7 +134,7 @@ def _default_boxes(source: BoxedBlob) -> pb.LayerParameter:
 
 
 def multibox_loss(classes: int = VOC_CLASSES) -> pb.LayerParameter:
-    """The loss of classes and corrections, with three boxes of the background for each that has an object."""
+    """Return the loss of classes and corrections, with three boxes of the background for each that has an object."""
     return MultiBoxLoss(
         "mbox_loss",
         ["mbox_loc", "mbox_conf", "mbox_priorbox", "label"],
@@ -160,7 +160,8 @@ def multibox_loss(classes: int = VOC_CLASSES) -> pb.LayerParameter:
 
 
 def detections(classes: int = VOC_CLASSES, **evaluation: Any) -> list[pb.LayerParameter]:
-    """The best 200 boxes of an image, of those of the same class that overlap only the best, and how good they are."""
+    """Return the best 200 boxes of an image, of those of the same class that overlap only the best, and how good they
+    are."""
     return [
         Reshape("mbox_conf_reshape", ["mbox_conf"], shape={"dim": [0, -1, classes]}, include=TEST_ONLY),
         Softmax("mbox_conf_softmax", ["mbox_conf_reshape"], axis=2, include=TEST_ONLY),

@@ -22,7 +22,7 @@ def rates(weights: float, biases: float | None = None) -> Settings:
 def conv_relu(
     name: str, bottom: str, width: int, *, kernel: int = 3, pad: int = 1, relu: str = "", **settings: Any
 ) -> list[pb.LayerParameter]:
-    """A convolution and a ReLU in place, which is called as the convolution unless it has a name of its own."""
+    """Return a convolution and a ReLU in place, which is called as the convolution unless it has a name of its own."""
     return [
         ConvLayer(name, [bottom], kernel=kernel, pad=pad, num_filters=width, **settings),
         ReLU(relu or name.replace("conv", "relu").replace("fc", "relu"), [name], in_place=True),

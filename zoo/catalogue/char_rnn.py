@@ -32,7 +32,7 @@ def _lstm(number: int, bottom: str) -> list[pb.LayerParameter]:
 
 
 def char_rnn() -> CatalogueEntry:
-    """A model of text. The net to use takes one letter at a time, and remembers those before it."""
+    """Return a model of text. The net to use takes one letter at a time, and remembers those before it."""
     net = CatalogueNet(
         "Char-RNN",
         *_text_layers(),

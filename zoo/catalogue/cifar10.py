@@ -14,7 +14,7 @@ _BATCH = 100
 
 
 def cifar10_quick() -> CatalogueEntry:
-    """The net that learns in minutes."""
+    """Return the net that learns in minutes."""
     net = CatalogueNet(
         "CIFAR10_quick",
         *_data(),
@@ -29,7 +29,7 @@ def cifar10_quick() -> CatalogueEntry:
 
 
 def cifar10_full() -> CatalogueEntry:
-    """The net that is better, whose classifier's weights decay much faster than the others."""
+    """Return the net that is better, whose classifier's weights decay much faster than the others."""
     decay = [{"lr_mult": 1, "decay_mult": 250}, {"lr_mult": 2, "decay_mult": 0}]
     net = CatalogueNet(
         "CIFAR10_full",
@@ -78,7 +78,7 @@ def _data() -> list[pb.LayerParameter]:
 
 
 def _first_stage() -> list[pb.LayerParameter]:
-    """A convolution that is pooled before its ReLU, and takes the largest values, not means."""
+    """Return a convolution that is pooled before its ReLU, and takes the largest values, not means."""
     return [
         _convolution("conv1", "data", 32, std=0.0001, param=_RATES),
         PoolLayer("pool1", ["conv1"], kernel=3, stride=2),

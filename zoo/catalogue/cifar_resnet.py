@@ -43,7 +43,7 @@ class _Recipe:
     def normalised(
         self, blob: str, bottom: str, filters: int, kernel: int, stride: int, **settings: Any
     ) -> list[pb.LayerParameter]:
-        """A convolution with BatchNorm and Scale."""
+        """Return a convolution with BatchNorm and Scale."""
         conv = ConvLayer(
             blob,
             [bottom],
@@ -69,7 +69,7 @@ class _Recipe:
         yield _relu(name, f"{name}_sum")
 
     def layers(self, blocks: int) -> Iterator[pb.LayerParameter]:
-        """The layers from the images to the scores, with this many blocks in each of the three groups."""
+        """Yield the layers from the images to the scores, with this many blocks in each of the three groups."""
         yield from self.normalised("first_conv", "data", 16, 3, 1, **self.first)
         yield _relu("first_conv", "first_conv")
         blob = "first_conv"
@@ -112,7 +112,7 @@ def _images(phase: Literal["TRAIN", "TEST"], batch: int, **transform: Any) -> pb
 
 
 def _entry(depth: int, recipe: _Recipe, solver_type: str) -> CatalogueEntry:
-    """A net with two layers in each block, beside the first and the last."""
+    """Return a net with two layers in each block, beside the first and the last."""
     blocks = (depth - 2) // 6
     net = CatalogueNet(
         f"resnet{blocks}-cifar10",

@@ -58,7 +58,7 @@ def _dense_layer(name: str, bottom: str, growth: int) -> Iterator[pb.LayerParame
 
 
 def _layers(depths: Sequence[int], channels: int, growth: int) -> Iterator[pb.LayerParameter]:
-    """The layers from the images to the scores. Between blocks, half of the channels and of each side remain."""
+    """Yield the layers from the images to the scores. Between blocks, half of the channels and of each side remain."""
     yield _convolution("conv1", "data", channels, 7, 2)
     yield from _normalised("conv1", "relu1", "conv1")
     yield PoolLayer("pool1", ["conv1/bn"], pool=Max, kernel=3, stride=2, pad=1, round_mode="FLOOR")

@@ -37,7 +37,7 @@ class CatalogueEntry:
     batch: int = 1  # of the net as it is used; a clip has several frames
 
     def deploy(self) -> pb.NetParameter:
-        """The net as it is used, for one item."""
+        """Return the net as it is used, for one item."""
         from netdsl.model.deploy.deploy_net import deploy  # needs torch
 
         used = self.used or self.train_val

@@ -27,19 +27,19 @@ def _gaussian(std: float) -> dict[str, Any]:
 def _python(
     name: str, bottoms: list[str], tops: list[str], code: str, setting: str, phase: pb.NetStateRule
 ) -> pb.LayerParameter:
-    """A layer of the authors' that is written in Python, by its module and class."""
+    """Return a layer of the authors' that is written in Python, by its module and class."""
     module, _, layer = code.rpartition(".")
     python = pb.PythonParameter(module=module, layer=layer, param_str=setting)
     return Python(name, bottoms, tops=tops, python_param=python, include=phase)
 
 
 def _targets(blob: str) -> list[str]:
-    """What boxes should be, which of them count, and how much."""
+    """Return what boxes should be, which of them count, and how much."""
     return [f"{blob}_{what}" for what in _TARGETS]
 
 
 def _proposals() -> list[pb.LayerParameter]:
-    """The net that proposes: for each anchor whether it shows an object, and how to correct it."""
+    """Return the net that proposes: for each anchor whether it shows an object, and how to correct it."""
     return [
         ConvLayer(
             "rpn_conv/3x3", ["conv5_3"], tops=["rpn/output"], kernel=3, pad=1, num_filters=512, **_gaussian(0.01)
@@ -87,7 +87,7 @@ def _proposed(top: str, phase: pb.NetStateRule) -> pb.LayerParameter:
 
 
 def _regions(classes: int) -> list[pb.LayerParameter]:
-    """The net that looks at each region: its class, and how to correct it for every class."""
+    """Return the net that looks at each region: its class, and how to correct it for every class."""
     return [
         _python(
             "roi-data",

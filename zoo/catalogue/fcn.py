@@ -25,7 +25,7 @@ def _images(phase: pb.NetStateRule, layer: str, **settings: str | int) -> pb.Lay
 
 
 def _upsample(name: str, bottom: str, factor: int) -> pb.LayerParameter:
-    """An interpolation, which isn't learned."""
+    """Return an interpolation, which isn't learned."""
     kernel, fixed = 2 * factor, pb.ParamSpec(lr_mult=0)
     return Deconvolution(
         name, [bottom], num_output=_CLASSES, bias_term=False, kernel_size=kernel, stride=factor, param=fixed
@@ -50,7 +50,7 @@ def _fuse(pool: str, upsampled: str, *, offset: int) -> list[pb.LayerParameter]:
 
 
 def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> CatalogueEntry:
-    """A net whose last layers make `score`, of the image's size, from `score_fr`."""
+    """Return a net whose last layers make `score`, of the image's size, from `score_fr`."""
     net = CatalogueNet(
         name,
         _images(TRAIN_ONLY, "SBDDSegDataLayer", sbdd_dir="../data/sbdd/dataset", seed=1337, split="train"),
@@ -69,7 +69,7 @@ def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> Catalogue
 
 
 def _solver(**settings: Any) -> pb.SolverParameter:
-    """A loss that is summed over pixels has small learning rates; the momentum stands for larger batches."""
+    """Return a loss that is summed over pixels has small learning rates; the momentum stands for larger batches."""
     return solver_settings(
         **settings,
         lr_policy="fixed",
@@ -86,7 +86,7 @@ def _solver(**settings: Any) -> pb.SolverParameter:
 
 
 def fcn_32s() -> CatalogueEntry:
-    """The coarsest of the three, on which the others are fine-tuned."""
+    """Return the coarsest of the three, on which the others are fine-tuned."""
     return _fcn(
         "FCN-32s",
         _upsample("upscore", "score_fr", 32),

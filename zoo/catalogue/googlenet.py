@@ -96,7 +96,8 @@ def _inception(name: str, bottom: str) -> list[pb.LayerParameter]:
 
 
 def _auxiliary_loss(name: str, bottom: str) -> list[pb.LayerParameter]:
-    """A small classifier on the way, whose gradients reach the first layers while the last ones are still learning."""
+    """Return a small classifier on the way, whose gradients reach the first layers while the last ones are still
+    learning."""
     return [
         PoolLayer(f"{name}/ave_pool", [bottom], pool=Average, kernel=5, stride=3),
         *_convolution(name, "conv", f"{name}/ave_pool", num_filters=128, kernel=1),

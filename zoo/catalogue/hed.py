@@ -31,7 +31,7 @@ def _images(phase: pb.NetStateRule) -> pb.LayerParameter:
 
 
 def _judge(blob: str, name: str) -> list[pb.LayerParameter]:
-    """The loss of a map of edges, and its probabilities where the net is used."""
+    """Return the loss of a map of edges, and its probabilities where the net is used."""
     return [
         SigmoidCrossEntropyLoss(None, [blob, "label"], tops=[f"{name}_loss"], loss_weight=1),
         Sigmoid(f"sigmoid-{name}", [blob], include=TEST_ONLY),
@@ -39,7 +39,7 @@ def _judge(blob: str, name: str) -> list[pb.LayerParameter]:
 
 
 def _side_output(number: int, bottom: str) -> list[pb.LayerParameter]:
-    """A map of edges from a stage of the trunk, upsampled to the image's size.
+    """Return a map of edges from a stage of the trunk, upsampled to the image's size.
 
     HED's Caffe finds by itself where a blob lies in the image; here Crop's offset says it.
     """

@@ -41,5 +41,5 @@ def imagenet_data(
 
 
 def top_5(name: str, bottoms: Sequence[str]) -> pb.LayerParameter:
-    """How often the right class is among the five most probable ones, as it is measured when testing."""
+    """Return how often the right class is among the five most probable ones, as it is measured when testing."""
     return Accuracy(name, bottoms, top_k=5, include={"phase": "TEST"})

@@ -46,7 +46,7 @@ def _norm(number: int) -> pb.LayerParameter:
 
 
 def _by_time(name: str, bottom: str, top: str, *values: int) -> pb.LayerParameter:
-    """A blob with an axis for time and one for clips."""
+    """Return a blob with an axis for time and one for clips."""
     return Reshape(name, [bottom], tops=[top], shape={"dim": [_FRAMES, -1, *values]})
 
 

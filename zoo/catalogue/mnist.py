@@ -145,7 +145,7 @@ def _pairs(part: str, *, phase: Literal["TRAIN", "TEST"], batch: int) -> pb.Laye
 
 
 def _twin(suffix: str) -> list[pb.LayerParameter]:
-    """One of the nets: LeNet with two numbers, a place in the plane, instead of digits."""
+    """Return one of the nets: LeNet with two numbers, a place in the plane, instead of digits."""
     names = ("conv1", "pool1", "conv2", "pool2", "ip1", "relu1", "ip2", "feat")
     conv1, pool1, conv2, pool2, ip1, relu1, ip2, feat = (name + suffix for name in names)
     return [

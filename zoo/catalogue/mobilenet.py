@@ -61,7 +61,7 @@ def _convolution(name: str, bottom: str, filters: int, kernel: int = 1, stride: 
 
 
 def _depthwise(name: str, bottom: str, channels: int, stride: int) -> pb.LayerParameter:
-    """A filter of 3 x 3 for each channel, by itself."""
+    """Return a filter of 3 x 3 for each channel, by itself."""
     return _filters(name, bottom, channels, kernel=3, stride=stride, group=channels, engine="CAFFE")
 
 
@@ -80,7 +80,7 @@ def _filters(name: str, bottom: str, filters: int, *, kernel: int, **settings: A
 
 
 def _normalised(convolution: pb.LayerParameter, blob: str, relu: str | None = None) -> Iterator[pb.LayerParameter]:
-    """A convolution, BatchNorm into a blob, Scale, and a ReLU if it has a name."""
+    """Yield a convolution, BatchNorm into a blob, Scale, and a ReLU if it has a name."""
     name = convolution.name
     yield convolution
     yield BatchNorm(f"{name}/bn", [name], tops=[blob], eps=1e-5, param=_STATISTICS)
@@ -95,7 +95,7 @@ def _classifier(bottom: str) -> Iterator[pb.LayerParameter]:
 
 
 def _v1_layers() -> Iterator[pb.LayerParameter]:
-    """Every convolution is normalised in place."""
+    """Yield every convolution is normalised in place."""
     yield from _normalised(_convolution("conv1", "data", 32, 3, 2), "conv1", "relu1")
     blob, channels = "conv1", 32
     for number, filters, stride in _V1:
@@ -130,7 +130,7 @@ def _inverted_residual(number: str, bottom: str, wide: int, narrow: int, stride:
 
 
 def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedule: Any) -> CatalogueEntry:
-    """A net with RMSProp, as its authors trained it; that of Caffe has no momentum."""
+    """Return a net with RMSProp, as its authors trained it; that of Caffe has no momentum."""
     net = CatalogueNet(
         name,
         *imagenet_data(224, train_batch=batch, test_batch=50, mean=SCALED),

@@ -64,7 +64,8 @@ def _convolution(
     stride: int = 1,
     **sizes: Any,
 ) -> list[pb.LayerParameter]:
-    """A convolution, of 1 x 1 for a perceptron's layer, with a ReLU. Its top is called as the layer by default."""
+    """Return a convolution, of 1 x 1 for a perceptron's layer, with a ReLU. Its top is called as the layer by
+    default."""
     top = top or name
     convolution = ConvLayer(
         name,

@@ -65,7 +65,7 @@ def _inputs() -> list[pb.LayerParameter]:
 
 
 def _features() -> list[pb.LayerParameter]:
-    """The first ten convolutions of VGG-19, and two that make their channels fewer."""
+    """Return the first ten convolutions of VGG-19, and two that make their channels fewer."""
     layers, bottom = [], "image"
     for stage, (convolutions, width) in enumerate(((2, 64), (2, 128), (4, 256), (2, 512)), 1):
         for number in range(1, convolutions + 1):
@@ -99,7 +99,7 @@ def _branches(
 
 
 def _stage(number: int) -> list[pb.LayerParameter]:
-    """A stage with its losses, and what the next one reads."""
+    """Return a stage with its losses, and what the next one reads."""
     names = [f"Mconv{layer}_stage{number}" for layer in range(1, 8)]
     if number == 1:
         names = [f"conv5_{layer}_CPM" for layer in range(1, 6)]

@@ -38,7 +38,7 @@ def _bottleneck(width: int, stride: int) -> list[Convolution]:
 def _normalised(
     blob: str, bottom: str, convolution: Convolution, suffix: str, *, bias: bool = False
 ) -> list[pb.LayerParameter]:
-    """A convolution, BatchNorm and Scale; the names of the last two end in the suffix."""
+    """Return a convolution, BatchNorm and Scale; the names of the last two end in the suffix."""
     filters, kernel, stride = convolution
     return [
         ConvLayer(
@@ -63,7 +63,8 @@ def _relu(blob: str) -> pb.LayerParameter:
 def _block(
     name: str, bottom: str, convolutions: Sequence[Convolution], *, projects: bool
 ) -> Iterator[pb.LayerParameter]:
-    """What convolutions make of the bottom, added to it; where it `projects`, the bottom gets their shape first."""
+    """Yield what convolutions make of the bottom, added to it; where it `projects`, the bottom gets their shape
+    first."""
     shortcut, blob = bottom, bottom
     if projects:
         shortcut = f"res{name}_branch1"
@@ -80,7 +81,7 @@ def _block(
 def _layers(
     convolutions: Callable[[int, int], list[Convolution]], depths: Sequence[int], *, numbered: bool, first_bias: bool
 ) -> Iterator[pb.LayerParameter]:
-    """The layers from the images to the scores, with this many blocks in each stage."""
+    """Yield the layers from the images to the scores, with this many blocks in each stage."""
     yield from _normalised("conv1", "data", (64, 7, 2), "_conv1", bias=first_bias)
     yield from (_relu("conv1"), PoolLayer("pool1", ["conv1"], pool=Max, kernel=3, stride=2))
     blob = "pool1"
@@ -100,7 +101,7 @@ def _layers(
 
 
 def _block_names(depth: int, numbered: bool) -> Sequence[str]:
-    """A, b, c, ..., or a, b1, b2, ... in the long stages of the nets that have them numbered."""
+    """Return a, b, c, ..., or a, b1, b2, ... in the long stages of the nets that have them numbered."""
     if numbered and depth > 3:
         return ["a", *(f"b{number}" for number in range(1, depth))]
     return ascii_lowercase[:depth]

@@ -75,7 +75,7 @@ def _branch(number: int, bottom: str, filters: int, stride: int) -> Iterator[pb.
 
 
 def _narrowing_unit(number: int, bottom: str, channels: int, filters: int) -> Iterator[pb.LayerParameter]:
-    """A unit that halves the sides: the branch's channels come beside the averages of the bottom's."""
+    """Yield a unit that halves the sides: the branch's channels come beside the averages of the bottom's."""
     match, top = f"resx{number}_match_conv", f"resx{number}_concat"
     yield PoolLayer(match, [bottom], pool=Average, kernel=3, stride=2)
     yield from _branch(number, bottom, filters - channels, stride=2)
@@ -89,7 +89,7 @@ def _unit(number: int, bottom: str, filters: int) -> Iterator[pb.LayerParameter]
 
 
 def _layers() -> Iterator[pb.LayerParameter]:
-    """The layers from the images to the scores."""
+    """Yield the layers from the images to the scores."""
     yield from _normalised(
         ConvLayer("conv1", ["data"], kernel=3, num_filters=24, stride=2, pad=1, bias_term=False, weight_filler=_MSRA)
     )

@@ -18,7 +18,7 @@ _SCORES = ["pool10", "label"]
 
 
 def squeezenet_1_0() -> CatalogueEntry:
-    """The net of the paper; its loss is there to train, and its accuracies to test."""
+    """Return the net of the paper; its loss is there to train, and its accuracies to test."""
     return _entry(
         "SqueezeNet_v1.0",
         *_body({"num_filters": 96, "kernel": 7}, pools={1, 4, 8}),
@@ -30,7 +30,7 @@ def squeezenet_1_0() -> CatalogueEntry:
 
 
 def squeezenet_1_1() -> CatalogueEntry:
-    """The same accuracy with 2.4 times less computation, since it shrinks images sooner."""
+    """Return the same accuracy with 2.4 times less computation, since it shrinks images sooner."""
     return _entry(
         "SqueezeNet_v1.1",
         *_body({"num_filters": 64, "kernel": 3}, pools={1, 3, 5}),
@@ -63,7 +63,7 @@ def _entry(name: str, *layers: pb.LayerParameter) -> CatalogueEntry:
 
 
 def _body(first: dict[str, int], pools: Collection[int]) -> Iterator[pb.LayerParameter]:
-    """The first convolution and the fire modules, some of which are followed by pooling."""
+    """Yield the first convolution and the fire modules, some of which are followed by pooling."""
     yield from _convolution("conv1", "relu_conv1", "data", stride=2, **first)
     blob = "conv1"
     for number, filters in enumerate([None, *_FIRES], 1):
@@ -87,7 +87,7 @@ def _fire(name: str, bottom: str, squeezed: int, expanded: int) -> list[pb.Layer
 
 
 def _scores(**sizes: int) -> list[pb.LayerParameter]:
-    """A score of every class at every place, and their means."""
+    """Return a score of every class at every place, and their means."""
     gaussian = {"type": "gaussian", "mean": 0.0, "std": 0.01}
     return [
         ConvLayer("conv10", ["fire9/concat"], num_filters=1000, kernel=1, weight_filler=gaussian, **sizes),

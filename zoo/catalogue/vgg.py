@@ -34,7 +34,7 @@ def vgg_19() -> CatalogueEntry:
 
 
 def _entry(name: str, convolutions: tuple[int, ...]) -> CatalogueEntry:
-    """The net with some convolutions in each stage. The paper's batches of 256 are computed in four parts."""
+    """Return the net with some convolutions in each stage. The paper's batches of 256 are computed in four parts."""
     net = CatalogueNet(
         name,
         *imagenet_data(224, train_batch=64, test_batch=50, mean=_MEAN),

@@ -41,5 +41,5 @@ def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path
 
 
 def _for_classes(card: Card) -> Card:
-    """The card of the same net for other classes, which has no weights and no results yet."""
+    """Return the card of the same net for other classes, which has no weights and no results yet."""
     return Card(card.name, card.summary, card.task, card.input, LABELS, license=card.license, citation=card.citation)

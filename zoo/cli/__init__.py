@@ -29,7 +29,7 @@ _COMPLETE = "_ZOO_COMPLETE"  # with which a shell asks what completes a line
 
 
 def grouped() -> dict[str, list[str]]:
-    """The commands of each task; those that are for no task are with others of that kind."""
+    """Return the commands of each task; those that are for no task are with others of that kind."""
     own = [name for name in COMMANDS if " " not in name]
     groups = {title: [name for name in names if name in own] for title, names in TASKS.items()}
     groups["Other"] = [name for name in own if not any(name in names for names in groups.values())]
@@ -42,7 +42,7 @@ def _line(name: str) -> str:
 
 
 def _command(name: str) -> click.Command:
-    """The command of a name, or the group of those that begin with it."""
+    """Return the command of a name, or the group of those that begin with it."""
     entry = COMMANDS[name]
     if isinstance(entry, Command):
         return entry.command(name)
@@ -64,7 +64,7 @@ def _allow_plugins(ctx: click.Context, parameter: click.Parameter, values: tuple
 
 
 def _plugin(*, hidden: bool = False) -> click.Option:
-    """The option of the command group, and of every command."""
+    """Return the option of the command group, and of every command."""
     return click.Option(
         ["--plugin"],
         multiple=True,
@@ -164,7 +164,8 @@ def main() -> None:
 
 
 def _sentence(problem: Exception) -> str | None:
-    """A sentence about what is wrong with files, the machine or a user's Python layer; None for a mistake of ours."""
+    """Return a sentence about what is wrong with files, the machine or a user's Python layer; None for a mistake of
+    ours."""
     if hasattr(problem, "__notes__"):
         from netdsl.errors import user_code_problem
 

@@ -305,7 +305,7 @@ def _action_of_flag(flag: str, value: str) -> Action:
 
 
 def _gpu_of(param: pb.SolverParameter) -> str:
-    """The -gpu flag by the solver's settings. Caffe's rule: without the flag they can ask for a GPU."""
+    """Return the -gpu flag by the solver's settings. Caffe's rule: without the flag they can ask for a GPU."""
     if not param.HasField("solver_mode") or param.solver_mode != pb.SolverParameter.GPU:
         return ""
     import torch
@@ -317,7 +317,7 @@ def _gpu_of(param: pb.SolverParameter) -> str:
 
 
 def _logged_devices(gpus: str) -> list[torch.device]:
-    """The devices to run on, which are logged."""
+    """Return the devices to run on, which are logged."""
     devices = _devices_of(gpus)
     if devices[0].type == "cpu":
         _log_info("caffe.cpp:197", "Use CPU.")
@@ -327,7 +327,7 @@ def _logged_devices(gpus: str) -> list[torch.device]:
 
 
 def _devices_of(gpus: str) -> list[torch.device]:
-    """The devices of the -gpu flag. Caffe's rule: `all` is the CPU where there are no GPUs."""
+    """Return the devices of the -gpu flag. Caffe's rule: `all` is the CPU where there are no GPUs."""
     import torch
 
     count = torch.cuda.device_count()

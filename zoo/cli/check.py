@@ -27,7 +27,7 @@ def show_summary(found: Sequence[Finding | DataTrial], request: CheckRequest) ->
 
 
 def _finding_lines(finding: Finding) -> Iterator[str]:
-    """What may be a typo, what may mean something else, the result, and then what Caffe says otherwise."""
+    """Yield what may be a typo, what may mean something else, the result, and then what Caffe says otherwise."""
     yield from finding.skipped[:_MOST_SKIPPED]
     if len(finding.skipped) > _MOST_SKIPPED:
         yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
@@ -56,7 +56,7 @@ def _finding_result(finding: Finding) -> str:
 
 
 def _trial_line(trial: DataTrial) -> str:
-    """What came of one net: whether it reads its data, what it computes, and why no more."""
+    """Return what came of one net: whether it reads its data, what it computes, and why no more."""
     if trial.trains is False:
         return f"{trial.file}: has no loss in TRAIN"
     if trial.loss is None:

@@ -44,7 +44,8 @@ class _NamedValue(click.ParamType[str]):
         self._kind = kind
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        """Names that begin so, with the files beside them; where there are none, what the shell itself completes."""
+        """Return names that begin so, with the files beside them; where there are none, what the shell itself
+        completes."""
         names = [name for name in _names_for(self._kind) if name.startswith(incomplete)]
         if names:
             return [CompletionItem(value) for value in (*names, *_files_beginning(incomplete))]
@@ -60,7 +61,7 @@ def _names_for(kind: str) -> list[str]:
 
 
 def _files_beginning(beginning: str) -> Iterator[str]:
-    """The files and folders here that begin so; a shell adds its own only where nothing else completes a word."""
+    """Yield the files and folders here that begin so; a shell adds its own only where nothing else completes a word."""
     for entry in sorted(os.scandir(Path.cwd()), key=lambda entry: entry.name):
         if entry.name.startswith(beginning) and (beginning or not entry.name.startswith(".")):
             yield f"{entry.name}/" if entry.is_dir() else entry.name

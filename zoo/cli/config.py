@@ -47,7 +47,7 @@ def _take_config(ctx: click.Context, parameter: click.Parameter, value: str | No
 
 
 def _as_words(param: click.Parameter, given: Any) -> Any:
-    """A value of a file as a command line would have it."""
+    """Return a value of a file as a command line would have it."""
     if isinstance(given, dict):
         return [f"{name}={value}" for name, value in given.items()]
     is_list = param.nargs == -1 or getattr(param, "multiple", False)
@@ -55,7 +55,7 @@ def _as_words(param: click.Parameter, given: Any) -> Any:
 
 
 def _setting_name(param: click.Parameter) -> str:
-    """What a file calls an option or an argument."""
+    """Return what a file calls an option or an argument."""
     return next(_setting_names(param), str(param.name))
 
 
@@ -64,7 +64,7 @@ def _setting_names(param: click.Parameter) -> Iterator[str]:
 
 
 def _read_config(path: str) -> dict[str, Any]:
-    """The settings in a file."""
+    """Return the settings in a file."""
     import yaml
 
     settings: object
@@ -79,7 +79,7 @@ def _read_config(path: str) -> dict[str, Any]:
 
 
 def config_text(kind: type[Request], plain: Mapping[str, Any]) -> str:
-    """All that is said, and what is left at its default, as a file that --config reads."""
+    """Return all that is said, and what is left at its default, as a file that --config reads."""
     import yaml
 
     ctx = click.get_current_context()

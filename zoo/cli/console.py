@@ -29,7 +29,8 @@ class PipedConsole(Console):
 
 
 def table_console() -> PipedConsole:
-    """A console as wide as the terminal. For a file or a pipe COLUMNS says how wide, as it does for other programs."""
+    """Return a console as wide as the terminal. For a file or a pipe COLUMNS says how wide, as it does for other
+    programs."""
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns) else _FILE_WIDTH
     return PipedConsole(width=None if stdout_is_terminal() else width)
@@ -42,7 +43,7 @@ def table_of(
     wraps: Collection[str] | None = None,
     optional: Collection[str] = (),
 ) -> Table:
-    """A table of texts by the heads of its columns, without `optional` ones that are empty.
+    """Return a table of texts by the heads of its columns, without `optional` ones that are empty.
 
     The columns that are `right` have numbers. Those that aren't among `wraps` stay on one line, if these are named.
     """

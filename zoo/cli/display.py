@@ -78,7 +78,7 @@ class Display:
 
 
 def data_line(data: DataOpened) -> str:
-    """What a net reads, in a line."""
+    """Return what a net reads, in a line."""
     count = len(data.classes)
     kind = f"a vocabulary of {count}" if data.vocabulary else f"{count} class{'' if count == 1 else 'es'}"
     names = f", {kind} ({few(data.classes, _SHOWN)})" if count else ""
@@ -86,5 +86,5 @@ def data_line(data: DataOpened) -> str:
 
 
 def weights_line(loaded: WeightsLoaded) -> str:
-    """What weights a net has been given, in a line."""
+    """Return what weights a net has been given, in a line."""
     return f"weights {', '.join(map(str, loaded.paths))}: {loaded.report}"

@@ -37,7 +37,7 @@ def _report_lines(results: Sequence[CheckResult]) -> Iterator[str]:
 
 
 def _part_lines(result: CheckResult, part_width: int, width: int) -> Iterator[str]:
-    """A part's lines: how it is, what there is, and what to do."""
+    """Yield a part's lines: how it is, what there is, and what to do."""
     label = f"{result.verdict.value:7}  {result.part:{part_width}}  "
     room = max(width - len(label) - 2, _LEAST_WIDTH)
     first, *others = wrap(result.fact, room) or [""]

@@ -34,7 +34,7 @@ def show_converted(converted: ConvertedFiles, request: ConvertRequest) -> None:
 
 
 def _proof_lines(written: ExportedFiles | ConvertedFiles) -> Iterator[str]:
-    """The layers that tensors were matched to, and the proofs."""
+    """Yield the layers that tensors were matched to, and the proofs."""
     for name in written.names:
         yield f"layer {name.layer} has {name.source}, by {name.by.value}"
     yield from map(_proof_line, written.proofs)

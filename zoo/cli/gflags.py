@@ -43,7 +43,7 @@ def parse(words: Sequence[str], kind: type[T]) -> tuple[T, list[str]]:
 
 
 def _flag_and_value(word: str, following: Iterator[str], defaults: Mapping[str, Any]) -> tuple[str, Any]:
-    """A flag's name and value, which may be the word that follows."""
+    """Return a flag's name and value, which may be the word that follows."""
     written_name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
     name = written_name.replace("-", "_")
     if not equals and isinstance(defaults.get(name.removeprefix("no")), bool):
@@ -63,7 +63,7 @@ def _near_flags(name: str, known: Mapping[str, Any]) -> str:
 
 
 def _value(name: str, text: str, kind: type) -> Any:
-    """A flag's value, of the type of its default."""
+    """Return a flag's value, of the type of its default."""
     convert: Callable[[str], Any] = _BOOLS.__getitem__ if kind is bool else kind
     try:
         return convert(text.lower() if kind is bool else text)

@@ -63,7 +63,7 @@ def _card_lines(card: Card) -> Iterator[str]:
 
 
 def _input_text(image: ImageInput) -> str:
-    """How an image becomes the input, in the order in which it is done."""
+    """Return how an image becomes the input, in the order in which it is done."""
     resized = f"resized to {_size_text(image.resize)}, " if image.resize else ""
     mean = image.mean if isinstance(image.mean, str) else ",".join(f"{value:g}" for value in image.mean)
     subtracted = f", minus {mean}" if mean else ""
@@ -134,7 +134,7 @@ def show_path(found: StorePath, request: Request) -> None:
 
 
 def _readable_size(size: int) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes for people."""
     amount, unit = float(size), "bytes"
     for bigger in ("KB", "MB", "GB"):
         if amount >= 1000:

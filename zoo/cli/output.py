@@ -50,7 +50,7 @@ def print_bytes(data: bytes) -> None:
 
 
 def stdout_is_terminal() -> bool:
-    """Whether somebody reads standard output on a terminal; it may be closed."""
+    """Return whether somebody reads standard output on a terminal; it may be closed."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -60,7 +60,7 @@ def complain(problem: object) -> None:
 
 
 def counted(number: int, word: str) -> str:
-    """A number and what is counted, such as '1 image' and '2 images'."""
+    """Return a number and what is counted, such as '1 image' and '2 images'."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
@@ -89,7 +89,7 @@ def progress_bar(total: float | None = None, doing: str = "", unit: str = "") ->
 
 
 def can_show_bars() -> bool:
-    """Whether standard error is a terminal on which lines can be drawn again."""
+    """Return whether standard error is a terminal on which lines can be drawn again."""
     return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 

@@ -43,7 +43,7 @@ def _print_summary(run: str, summary: RunSummary) -> None:
 
 
 def _table(workers: Sequence[WorkerSummary]) -> Table:
-    """The table of the workers, without empty columns."""
+    """Return the table of the workers, without empty columns."""
     rows = [_worker_cells(worker) for worker in workers]
     if len(workers) > 1:
         iterations = f"{sum(worker.iterations for worker in workers):,}"

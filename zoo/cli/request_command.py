@@ -39,7 +39,7 @@ class Command:
     takes_all: bool = False
 
     def command(self, name: str) -> click.Command:
-        """The command, which imports what answers it once it is called as it should be."""
+        """Return the command, which imports what answers it once it is called as it should be."""
         kind: type[Request] = loaded(f"zoo.requests.{self.request}")
         settings = {"ignore_unknown_options": True, "allow_interspersed_args": False} if self.takes_all else {}
         return click.Command(
@@ -113,13 +113,13 @@ def _exit_code(answer: object) -> ExitCode:
 
 
 def loaded(name: str) -> Any:
-    """What a module has, of a name such as zoo.exporting:export."""
+    """Return what a module has, of a name such as zoo.exporting:export."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def _parameter_of(field: RequestField) -> click.Parameter:
-    """The option or the argument that a field is."""
+    """Return the option or the argument that a field is."""
     said, default = field.said, field.plain_default
     if said.get("is_argument"):
         return click.Argument(
@@ -150,7 +150,7 @@ def _parameter_of(field: RequestField) -> click.Parameter:
 
 
 def _type_of(field: RequestField) -> click.ParamType[Any]:
-    """The type of click's that checks a value and says in the help what it can be."""
+    """Return the type of click's that checks a value and says in the help what it can be."""
     said = field.said
     if said.get("parse"):
         return click.STRING
@@ -179,7 +179,7 @@ class _RegisteredName(click.Choice[str]):
         self._registry = registry
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name; a usage error lists those of plug-ins too."""
+        """Return the name; a usage error lists those of plug-ins too."""
         if value in self.choices:
             return value
         return click.Choice([*self.choices, *self._registry]).convert(value, param, ctx)

@@ -152,7 +152,7 @@ class TuningDisplay(TrainingDisplay):
 
 
 def _tuning_lines(tuning: FineTuning) -> Iterator[str]:
-    """What was found in the model and the data, and what follows from it."""
+    """Yield what was found in the model and the data, and what follows from it."""
     data = tuning.data
     yield f"{len(data.classes)} classes: {few(data.classes, 10)}"
     yield f"{data.train_count:,} items to train on; {data.test_count:,} are held out to test on"
@@ -193,6 +193,6 @@ def _training_bar() -> Progress:
 
 
 def _single_values(outputs: tuple[Output, ...]) -> str:
-    """The outputs of one value as text; larger blobs are left out."""
+    """Return the outputs of one value as text; larger blobs are left out."""
     single = [f"{output.name} {output.values[0]:.4g}" for output in outputs if len(output.values) == 1]
     return f"  ({', '.join(single)})" if single else ""

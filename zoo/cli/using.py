@@ -61,7 +61,8 @@ def show_tested(result: TestResult, request: TestRequest) -> None:
 
 
 def _output_lines(result: TestResult) -> list[str]:
-    """The net's loss, and a line for each output. An output that is called loss, and is all of it, isn't repeated."""
+    """Return the net's loss, and a line for each output. An output that is called loss, and is all of it, isn't
+    repeated."""
     values, loss = result.outputs, result.loss
     lines = [f"{name} {value:.6g}" for name, value in values.items()]
     if (

@@ -17,7 +17,7 @@ _TORCH = "install the torch that fits this machine: https://pytorch.org/get-star
 
 
 def torch_results(outcome: Outcome) -> Iterator[CheckResult]:
-    """What there is to say about torch's threads and about each device that it computes on."""
+    """Yield what there is to say about torch's threads and about each device that it computes on."""
     if outcome.problem:
         yield _wrong_part("devices", "torch", f"doesn't begin: {outcome.problem}", _TORCH)
         return
@@ -39,7 +39,7 @@ def _processor_result(torch: dict[str, Any]) -> CheckResult:
 
 
 def _threads_setting() -> str:
-    """The variable that says how many threads there are; empty if none does."""
+    """Return the variable that says how many threads there are; empty if none does."""
     return next((name for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ), "")
 
 
@@ -65,7 +65,7 @@ def _no_gpu_result(torch: dict[str, Any]) -> CheckResult:
 
 
 def training_results(outcome: Outcome) -> Iterator[CheckResult]:
-    """Whether a small net trains."""
+    """Yield whether a small net trains."""
     if outcome.problem:
         fact, advice = f"a small net can't be trained: {outcome.problem}", "pip install --force-reinstall netdsl"
         yield _wrong_part("core", "training", fact, advice)
@@ -74,7 +74,7 @@ def training_results(outcome: Outcome) -> Iterator[CheckResult]:
 
 
 def java_results(outcome: Outcome) -> Iterator[CheckResult]:
-    """The Java that Spark runs on, and whether SPARK_HOME has another Spark than pyspark is made for."""
+    """Yield the Java that Spark runs on, and whether SPARK_HOME has another Spark than pyspark is made for."""
     advice = f"install Java {OLDEST} or newer, and let JAVA_HOME name it; without JAVA_HOME, netdsl[spark] brings one"
     if outcome.problem:
         yield _wrong_part("engines", "Java", outcome.problem, advice)
@@ -94,7 +94,7 @@ def _spark_result(version: str, at_home: str | None) -> CheckResult:
 
 
 def mpi_results(outcome: Outcome) -> Iterator[CheckResult]:
-    """The library that mpi4py loads, mpiexec, and whether two ranks find each other."""
+    """Yield the library that mpi4py loads, mpiexec, and whether two ranks find each other."""
     if outcome.problem:
         yield _wrong_part("engines", "MPI", outcome.problem, "pip install 'netdsl[mpi]'")
         return
@@ -111,7 +111,7 @@ def mpi_results(outcome: Outcome) -> Iterator[CheckResult]:
 
 
 def onnx_results(outcome: Outcome) -> Iterator[CheckResult]:
-    """The newest opset that is written and run."""
+    """Yield the newest opset that is written and run."""
     if outcome.problem:
         yield _wrong_part("engines", "ONNX", outcome.problem, "pip install --force-reinstall onnx onnxruntime")
     else:

@@ -53,7 +53,8 @@ _LOAD_TORCH = (
 
 
 def run_probes(requests: Sequence[Request], limit: float = _PROBES_LIMIT) -> Iterator[tuple[Request, Outcome]]:
-    """What comes of each probe. They run one after the other in one process, and after one that ends it in another."""
+    """Yield what comes of each probe. They run one after the other in one process, and after one that ends it in
+    another."""
     rest = list(requests)
     while rest:
         outcomes = _first_outcomes(rest, limit)
@@ -62,7 +63,7 @@ def run_probes(requests: Sequence[Request], limit: float = _PROBES_LIMIT) -> Ite
 
 
 def _first_outcomes(requests: Sequence[Request], limit: float) -> list[Outcome]:
-    """The outcomes of the first probes, of which the last one may have ended the process."""
+    """Return the outcomes of the first probes, of which the last one may have ended the process."""
     command = [sys.executable, "-P", "-m", "zoo.doctor.probes", json.dumps(requests)]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         ending = _how_process_ends(command, output, errors, limit)
@@ -74,7 +75,7 @@ def _first_outcomes(requests: Sequence[Request], limit: float) -> list[Outcome]:
 
 
 def _how_process_ends(command: Sequence[str], output: IO[bytes], errors: IO[bytes], limit: float) -> str:
-    """How a process ends, which is killed with all that it started if it takes too long."""
+    """Return how a process ends, which is killed with all that it started if it takes too long."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True)
     try:
         code = process.wait(limit)
@@ -109,7 +110,7 @@ class Examination:
         return [*((name,) for name in engines), *imports, *self.plugins]
 
     def run(self, done: Callable[[], object] = lambda: None) -> list[CheckResult]:
-        """What there is to say about every part; `done` is called after each probe."""
+        """Return what there is to say about every part; `done` is called after each probe."""
         outcomes = _all_outcomes(self.requests, done)
         results = [netdsl_result(), *self._package_results(outcomes), *_results_of("machine", check_machine)]
         for name, (meaning, _) in ENGINES.items():
@@ -126,13 +127,13 @@ class Examination:
 
 
 def _plugin_requests() -> dict[Request, Plugin]:
-    """All plug-ins by the probes that import them, with the folders of those that aren't installed."""
+    """Return all plug-ins by the probes that import them, with the folders of those that aren't installed."""
     places = plugin_places()
     return {("plugin", plugin.module, plugin.package, places.get(plugin.module, "")): plugin for plugin in plugins()}
 
 
 def _all_outcomes(requests: Sequence[Request], done: Callable[[], object]) -> dict[Request, Outcome]:
-    """What comes of all probes, as many at once as there are cores."""
+    """Return what comes of all probes, as many at once as there are cores."""
     outcomes: dict[Request, Outcome] = {}
 
     def run(batch: Sequence[Request]) -> None:
@@ -148,7 +149,7 @@ def _all_outcomes(requests: Sequence[Request], done: Callable[[], object]) -> di
 
 
 def _results_of(part: str, check: Callable[[], Iterable[CheckResult]]) -> list[CheckResult]:
-    """The results of a check; that it failed, if it did."""
+    """Return the results of a check; that it failed, if it did."""
     try:
         return list(check())
     except Exception as problem:  # a machine can be wrong in ways that nobody thought of

@@ -41,7 +41,8 @@ def _memory_result() -> CheckResult:
 
 
 def _available_memory() -> tuple[int, int | None]:
-    """The bytes that are free on this machine, and the most that this container may use, if that is less than all."""
+    """Return the bytes that are free on this machine, and the most that this container may use, if that is less than
+    all."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     free = pages
     with suppress(OSError):
@@ -80,7 +81,7 @@ def _disk_result(part: str, folder: Path) -> CheckResult:
 
 
 def _store_result() -> CheckResult:
-    """The folder of pulled models, which is tried out and left as it was. Nothing but a pull writes there."""
+    """Return the folder of pulled models, which is tried out and left as it was. Nothing but a pull writes there."""
     from zoo.names import store  # needs protobuf, whose lack is told elsewhere
 
     folder = store().path
@@ -125,7 +126,7 @@ def _thread_results(environment: Mapping[str, str]) -> Iterator[CheckResult]:
 
 
 def _core_quota() -> float | None:
-    """How many cores this container may use, if a quota says so."""
+    """Return how many cores this container may use, if a quota says so."""
     with suppress(OSError, ValueError, IndexError):
         quota, period = (_CGROUP / "cpu.max").read_text().split()[:2]
         return int(quota) / int(period)

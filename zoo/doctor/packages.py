@@ -51,7 +51,7 @@ class PackageState:
 
 
 def requirements(name: str = "netdsl") -> list[Requirement]:
-    """What the installed netdsl needs, as its own metadata say; empty if it isn't installed as a package."""
+    """Return what the installed netdsl needs, as its own metadata say; empty if it isn't installed as a package."""
     try:
         lines = metadata.requires(name) or []
     except metadata.PackageNotFoundError:
@@ -61,7 +61,7 @@ def requirements(name: str = "netdsl") -> list[Requirement]:
 
 
 def package_state(requirement: Requirement, outcome: Outcome | None) -> PackageState:
-    """How a package is, by what came of importing it, if that was tried."""
+    """Return how a package is, by what came of importing it, if that was tried."""
     version = version_of(requirement)
     if not version:
         return PackageState(requirement)
@@ -72,7 +72,7 @@ def package_state(requirement: Requirement, outcome: Outcome | None) -> PackageS
 
 
 def version_of(requirement: Requirement) -> str:
-    """The version of a package; empty if neither it nor what does in its place is here."""
+    """Return the version of a package; empty if neither it nor what does in its place is here."""
     try:
         return metadata.version(requirement.package)
     except metadata.PackageNotFoundError:
@@ -84,7 +84,7 @@ def version_of(requirement: Requirement) -> str:
 
 
 def fits(version: str, versions: str) -> bool:
-    """Whether a version is among those of a requirement, `>=4.9,<5`; one that has no numbers always is."""
+    """Return whether a version is among those of a requirement, `>=4.9,<5`; one that has no numbers always is."""
     numbers = _version_numbers(version)
     bounds = [re.match(r"\s*(>=|<=|<|>|==)\s*(\S+)", bound) for bound in versions.split(",")]
     return not numbers or all(
@@ -106,7 +106,7 @@ def _version_numbers(version: str) -> tuple[int, ...]:
 
 
 def core_result(state: PackageState) -> CheckResult:
-    """What there is to say about a package that netdsl can't be without."""
+    """Return what there is to say about a package that netdsl can't be without."""
     package = state.requirement.package
     if not state.version:
         return CheckResult("core", package, Verdict.WRONG, "isn't installed", _install_command(state))
@@ -122,7 +122,7 @@ def core_result(state: PackageState) -> CheckResult:
 
 
 def extra_result(extra: str, states: Iterable[PackageState]) -> CheckResult:
-    """What there is to say about an extra: what is wrong comes before what is missing."""
+    """Return what there is to say about an extra: what is wrong comes before what is missing."""
     states = list(states)
     broken = [state for state in states if state.problem]
     missing = [state.requirement.package for state in states if not state.version]
@@ -144,7 +144,7 @@ def _install_command(*states: PackageState) -> str:
 
 
 def netdsl_result() -> CheckResult:
-    """Which netdsl this is, and of which Python."""
+    """Return which netdsl this is, and of which Python."""
     place = f"Python {sys.version.partition(' ')[0]}, {sys.executable}"
     try:
         return CheckResult("core", "netdsl", Verdict.GOOD, f"{metadata.version('netdsl')}; {place}")
@@ -158,7 +158,7 @@ def netdsl_result() -> CheckResult:
 
 
 def plugin_result(plugin: Plugin, outcome: Outcome) -> CheckResult:
-    """What there is to say about a plug-in: who has it, and what it registers."""
+    """Return what there is to say about a plug-in: who has it, and what it registers."""
     origin = plugin.package or "allowed by name"
     if outcome.problem:
         reason = outcome.problem.removeprefix(f"{plugin}: ")

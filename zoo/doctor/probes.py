@@ -20,7 +20,8 @@ def imports(module: str) -> str:
 
 
 def torch() -> dict[str, Any]:
-    """A torch: its version, the CUDA or ROCm that it is built for, its threads, its GPUs, and why there are none.
+    """Return a torch: its version, the CUDA or ROCm that it is built for, its threads, its GPUs, and why there are
+    none.
 
     Each GPU computes something small, since one that is seen may still be of no use.
     """
@@ -41,7 +42,7 @@ def torch() -> dict[str, Any]:
 
 
 def _probe_gpu(index: int) -> dict[str, Any]:
-    """A GPU: its memory in bytes, and why it doesn't compute, if it doesn't."""
+    """Return a GPU: its memory in bytes, and why it doesn't compute, if it doesn't."""
     import torch as library
 
     gpu = {"name": library.cuda.get_device_name(index), "memory": 0, "free": 0, "problem": ""}
@@ -56,7 +57,8 @@ def _probe_gpu(index: int) -> dict[str, Any]:
 
 
 def training() -> float:
-    """The loss of a small net after a step of training on made-up numbers: what everything else is made of works."""
+    """Return the loss of a small net after a step of training on made-up numbers: what everything else is made of
+    works."""
     import numpy as np
 
     from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
@@ -76,21 +78,21 @@ def training() -> float:
 
 
 def opset() -> int:
-    """The newest opset of ONNX that is written and run."""
+    """Return the newest opset of ONNX that is written and run."""
     from converters.onnx.library import newest_opset
 
     return newest_opset()
 
 
 def mpi() -> dict[str, Any]:
-    """The MPI that is installed."""
+    """Return the MPI that is installed."""
     from netdsl.mpi.installation import mpi_installation
 
     return asdict(mpi_installation())
 
 
 def java() -> dict[str, Any]:
-    """The Java that Spark would run on."""
+    """Return the Java that Spark would run on."""
     from netdsl.spark.java import find_java, version_of
 
     found = find_java()
@@ -98,7 +100,7 @@ def java() -> dict[str, Any]:
 
 
 def plugin(module: str, package: str, folder: str) -> list[str]:
-    """What a plug-in registers; `folder` is where it is found if it isn't installed."""
+    """Return what a plug-in registers; `folder` is where it is found if it isn't installed."""
     from netdsl.allowed_modules import PLUGINS
     from netdsl.plugins import Plugin
     from netdsl.registry import registered_by

@@ -50,6 +50,6 @@ class Diagnosis:
 
 
 def diagnosis_of(checks: Iterable[CheckResult]) -> Diagnosis:
-    """The diagnosis that some checks give."""
+    """Return the diagnosis that some checks give."""
     results = tuple(checks)
     return Diagnosis(all(result.verdict is not Verdict.WRONG for result in results), results)

@@ -37,7 +37,7 @@ class DrawnNet:
 
 
 def format_of(path: Path) -> PictureFormat:
-    """The format that a file's suffix names."""
+    """Return the format that a file's suffix names."""
     try:
         return PictureFormat(path.suffix.lower())
     except ValueError:

@@ -50,12 +50,12 @@ class Route:
     arrow: bool
 
     def turned(self) -> Route:
-        """The same with both axes swapped."""
+        """Return the same with both axes swapped."""
         (a, b), (c, d), (e, f), (g, h) = self.points
         return Route(((b, a), (d, c), (f, e), (h, g)), self.arrow)
 
     def controls(self, direction: Direction) -> tuple[Point, Point]:
-        """The control points of its curve, which leaves and enters along the direction."""
+        """Return the control points of its curve, which leaves and enters along the direction."""
         if direction is Direction.RIGHT:
             first, second = self.turned().controls(Direction.DOWN)
             return (first[1], first[0]), (second[1], second[0])
@@ -64,7 +64,7 @@ class Route:
         return (leave[0], middle), (enter[0], middle)
 
     def arrow_head(self, direction: Direction) -> tuple[Point, Point, Point]:
-        """The corners of the arrow at its end."""
+        """Return the corners of the arrow at its end."""
         x, y = self.points[3]
         if direction is Direction.DOWN:
             return (x, y), (x - _ARROW, y - 2 * _ARROW), (x + _ARROW, y - 2 * _ARROW)
@@ -98,7 +98,7 @@ class _Cells:
         self.above[target].append(source)
 
     def add_bend(self, rank: int) -> int:
-        """One more cell."""
+        """Return one more cell."""
         self.rank.append(rank)
         self.above.append([])
         self.below.append([])
@@ -133,7 +133,7 @@ def _laid_out_down(sizes: Sequence[Size], wires: Sequence[BlobWire]) -> Layout:
 
 
 def _cells_in_ranks(boxes: int, wires: Sequence[BlobWire]) -> _Cells:
-    """Every box as far down as its longest way; one that reads nothing is just above the first that reads it."""
+    """Return every box as far down as its longest way; one that reads nothing is just above the first that reads it."""
     rank = [0] * boxes
     for wire in sorted(wires, key=lambda wire: wire.source):  # wires lead to later boxes, so each source is settled
         for target in wire.targets:
@@ -188,7 +188,7 @@ def _positions(cells: _Cells) -> dict[int, float]:
 
 
 def _crossings(cells: _Cells) -> int:
-    """How many wires cross between neighbouring ranks."""
+    """Return how many wires cross between neighbouring ranks."""
     place, by_rank = _positions(cells), dict[int, list[tuple[float, float]]]()
     for source, target in cells.links:
         by_rank.setdefault(cells.rank[source], []).append((place[source], place[target]))
@@ -202,7 +202,7 @@ def _crossings(cells: _Cells) -> int:
 
 
 def _places_across(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
-    """Where cells lie across: near their neighbours, in their order, without touching."""
+    """Return where cells lie across: near their neighbours, in their order, without touching."""
     place = [0.0] * len(widths)
     spaced = [_least_offsets(rank, widths, boxes) for rank in cells.ranks]
     for rank, offsets in zip(cells.ranks, spaced, strict=True):
@@ -222,20 +222,21 @@ def _places_across(cells: _Cells, widths: Sequence[float], boxes: int) -> list[f
 
 
 def _cells_above(cells: _Cells, boxes: int, cell: int) -> list[int]:
-    """What a cell should be straight below; a wire's first bend is best where it is."""
+    """Return what a cell should be straight below; a wire's first bend is best where it is."""
     above = cells.above[cell]
     return [cell] if cell >= boxes and above[0] < boxes else above
 
 
 def _pull_of_place(boxes: int, cell: int, above: Sequence[int]) -> float:
-    """How much it matters that a cell is below those above it: a wire goes straight, then a chain of boxes does."""
+    """Return how much it matters that a cell is below those above it: a wire goes straight, then a chain of boxes
+    does."""
     if cell >= boxes:
         return _WIRE_PULL
     return _CHAIN_PULL if len(above) == 1 else 1.0
 
 
 def _least_offsets(rank: Sequence[int], widths: Sequence[float], boxes: int) -> list[float]:
-    """How far each cell is from the first one at least."""
+    """Return how far each cell is from the first one at least."""
     offsets = [0.0]
     for one, other in pairwise(rank):
         gap = _GAP if one < boxes and other < boxes else _BEND_GAP
@@ -261,7 +262,8 @@ def _move_rank(
 
 
 def _increasing(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The numbers nearest to those wanted of which none is smaller than the one before: neighbours share a mean."""
+    """Return the numbers nearest to those wanted of which none is smaller than the one before: neighbours share a
+    mean."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, count
     for value, weight in zip(wanted, weights, strict=True):
         count = 1
@@ -282,7 +284,7 @@ class _Routes:
         self._cells, self._across, self._bands, self._sizes = cells, across, bands, sizes
 
     def routes(self) -> list[Route]:
-        """All of them, from rank to rank."""
+        """Return all of them, from rank to rank."""
         ends = {box: self._ports(box) for box in range(len(self._sizes))}
         routes = []
         for source, target in self._cells.links:
@@ -295,7 +297,7 @@ class _Routes:
         return [*routes, *self._through_bends()]
 
     def _ports(self, box: int) -> dict[int, float]:
-        """Where the wires from other cells end at a box."""
+        """Return where the wires from other cells end at a box."""
         sources = sorted(dict.fromkeys(self._cells.above[box]), key=self._across.__getitem__)
         step = min(_PORT, 0.7 * self._sizes[box].width / max(1, len(sources)))
         middle = (len(sources) - 1) / 2
@@ -310,7 +312,7 @@ class _Routes:
         return (middle + half, bottom) if lower else (top, middle - half)
 
     def _through_bends(self) -> list[Route]:
-        """The straight parts of wires that pass a rank."""
+        """Return the straight parts of wires that pass a rank."""
         routes = []
         for bend in range(len(self._sizes), len(self._across)):
             top, bottom = self._bands[self._cells.rank[bend]]

@@ -43,7 +43,7 @@ class LayerKind(Enum):
 
 
 def _kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
-    """The kind of a layer of this type; None is a type that nobody knows."""
+    """Return the kind of a layer of this type; None is a type that nobody knows."""
     if kind is None:
         return LayerKind.UNKNOWN
     for base, layer_kind in _BASES:
@@ -60,7 +60,7 @@ def _kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
 
 
 def _usually_in_place(kind: type[Layer]) -> bool:
-    """Whether layers of a type change each value where it is, and nobody asks in Caffe whether they may."""
+    """Return whether layers of a type change each value where it is, and nobody asks in Caffe whether they may."""
     return kind.in_place and not kind.in_place_in_caffe
 
 
@@ -104,13 +104,13 @@ class NetBoxes:
     wires: tuple[BlobWire, ...]
 
     def kinds(self) -> list[LayerKind]:
-        """The kinds of layers that there are, in the order of a legend."""
+        """Return the kinds of layers that there are, in the order of a legend."""
         there = {box.kind for box in self.boxes}
         return [kind for kind in LayerKind if kind in there]
 
 
 def boxes_of(model: Model, phase: Phase | None = None) -> NetBoxes:
-    """The boxes of a model's net in one phase; by default TEST, or TRAIN if it has no other.
+    """Return the boxes of a model's net in one phase; by default TEST, or TRAIN if it has no other.
 
     Where layers don't fit together, as in a net that is being written, boxes have no shapes.
     """
@@ -142,7 +142,7 @@ class _Collector:
         self._reads = Counter(edge for node in graph.nodes for edge in node.bottoms)
 
     def collect(self) -> NetBoxes:
-        """All boxes and wires."""
+        """Return all boxes and wires."""
         for node in self._graph.nodes:
             self._add_node(node, type_of(node.layer))
         blobs = self._graph.blobs
@@ -168,7 +168,7 @@ class _Collector:
         )
 
     def _box_to_fold_into(self, node: Node, kind: type[Layer] | None) -> int | None:
-        """The box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
+        """Return the box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
         if kind is None or not _usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
             return None
         bottom = node.bottoms[0]
@@ -187,7 +187,8 @@ class _Collector:
 
 
 def _stated_settings(layer: pb.LayerParameter, kind: type[Layer] | None) -> tuple[str, ...]:
-    """The first settings that a layer states as numbers or words; what is a message, such as a filler, is left out."""
+    """Return the first settings that a layer states as numbers or words; what is a message, such as a filler, is left
+    out."""
     if kind is None or kind.config is None:
         return ()
     message: Message = getattr(layer, settings_field(kind.config))

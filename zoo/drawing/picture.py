@@ -53,7 +53,7 @@ class TextLine:
 
 
 def lines_of(box: LayerBox) -> list[TextLine]:
-    """The lines of a box: name, type with settings, layers that are folded into it, shapes."""
+    """Return the lines of a box: name, type with settings, layers that are folded into it, shapes."""
     named = ((box.name or "(no name)", "name"), (box.type or "(no type)", "type"))
     lines = [TextLine(_shortened(text), style) for text, style in named]
     lines += [TextLine(_shortened(text), "detail") for text in _settings_in_pairs(box.settings)]
@@ -65,7 +65,7 @@ def lines_of(box: LayerBox) -> list[TextLine]:
 
 
 def _size_of(box: LayerBox) -> Size:
-    """The size of a box, which its lines fit into."""
+    """Return the size of a box, which its lines fit into."""
     lines = lines_of(box)
     width = max(_text_width(line.text, bold=line.style == "name") for line in lines)
     return Size(max(72.0, width + 2 * PADDING + BAR), len(lines) * LINE + 2 * PADDING - 4)
@@ -98,7 +98,7 @@ def _settings_in_pairs(settings: Sequence[str]) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """A text in one line that XML can have."""
+    """Return a text in one line that XML can have."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
@@ -128,12 +128,12 @@ class Picture:
     size: Size
 
     def corner(self, box: int) -> Point:
-        """The upper left corner of a box."""
+        """Return the upper left corner of a box."""
         (x, y), size = self.layout.middles[box], self.sizes[box]
         return self.origin[0] + x - size.width / 2, self.origin[1] + y - size.height / 2
 
     def boxes(self) -> Sequence[LayerBox]:
-        """The boxes of the net."""
+        """Return the boxes of the net."""
         return self.net.boxes
 
 
@@ -150,7 +150,7 @@ def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
 
 
 def _legend_entries(kinds: Sequence[LayerKind], width: float) -> list[LegendEntry]:
-    """The entries of the legend, on as many lines as they need."""
+    """Return the entries of the legend, on as many lines as they need."""
     entries, left, top = list[LegendEntry](), 0.0, 0.0
     for kind in kinds:
         wide = SWATCH + 6 + _text_width(kind.value)

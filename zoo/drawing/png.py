@@ -20,17 +20,17 @@ _STYLES = {"name": (12, "bold"), "type": (11, "normal"), "detail": (11, "normal"
 
 
 def _scale_of(picture: Picture) -> float:
-    """The pixels of the file for each of the picture."""
+    """Return the pixels of the file for each of the picture."""
     return min(_SCALE, _LARGEST / max(picture.size.width, picture.size.height))
 
 
 def is_legible(picture: Picture) -> bool:
-    """Whether texts can be read in a PNG, which can't be as large as one likes."""
+    """Return whether texts can be read in a PNG, which can't be as large as one likes."""
     return _scale_of(picture) >= _SMALLEST_SCALE
 
 
 def png_of(picture: Picture) -> bytes:
-    """The picture as the bytes of a PNG."""
+    """Return the picture as the bytes of a PNG."""
     import_extra("matplotlib", "logs", "a PNG of a net needs matplotlib; an SVG needs nothing")
     width, height = picture.size.width, picture.size.height
     figure = import_module("matplotlib.figure").Figure(figsize=(width / 100, height / 100))

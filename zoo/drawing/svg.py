@@ -12,7 +12,7 @@ _BASELINE = 11.0  # of a line of text
 
 
 def svg_of(picture: Picture) -> str:
-    """The picture as a whole SVG document, which can also stand inside a page."""
+    """Return the picture as a whole SVG document, which can also stand inside a page."""
     width, height = (_number_text(length) for length in (picture.size.width, picture.size.height))
     name = _xml_text(f"net {picture.net.name or 'without a name'}, phase {picture.net.phase.name}")
     parts = [
@@ -81,7 +81,7 @@ def _number_text(value: float) -> str:
 
 
 def _xml_text(text: str, *, keep_lines: bool = False) -> str:
-    """A text as XML; what XML can't have is replaced."""
+    """Return a text as XML; what XML can't have is replaced."""
     lines = text.split("\n") if keep_lines else [text]
     return "\n".join(escape(printable(line), {'"': "&quot;"}) for line in lines)
 

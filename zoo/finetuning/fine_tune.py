@@ -128,7 +128,8 @@ def finetune(
 
 
 def default_output(model: str | Path) -> Path:
-    """The folder of the new model, if the user names none: the model's name with `_tuned`, in the current folder."""
+    """Return the folder of the new model, if the user names none: the model's name with `_tuned`, in the current
+    folder."""
     return Path(f"{Path(model).resolve().name.partition('.')[0]}_tuned")
 
 
@@ -154,7 +155,7 @@ class _BestSnapshot:
                 _remove_snapshot(self._snapshots.pop(iteration))
 
     def _best_iteration(self) -> int | None:
-        """The iteration of the best snapshot that there is; of equal ones the first."""
+        """Return the iteration of the best snapshot that there is; of equal ones the first."""
         return max(self._snapshots, key=lambda number: (self._accuracies.get(number, -1.0), -number), default=None)
 
     @property
@@ -170,7 +171,7 @@ class _BestSnapshot:
         return 0.0 if best is None else self._accuracies.get(best, 0.0)
 
     def requested(self) -> Action:
-        """A request to stop, once the newest tests weren't better than the best before them."""
+        """Return a request to stop, once the newest tests weren't better than the best before them."""
         if self._patience is None or not self._accuracies:
             return Action.NONE
         best = max(self._accuracies, key=lambda number: (self._accuracies[number], -number))
@@ -229,7 +230,8 @@ def _prepared_run(
     run_folder: Path,
     progress: Callable[[int], object],
 ) -> tuple[Run, FineTuning, Model]:
-    """The run that is to begin, what is kept of the fine-tuning, and the model with the weights to begin with."""
+    """Return the run that is to begin, what is kept of the fine-tuning, and the model with the weights to begin
+    with."""
     model = open_model(request.model, request.weights, dialect=request.dialect)
     if not model.weights:
         raise WeightsError(f"{request.model}: has no weights to begin with; --weights names a file that has")
@@ -262,7 +264,7 @@ def _prepared_run(
 def _tunable(
     model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int
 ) -> tuple[Model, FineTuning]:
-    """The model that is trained, made of the one that was opened, and what is kept of the fine-tuning.
+    """Return the model that is trained, made of the one that was opened, and what is kept of the fine-tuning.
 
     Other orders of channels are a matter of weights, so the net is that of `model`, whose layers are known already.
     """
@@ -281,14 +283,14 @@ def _tunable(
 
 
 def _short_name_of_data(data: str) -> str:
-    """A short name for data, for the names of layers that learn from them."""
+    """Return a short name for data, for the names of layers that learn from them."""
     source = parse_source(data, Content.ITEMS)
     name = source.split.value if source.split else Path(source.path).stem or source.kind
     return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "new"
 
 
 def load(output: Path) -> tuple[FineTuning, Run]:
-    """The fine-tuning that was begun in a folder, and its run."""
+    """Return the fine-tuning that was begun in a folder, and its run."""
     path = output / _REQUEST
     try:
         tuning = msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
@@ -351,7 +353,7 @@ def train(
 
 
 def _best_so_far(folder: Path, patience: int | None) -> _BestSnapshot:
-    """The snapshots and tests in the log of a run that is resumed."""
+    """Return the snapshots and tests in the log of a run that is resumed."""
     log = folder / EVENTS
     if not log.exists():
         return _BestSnapshot(patience)

@@ -70,7 +70,7 @@ def _data_of_two_sources(train: str, tests: str, progress: Callable[[int], objec
 
 
 def labels_of(source: Source, name: str, progress: Callable[[int], object]) -> Labels:
-    """The label of every item; where only the items themselves have them, all are read."""
+    """Return the label of every item; where only the items themselves have them, all are read."""
     known = source.labels() if isinstance(source, LabelledSource) else None
     labels = np.asarray(known, np.float64) if known is not None else _read_labels(source, name, progress)
     whole = labels.astype(np.int64)
@@ -91,13 +91,13 @@ def _read_labels(source: Source, name: str, progress: Callable[[int], object]) -
 
 
 def _class_numbers(labels: Labels) -> tuple[str, ...]:
-    """The numbers of the classes, where they have no names."""
+    """Return the numbers of the classes, where they have no names."""
     return tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
 
 
 def draw(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
-    """The numbers of the items to train and to test on: of each class a share is for tests, and one item at least if
-    there are two."""
+    """Return the numbers of the items to train and to test on: of each class a share is for tests, and one item at
+    least if there are two."""
     random, held_out = np.random.default_rng(seed), np.zeros(len(labels), bool)
     for label in np.unique(labels):
         items = np.flatnonzero(labels == label)

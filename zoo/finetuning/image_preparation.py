@@ -66,7 +66,7 @@ def prepare_images(model: Model, named: ZooModel | None, output: Path) -> Prepar
 
 
 def with_swapped_channels(model: Model) -> Model:
-    """The model with weights that take BGR where they took RGB, or the other way round."""
+    """Return the model with weights that take BGR where they took RGB, or the other way round."""
     deployed = deploy_model(model)
     try:
         swapped = absorb_preprocessing(deployed, Preprocessing.of(COLORS, swap_channels=True))

@@ -31,7 +31,7 @@ class Recipe:
 
 
 def train_batch(recipe: Recipe, items: int, strategy: Strategy, workers: int) -> int:
-    """The batch of the net: 32, or less where there are few items, so that an epoch has some iterations.
+    """Return the batch of the net: 32, or less where there are few items, so that an epoch has some iterations.
 
     Each worker has one. Those of a strategy that divides it have equal parts of one, whose size they must divide.
     """
@@ -46,14 +46,15 @@ def train_batch(recipe: Recipe, items: int, strategy: Strategy, workers: int) ->
 
 
 def test_batch(items: int) -> int:
-    """The batch of tests: the largest up to 50 that divides the number of items, so that each counts once."""
+    """Return the batch of tests: the largest up to 50 that divides the number of items, so that each counts once."""
     return next(batch for batch in range(min(_TEST_BATCH, items), 0, -1) if items % batch == 0)
 
 
 def solver_settings(
     authors: pb.SolverParameter | None, recipe: Recipe, epoch: Epoch, *, tests: int
 ) -> pb.SolverParameter:
-    """The solver: a tenth of the authors' rate, which falls to nothing, and a test and a snapshot after each epoch."""
+    """Return the solver: a tenth of the authors' rate, which falls to nothing, and a test and a snapshot after each
+    epoch."""
     rate = authors.base_lr if authors is not None and authors.HasField("base_lr") else _BASE_RATE
     param = pb.SolverParameter(
         type=authors.type if authors is not None and authors.HasField("type") else "SGD",

@@ -80,7 +80,7 @@ def write_model_folder(
 
 
 def _settings_beside_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:
-    """The settings for the net beside them, with snapshots in the working directory."""
+    """Return the settings for the net beside them, with snapshots in the working directory."""
     return solver.with_fields(snapshot_prefix=folder.resolve().name).param
 
 

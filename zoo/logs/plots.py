@@ -34,7 +34,8 @@ Points = dict[int, float]  # by iteration; a resumed run overwrites the iteratio
 
 
 def limits_of_scores(values: Iterable[float]) -> tuple[float, float] | None:
-    """The limits of an axis for accuracies and other scores, so high that small changes don't look like a collapse.
+    """Return the limits of an axis for accuracies and other scores, so high that small changes don't look like a
+    collapse.
 
     That of values between 0 and 1 ends there.
     """
@@ -54,7 +55,7 @@ def limits_of_scores(values: Iterable[float]) -> tuple[float, float] | None:
 
 
 def limits_of_losses(values: Iterable[float]) -> tuple[float, float] | None:
-    """The limits of an axis for losses and distances: from 0, so that its height says how large they are."""
+    """Return the limits of an axis for losses and distances: from 0, so that its height says how large they are."""
     numbers = [value for value in values if isfinite(value)]
     if not numbers or min(numbers) < 0 or not max(numbers):
         return None
@@ -97,7 +98,7 @@ class TrainingCurves:
         save_figure(self.figure(), path)
 
     def figure(self) -> Any:
-        """The plot, with a panel for losses and one for other outputs."""
+        """Return the plot, with a panel for losses and one for other outputs."""
         kinds = (("loss", self.losses, limits_of_losses), ("test", self.scores, limits_of_scores))
         panels = [(name, curves, limits) for name, curves, limits in kinds if curves]
         size = (8, 3.2 * max(1, len(panels)))

@@ -97,7 +97,7 @@ class Elapsed:
         self._elapsed = np.repeat(np.concatenate([[0.0], np.cumsum(lengths)]), 2)[1:-1]
 
     def __call__(self, time: float) -> float:
-        """The seconds that had elapsed at a time."""
+        """Return the seconds that had elapsed at a time."""
         return float(np.interp(time, self._clock, self._elapsed))
 
 
@@ -119,12 +119,12 @@ def summarise(records: Sequence[RoundRecord]) -> RunSummary:
 
 
 def sum_times(times: Iterable[WorkerTimes]) -> WorkerTimes:
-    """The sum of several workers' times."""
+    """Return the sum of several workers' times."""
     return WorkerTimes(*(sum(column) for column in zip(*map(astuple, times), strict=True)))
 
 
 def times_of(record: RoundRecord) -> WorkerTimes:
-    """The time of a round by activity.
+    """Return the time of a round by activity.
 
     Waiting and exchanging can overlap with computing; they count only as far as they fit into the rest of the round.
     """
@@ -136,7 +136,7 @@ def times_of(record: RoundRecord) -> WorkerTimes:
 
 
 def less_is_better(output: str) -> bool:
-    """Whether an output of a test net is a loss, judged by its name; `loss3/top-1` isn't one."""
+    """Return whether an output of a test net is a loss, judged by its name; `loss3/top-1` isn't one."""
     name = output.rpartition("/")[2].lower()
     return "loss" in name or "error" in name
 
@@ -193,7 +193,7 @@ class RunCurves:
         )  # the first worker may differ between rounds, so times could decrease
 
     def tests(self) -> dict[str, MomentCurve]:
-        """The curves of tests, by the names of outputs."""
+        """Return the curves of tests, by the names of outputs."""
         curves: dict[str, MomentCurve] = defaultdict(dict)
         for record in self._records:
             for name, value in record.accuracy.items():
@@ -201,12 +201,12 @@ class RunCurves:
         return curves
 
     def at_times(self, values: Mapping[float, float]) -> dict[float, float]:
-        """Values by iteration as values by second."""
+        """Return values by iteration as values by second."""
         seconds = np.interp(sorted(values), *self.edges.T)
         return {float(second): values[iteration] for iteration, second in zip(sorted(values), seconds, strict=True)}
 
     def divergences(self) -> dict[Moment, list[float]]:
-        """The workers' distances from their mean after each round."""
+        """Return the workers' distances from their mean after each round."""
         divergences = {}
         for records in self._rounds:
             distances = [record.divergence for record in records if record.divergence is not None]

@@ -136,7 +136,7 @@ class MlflowWriter:
 
 
 def _metric_name(name: str) -> str:
-    """A name that MLflow takes."""
+    """Return a name that MLflow takes."""
     return _NOT_IN_NAMES.sub("_", name)
 
 

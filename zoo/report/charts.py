@@ -57,12 +57,12 @@ class Chart:
 
 
 def loss_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
-    """A chart of losses, from 0; None if there are no finite values."""
+    """Return a chart of losses, from 0; None if there are no finite values."""
     return _chart_within(title, curves, x_name, limits_of_losses(_finite_values(curves)))
 
 
 def score_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
-    """A chart of scores, such as accuracies; None if there are no finite values."""
+    """Return a chart of scores, such as accuracies; None if there are no finite values."""
     return _chart_within(title, curves, x_name, limits_of_scores(_finite_values(curves)))
 
 
@@ -96,7 +96,7 @@ class AxisScale:
     high: float
 
     def __call__(self, value: float) -> float:
-        """How far along the axis a value is, from 0 to 1."""
+        """Return how far along the axis a value is, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -146,7 +146,7 @@ def nice_numbers(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def number(value: float) -> str:
-    """A number as people read it."""
+    """Return a number as people read it."""
     if value != value or math.isinf(value):
         return "not finite"
     if value == int(value) and abs(value) < 1e9:

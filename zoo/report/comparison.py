@@ -38,7 +38,7 @@ class ComparisonContents:
 
 
 def comparison_of(runs: Sequence[RecordedRun]) -> ComparisonContents:
-    """The comparison of runs."""
+    """Return the comparison of runs."""
     names = _run_names(runs)
     return ComparisonContents(
         names,
@@ -52,7 +52,7 @@ def comparison_of(runs: Sequence[RecordedRun]) -> ComparisonContents:
 
 
 def _run_names(runs: Sequence[RecordedRun]) -> tuple[str, ...]:
-    """The names of the runs' folders, or their whole paths where names are the same."""
+    """Return the names of the runs' folders, or their whole paths where names are the same."""
     short = [run.folder.resolve().name for run in runs]
     return tuple(short if len(set(short)) == len(short) else (str(run.folder) for run in runs))
 
@@ -86,7 +86,7 @@ def _row_with_best(
 
 
 def _different_settings(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
-    """The settings in which runs differ."""
+    """Return the settings in which runs differ."""
     by_run = [{fact.name: fact.value for fact in _setting_facts(run) if fact.name not in _RESULTS} for run in runs]
     rows = []
     for name in dict.fromkeys(name for facts in by_run for name in facts):

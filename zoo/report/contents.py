@@ -82,7 +82,7 @@ class SlowLayers:
     batch: int
 
     def share(self, layer: LayerTime) -> float:
-        """The part of the time that a layer took."""
+        """Return the part of the time that a layer took."""
         return (layer.forward + layer.backward) / (self.milliseconds or 1.0)
 
 
@@ -130,11 +130,11 @@ class ReportContents:
         return [name for name, _ in _times_by_activity(self.workers[0]) if any(name in there for there in names)]
 
     def times_of(self, worker: WorkerSummary) -> list[tuple[str, float]]:
-        """A worker's seconds by those activities."""
+        """Return a worker's seconds by those activities."""
         return [(name, time) for name, time in _times_by_activity(worker) if name in self.worker_times]
 
     def shares_of(self, worker: WorkerSummary) -> list[tuple[Activity, float]]:
-        """The parts of a worker's time, without what is no activity, and what ran beside computing."""
+        """Return the parts of a worker's time, without what is no activity, and what ran beside computing."""
         total = worker.times.total or 1.0
         known = {activity.value: activity for activity in Activity}
         return [(known[name], time / total) for name, time in vars(worker.times).items() if name in known and time]
@@ -145,7 +145,7 @@ def _times_by_activity(worker: WorkerSummary) -> list[tuple[str, float]]:
 
 
 def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
-    """The contents of a run's report. With no items, nothing of the net is run."""
+    """Return the contents of a run's report. With no items, nothing of the net is run."""
     model, problem = open_trained(recorded.run)
     weights = _weights_of(recorded, model)
     tested = _NOT_RUN if not items else weights if isinstance(weights, str) else TestedModel(recorded.run, weights)
@@ -177,7 +177,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
 
 
 def _weights_of(recorded: RecordedRun, model: Model) -> Model | str:
-    """The weights that the run has learned, or why there are none."""
+    """Return the weights that the run has learned, or why there are none."""
     path = recorded.weights
     if path is None:
         return "There are no weights yet: neither a model nor a snapshot."
@@ -185,7 +185,7 @@ def _weights_of(recorded: RecordedRun, model: Model) -> Model | str:
 
 
 def _answer(asked: Asked | str, question: Callable[[Asked], Answer]) -> Answer | str:
-    """What is told by what is asked, or why it can't be told."""
+    """Return what is told by what is asked, or why it can't be told."""
     if isinstance(asked, str):
         return asked
     try:
@@ -216,7 +216,7 @@ def _slow_layers(model: Model, items: int) -> SlowLayers | str:
 
 
 def _charts_of(recorded: RecordedRun) -> list[Chart]:
-    """The curves of losses, test values, learning rate, and of the workers' distances from their mean."""
+    """Return the curves of losses, test values, learning rate, and of the workers' distances from their mean."""
     curves = RunCurves(recorded.records)
     tests = curves_of_tests(recorded)
     losses = {f"test {name}": points for name, points in tests.items() if less_is_better(name)}
@@ -237,7 +237,7 @@ def _charts_of(recorded: RecordedRun) -> list[Chart]:
 
 
 def curves_of_tests(recorded: RecordedRun) -> dict[str, Points]:
-    """The values of tests by the names of outputs, those of rounds and those that were logged."""
+    """Return the values of tests by the names of outputs, those of rounds and those that were logged."""
     by_moment = RunCurves(recorded.records).tests()
     curves: dict[str, Points] = {
         name: {iteration: value for (iteration, _), value in curve.items()} for name, curve in by_moment.items()

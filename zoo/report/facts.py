@@ -44,7 +44,7 @@ class SummaryTile:
 
 
 def tiles_of(recorded: RecordedRun) -> list[SummaryTile]:
-    """The numbers at the top of a report."""
+    """Return the numbers at the top of a report."""
     summary, last = recorded.summary, recorded.run.solver.param.max_iter
     tiles = [_test_tile(test) for test in summary.tests]
     progress = "finished" if recorded.is_finished else f"of {last:,}; not finished"
@@ -60,7 +60,7 @@ def _test_tile(test: LoggedScore) -> SummaryTile:
 
 
 def training_facts(recorded: RecordedRun) -> list[Fact]:
-    """What was trained, on what, by which workers."""
+    """Return what was trained, on what, by which workers."""
     run, summary = recorded.run, recorded.summary
     facts = [Fact("Net", recorded.name), *_data_facts(run)]
     facts.append(Fact("Workers", _workers_text(recorded)))
@@ -86,7 +86,7 @@ def _workers_text(recorded: RecordedRun) -> str:
 
 
 def _data_facts(run: Run) -> Iterator[Fact]:
-    """What the run trains and tests on, as its nets and tables name it."""
+    """Yield what the run trains and tests on, as its nets and tables name it."""
     for phase, models in ((Phase.TRAIN, [run.solver.trained]), (Phase.TEST, run.solver.tested)):
         table = run.tables.get(phase)
         names = (name for model in models for name in _source_names(model.net))
@@ -96,7 +96,7 @@ def _data_facts(run: Run) -> Iterator[Fact]:
 
 
 def _source_names(net: pb.NetParameter) -> Iterator[str]:
-    """The names of what the layers of a net's state read: the settings that are called `source`."""
+    """Yield the names of what the layers of a net's state read: the settings that are called `source`."""
     for layer in net.layer:
         if not layer.bottom and is_included(layer, net.state):
             for setting, value in layer.ListFields():
@@ -105,7 +105,7 @@ def _source_names(net: pb.NetParameter) -> Iterator[str]:
 
 
 def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
-    """The solver's settings, but for the nets themselves."""
+    """Return the solver's settings, but for the nets themselves."""
     return [
         Fact(setting.name, _setting_text(setting, value))
         for setting, value in solver.ListFields()
@@ -114,7 +114,7 @@ def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
 
 
 def parameters_of(run: Run) -> dict[str, str]:
-    """The settings of a run by name, as logs of other programs want them."""
+    """Return the settings of a run by name, as logs of other programs want them."""
     facts = [*_data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver.param)]
     if run.workers > 1:
         facts.append(Fact("strategy", text_of(run.strategy)))
@@ -143,12 +143,12 @@ def start_facts(start: RunStart) -> list[Fact]:
 
 
 def command_of(start: RunStart) -> str:
-    """The command as one can type it again."""
+    """Return the command as one can type it again."""
     return shlex.join(start.command)
 
 
 def duration(seconds: float) -> str:
-    """A length of time as people say it."""
+    """Return a length of time as people say it."""
     if seconds < 120:
         return f"{seconds:,.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -168,7 +168,8 @@ class PlannedFigure:
 
 
 def planned_figures(recorded: RecordedRun) -> list[PlannedFigure]:
-    """The figures of the run's plan; none if it has none. A first round warms up, and counts if it's the only one."""
+    """Return the figures of the run's plan; none if it has none. A first round warms up, and counts if it's the only
+    one."""
     if recorded.plan is None:
         return []
     first = min(record.number for record in recorded.records)

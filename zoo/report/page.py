@@ -25,7 +25,7 @@ _SUFFIXES = (".html", ".htm")
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a template makes of values."""
+    """Return the page that a template makes of values."""
     text: str = _template_library().get_template(template).render(values)
     return text
 
@@ -50,7 +50,8 @@ def _percent(share: float | None) -> str:
 
 
 def page_path(runs: Sequence[Path], output: str | None) -> Path:
-    """Where a page goes: a file, or its usual name in a folder; by default in the run's, or here for several runs."""
+    """Return where a page goes: a file, or its usual name in a folder; by default in the run's, or here for several
+    runs."""
     name = REPORT if len(runs) == 1 else COMPARISON
     if output is None:
         return runs[0] / name if len(runs) == 1 else Path(name)

@@ -27,12 +27,13 @@ _MOST_FILTERS = 96  # filters that are shown
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
-    """Whether values of a shape can be shown: channels, which are gray or of three colours, height and width."""
+    """Return whether values of a shape can be shown: channels, which are gray or of three colours, height and width."""
     return len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) > 1
 
 
 def pixels_of(values: NDArray[np.float32]) -> Pixels:
-    """The pixels of an image, whose values are brought to the whole range. Three channels are blue, green, red."""
+    """Return the pixels of an image, whose values are brought to the whole range. Three channels are blue, green,
+    red."""
     side = max(values.shape[1:])
     step = -(-side // _MOST_SIDE)
     values = np.nan_to_num(values[:, ::step, ::step].astype(np.float64), posinf=0, neginf=0)
@@ -72,7 +73,7 @@ class FirstFilters:
 
 
 def first_filters(model: Model, weights: Weights) -> FirstFilters | None:
-    """The filters of the first layer that has weights, if they are images; None if they aren't."""
+    """Return the filters of the first layer that has weights, if they are images; None if they aren't."""
     built = model.layers(Phase.TRAIN)
     for node in built.graph.nodes:
         arrays = weights.get(node.layer.name)
@@ -88,7 +89,7 @@ def _bottom_shape(built: Built, edges: tuple[int, ...]) -> Shape:
 
 
 def _filters_of_blob(layer: str, values: NDArray[np.float32], bottom: Shape) -> FirstFilters | None:
-    """The filters in a blob: of windows, or of whole images for a layer that is connected to every pixel."""
+    """Return the filters in a blob: of windows, or of whole images for a layer that is connected to every pixel."""
     shape = values.shape[1:] if values.ndim == 4 else bottom
     if not is_image(shape) or math.prod(shape) != math.prod(values.shape[1:]):
         return None

@@ -37,7 +37,7 @@ _LONGEST_SCORING = 60.0  # seconds; then those batches are enough that there are
 
 
 def _open_data(run: Run, model: Model, phase: Phase) -> Feeds:
-    """The data of a model of the run, which knows its layers with the shapes of what they read then."""
+    """Return the data of a model of the run, which knows its layers with the shapes of what they read then."""
     graph = resolve_own_state(model.net)
     feeds = Feeds.open(graph, loading=run.compute.loading, table=run.tables.get(phase))
     model.layers_as_read(graph)
@@ -45,7 +45,7 @@ def _open_data(run: Run, model: Model, phase: Phase) -> Feeds:
 
 
 def open_trained(run: Run) -> tuple[Model, str]:
-    """The model that is trained, which knows the shapes of its data, and why they can't be opened, if so."""
+    """Return the model that is trained, which knows the shapes of its data, and why they can't be opened, if so."""
     model = run.solver.trained
     try:
         _open_data(run, model, Phase.TRAIN).close()
@@ -109,7 +109,7 @@ class TestedModel:
             self._feeds.close()
 
     def predictions(self, items: int) -> TestPredictions | None:
-        """What the model predicts for the first items; None if it isn't tested or doesn't classify."""
+        """Return what the model predicts for the first items; None if it isn't tested or doesn't classify."""
         if not self._run.solver.tested:
             return None
         model = self._model
@@ -120,7 +120,7 @@ class TestedModel:
         return _Tester(predictor, self._feeds_from_start(), blobs, prediction, self._classes).test(items)
 
     def scores(self, items: int) -> tuple[ScoreTable, ...]:
-        """The scores over the batches of a test, but over no more than some items; none if nothing is scored."""
+        """Return the scores over the batches of a test, but over no more than some items; none if nothing is scored."""
         if not self._run.solver.tested:
             return ()
         built = self._model.layers(Phase.TEST).with_own_blobs()
@@ -138,7 +138,7 @@ class TestedModel:
 
 
 def _device_here(run: Run) -> torch.device:
-    """The device of the run's first worker or, if this machine has none such, the CPU."""
+    """Return the device of the run's first worker or, if this machine has none such, the CPU."""
     device = run.device(0)
     return device if device.type == "cpu" or torch.accelerator.is_available() else torch.device("cpu")
 
@@ -178,7 +178,7 @@ class _Tester:
         return TestPredictions(reading.name, total, names, labels, predicted, mistakes, self._are_probabilities)
 
     def _next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float32], Tensor | None]:
-        """The labels of the next batch, its scores by item and class, and its images if it has any."""
+        """Return the labels of the next batch, its scores by item and class, and its images if it has any."""
         batch = {self._blobs[edge]: values for edge, values in self._feeds.next().items()}
         labels = batch[self._prediction.labels].reshape(-1).numpy().astype(np.int64)
         image = next((values for values in batch.values() if is_image(tuple(values.shape[1:]))), None)
@@ -247,7 +247,7 @@ class Confusion:
 
     @classmethod
     def of(cls, labels: NDArray[np.int64], predicted: NDArray[np.int64], classes: Sequence[str]) -> Confusion:
-        """The confusion of some items."""
+        """Return the confusion of some items."""
         return cls(tuple(classes), count_confusions(labels, predicted, len(classes)))
 
     @property
@@ -256,12 +256,12 @@ class Confusion:
         return _share(int(np.trace(self.counts)), int(self.counts.sum()))
 
     def shares(self) -> list[list[float]]:
-        """The parts of every row."""
+        """Return the parts of every row."""
         shares: list[list[float]] = (self.counts / np.maximum(1, self.counts.sum(1, keepdims=True))).tolist()
         return shares
 
     def scores(self) -> list[ClassScores]:
-        """The scores of all classes that items are of or were taken for."""
+        """Return the scores of all classes that items are of or were taken for."""
         taken, there = self.counts.sum(0), self.counts.sum(1)
         indices: list[int] = np.flatnonzero(taken + there).tolist()
         return [self._scores_of_class(index, int(taken[index]), int(there[index])) for index in indices]
@@ -272,7 +272,7 @@ class Confusion:
         return ClassScores(self.classes[index], there, _share(right, taken), _share(right, there), f1)
 
     def worst_pairs(self, most: int) -> list[ConfusedPair]:
-        """The pairs of classes that are confused most often."""
+        """Return the pairs of classes that are confused most often."""
         wrong = self.counts.copy()
         np.fill_diagonal(wrong, 0)
         order = np.argsort(-wrong, axis=None, kind="stable")[:most]

@@ -53,7 +53,7 @@ class RecordedRun:
         return self.run.solver.net_to_train.net.name or self.folder.resolve().name
 
     def logged(self, event: str, value: str) -> Points:
-        """The values that events of a kind have, by iteration."""
+        """Return the values that events of a kind have, by iteration."""
         found: Points = {}
         for line in self.events:
             match line:
@@ -73,7 +73,8 @@ class RecordedRun:
 
 
 def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
-    """The run in a folder; an error unless a round of it is complete. `solver` is its solver, if that is open."""
+    """Return the run in a folder; an error unless a round of it is complete. `solver` is its solver, if that is
+    open."""
     run, records = Run.load(folder, solver), read_records(folder)
     if not records:
         raise DistributedError(f"{folder}: no round is complete yet; try again later")
@@ -92,7 +93,7 @@ def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
 
 
 def _events(log: Path, notes: list[str]) -> tuple[Mapping[str, Any], ...]:
-    """The lines of a log that are whole; a kill may cut the last one off."""
+    """Return the lines of a log that are whole; a kill may cut the last one off."""
     if not log.exists():
         return ()
     try:

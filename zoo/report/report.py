@@ -35,7 +35,7 @@ class RunReports:
     failed: tuple[str, ...]
 
     def plain(self) -> OneOrMore[ReportedRun]:
-        """The runs, or the one run."""
+        """Return the runs, or the one run."""
         return self.runs
 
 

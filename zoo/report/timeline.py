@@ -29,7 +29,7 @@ class TimeWindow:
     stop: float
 
     def shows(self, item: Span | RoundRecord) -> bool:
-        """Whether a span or a round overlaps with the window."""
+        """Return whether a span or a round overlaps with the window."""
         return item.start < self.stop and item.stop > self.start
 
 
@@ -69,14 +69,15 @@ class Timeline:
 
 
 def timeline_of(records: Sequence[RoundRecord]) -> Timeline:
-    """The timeline of the last rounds."""
+    """Return the timeline of the last rounds."""
     window = last_rounds(records)
     shown = [record for record in records if window.shows(record)]
     return _Drawer(window, shown, sorted({record.rank for record in records})).timeline(Elapsed(records)(window.start))
 
 
 def last_rounds(records: Sequence[RoundRecord]) -> TimeWindow:
-    """The window of the last rounds of usual length that can be distinguished, of the worker with the most rounds."""
+    """Return the window of the last rounds of usual length that can be distinguished, of the worker with the most
+    rounds."""
     by_rank = defaultdict(list)
     for record in records:
         by_rank[record.rank].append(record)
@@ -106,7 +107,7 @@ class _Drawer:
         self._shards = 1 + max((span.shard for span in spans if span.shard is not None), default=-1)
 
     def timeline(self, elapsed: float) -> Timeline:
-        """All rows; the first span is `elapsed` seconds after the start of the run."""
+        """Return all rows; the first span is `elapsed` seconds after the start of the run."""
         numbers = [record.number for record in self._records] or [0]
         ticks = tuple(Tick(100 * self._scale(time), number(time)) for time in nice_numbers(0.0, self._scale.high))
         return Timeline(
@@ -142,5 +143,5 @@ class _Drawer:
         return Bar(left, right - left, top, _LANE - 2 if is_lane else _ROW - 2, span.activity, shade, text)
 
     def _place_in_row(self, time: float) -> float:
-        """Where a time is in a row; what is beyond the window is at its end."""
+        """Return where a time is in a row; what is beyond the window is at its end."""
         return UNITS * self._scale(min(max(time, self._window.start), self._window.stop) - self._window.start)

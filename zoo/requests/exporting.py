@@ -13,7 +13,7 @@ ExportTarget = Literal["caffe", "onnx", "torch"]
 
 
 def mean_values(text: str) -> tuple[float, ...]:
-    """The mean of each channel, of a text such as 104,117,123."""
+    """Return the mean of each channel, of a text such as 104,117,123."""
     try:
         return tuple(float(number) for number in text.split(","))
     except ValueError:

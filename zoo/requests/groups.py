@@ -20,7 +20,7 @@ SKIP_BAD_HELP = "Leave out items that can't be read, and say so."
 
 
 def modules_of(values: Iterable[str], field: str) -> dict[str, str]:
-    """The modules that texts with commas name, which may be in the current folder."""
+    """Return the modules that texts with commas name, which may be in the current folder."""
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
@@ -60,7 +60,7 @@ def numbers_of(text: str) -> tuple[int, ...]:
 
 
 def dialect_of(name: str) -> str:
-    """The dialect of a name; an error for one that no fork has, before any file is opened."""
+    """Return the dialect of a name; an error for one that no fork has, before any file is opened."""
     from caffe_proto.dialects import dialect_named  # needs protobuf, for which nobody should wait to read the help
 
     return dialect_named(name).name

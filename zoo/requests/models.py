@@ -13,7 +13,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def bytes_of(text: str) -> int:
-    """The number of bytes that a text such as 500M or 2G says."""
+    """Return the number of bytes that a text such as 500M or 2G says."""
     match = re.fullmatch(r"(\d{1,12})\s*([KMG]?)(?:i?B)?", text, re.IGNORECASE)
     if match is None or not int(match[1]):
         raise ValueError(f"'{text}' isn't like 500M or 2G, a number of bytes")

@@ -10,7 +10,7 @@ from zoo.requests.request import Request, option, request
 
 
 def batches_of(text: str) -> tuple[int, int]:
-    """The least and the most items of a batch, of a text such as 256 or 64:1024."""
+    """Return the least and the most items of a batch, of a text such as 256 or 64:1024."""
     words = text.split(":")
     if len(words) > 2 or not all(word.isdecimal() and int(word) for word in words) or int(words[0]) > int(words[-1]):
         raise ValueError(f"'{text}' is neither a batch such as 256 nor a range such as 64:1024")

@@ -68,13 +68,13 @@ class Said(TypedDict, total=False):
 
 
 def option(help_text: str, /, *, default: Any = MISSING, default_factory: Any = MISSING, **said: Unpack[Said]) -> Any:
-    """A field that is an option; see `Said` for what can be said of it."""
+    """Return a field that is an option; see `Said` for what can be said of it."""
     metadata: Said = {**said, "help": help_text}
     return field(default=default, default_factory=default_factory, metadata={_SAID: metadata})
 
 
 def argument(metavar: str, /, *, default: Any = MISSING, **said: Unpack[Said]) -> Any:
-    """A field that is an argument: a word of the command line that belongs to no option."""
+    """Return a field that is an argument: a word of the command line that belongs to no option."""
     metadata: Said = {**said, "metavar": metavar, "is_argument": True}
     return field(default=default, metadata={_SAID: metadata})
 
@@ -105,7 +105,7 @@ class Request:
         """Raise a RequestError for fields that don't go together."""
 
     def meanwhile(self) -> AbstractContextManager[object]:
-        """What the request lets others do until it is answered."""
+        """Return what the request lets others do until it is answered."""
         return nullcontext()
 
 
@@ -181,7 +181,7 @@ class RequestField:
             raise RequestError(f"{self.name} is {value}; the most is {said['most']}", self.name)
 
     def typed(self, plain: Any) -> Any:
-        """A value of text, numbers and lists of them in the type that the field has."""
+        """Return a value of text, numbers and lists of them in the type that the field has."""
         if self.said.get("parse") is not None:
             return self._parsed(plain)
         return tuple(map(self._one, plain)) if self.is_repeated else self._one(plain)
@@ -199,7 +199,8 @@ class RequestField:
 
 
 def fields_of(kind: type[Request]) -> tuple[RequestField, ...]:
-    """The fields of a kind of request: its own in their order, and then those of the groups that it takes them from."""
+    """Return the fields of a kind of request: its own in their order, and then those of the groups that it takes them
+    from."""
     if kind not in _FIELDS:
         hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}
         names = dict.fromkeys(name for base in kind.__mro__ for name in inspect.get_annotations(base))
@@ -220,7 +221,7 @@ def _field_of(each: Any, hint: Any) -> RequestField:
 
 
 def typed_request(kind: type[R], plain: Mapping[str, Any]) -> R:
-    """The request of text, numbers and lists by the names of fields, as a command line or a file has them.
+    """Return the request of text, numbers and lists by the names of fields, as a command line or a file has them.
 
     What is None or an empty list isn't said.
     """
@@ -245,11 +246,11 @@ class Answering(Generic[P, R, T]):
         return inspect.Signature([known[name] for name in names], return_annotation=answer)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The answer to a request with these fields."""
+        """Return the answer to a request with these fields."""
         return self.ask(self.kind(*args, **kwargs))
 
     def ask(self, request: R, listen: Listen = ignore) -> T:
-        """The answer to a request; `listen` hears of what happens on the way."""
+        """Return the answer to a request; `listen` hears of what happens on the way."""
         if inspect.isgeneratorfunction(self.function):
             answers: Any = self._one_by_one(request, listen)
             return answers  # type: ignore[no-any-return]

@@ -24,7 +24,7 @@ class SaysJson(Protocol):
     """A result whose JSON isn't just its fields."""
 
     def plain(self) -> Any:
-        """The result as values of other results, text, numbers, lists and dictionaries."""
+        """Return the result as values of other results, text, numbers, lists and dictionaries."""
         ...
 
 
@@ -49,7 +49,7 @@ class OneOrMore(tuple[T, ...]):
     """Results of which a single one stands for itself in JSON."""
 
     def plain(self) -> Any:
-        """The result, or the list of several."""
+        """Return the result, or the list of several."""
         return self[0] if len(self) == 1 else list(self)
 
 
@@ -70,16 +70,15 @@ class KnowsData:
 
 
 def parts_of(kind: type) -> dict[str, str]:
-    """What JSON calls the fields of a dataclass, and the properties that it says too, by their own names; a star is for
-    one whose parts are in its place.
-    """
+    """Return what JSON calls the fields of a dataclass, and the properties that it says too, by their own names; a star
+    is for one whose parts are in its place."""
     named = {each.name: each.metadata.get(_JSON, each.name) for each in fields(kind)}
     shown = {name: json for name, json in named.items() if json is not None}
     return {**shown, **{name: name for name in getattr(kind, "says_too", ())}}
 
 
 def plain_value(value: Any) -> Any:
-    """A result as JSON's values; infinities and NaN become strings, as in protobuf's JSON."""
+    """Return a result as JSON's values; infinities and NaN become strings, as in protobuf's JSON."""
     if isinstance(value, SaysJson):
         return plain_value(value.plain())
     if hasattr(type(value), "__struct_fields__"):

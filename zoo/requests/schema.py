@@ -26,7 +26,7 @@ _PLAIN: dict[type, Schema] = {
 
 
 def request_schema(kind: type[Request]) -> Schema:
-    """The schema of the settings that a file for `--config` has, all together."""
+    """Return the schema of the settings that a file for `--config` has, all together."""
     described = fields_of(kind)
     return {
         "type": "object",
@@ -49,7 +49,7 @@ def _setting_schema(each: RequestField) -> Schema:
 
 
 def schema_of(hint: Any) -> Schema:
-    """The schema of the JSON that values of a type become."""
+    """Return the schema of the JSON that values of a type become."""
     if hint in _PLAIN:
         return _PLAIN[hint]
     origin, parts = get_origin(hint), get_args(hint)
@@ -89,7 +89,8 @@ def _object_schema(properties: dict[str, Schema]) -> Schema:
 
 
 def _dataclass_schema(kind: type) -> Schema:
-    """The schema of what a dataclass says, by what JSON calls it; what one of several merged parts lacks may lack."""
+    """Return the schema of what a dataclass says, by what JSON calls it; what one of several merged parts lacks may
+    lack."""
     hints, properties, optional = types_of(kind), dict[str, Schema](), set[str]()
     for name, json in parts_of(kind).items():
         schema = schema_of(hints[name] if name in hints else types_of(getattr(kind, name).fget)["return"])
@@ -104,7 +105,8 @@ def _dataclass_schema(kind: type) -> Schema:
 
 
 def types_of(named: object) -> dict[str, Any]:
-    """The types that a class or a function names, also those that results don't import, since they need torch."""
+    """Return the types that a class or a function names, also those that results don't import, since they need
+    torch."""
     from netdsl.model.data_shapes import DataShape
 
     return get_type_hints(named, localns={"DataShape": DataShape})

@@ -220,9 +220,8 @@ class TrainRequest(OfSolver, ByWorkers):
                 self.is_kept(None)
 
     def is_kept(self, started: int | None) -> bool:
-        """Whether the run is kept in a folder: one of several workers, or one that has to be compared or resumed. So
-        many workers may be started already.
-        """
+        """Return whether the run is kept in a folder: one of several workers, or one that has to be compared or
+        resumed. So many workers may be started already."""
         if self.gpus is not None and (self.strategy or self.transport or self.backend):
             return True
         if any(part is not None for part in (self.workers, self.folder, self.plan, started)):

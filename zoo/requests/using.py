@@ -116,7 +116,7 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
         return self.text is None and self.output is not None and not is_answer
 
     def given(self, names: tuple[str, ...]) -> str:
-        """The first of some options that is given, as users write it; empty if none is."""
+        """Return the first of some options that is given, as users write it; empty if none is."""
         given = (name for name in names if getattr(self, name) not in (None, (), False) and getattr(self, name) != {})
         return next((f"--{name.replace('_', '-')}" for name in given), "")
 

@@ -97,7 +97,8 @@ class _Batcher:
                 waiting.answer.set_result(answer)
 
     def _answers_or_problems(self, batch: Sequence[_Waiting]) -> list[Answer | Exception]:
-        """The answer about each image, or what is wrong with it; what some have in common is tried one by one."""
+        """Return the answer about each image, or what is wrong with it; what some have in common is tried one by
+        one."""
         try:
             outputs = self._answerer.run([each.image for each in batch])
         except Exception as problem:
@@ -121,7 +122,7 @@ class Service:
         self._page, self._policy = _page_and_policy()
 
     def app(self, complain: Callable[[str], object]) -> ASGIApp:
-        """The application with its guard."""
+        """Return the application with its guard."""
         routes = [
             Route("/", self._show_page),
             Route("/predict", self._predict, methods=["POST"]),
@@ -169,7 +170,7 @@ class Service:
             self.metrics.open -= 1
 
     async def _read_body(self, request: Request) -> bytes:
-        """A request's body, of which no more is read than is allowed."""
+        """Return a request's body, of which no more is read than is allowed."""
         largest = self._settings.largest
         too_large = RefusedError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an image may have {largest:,} bytes here; send a smaller one"
@@ -228,7 +229,7 @@ async def _show_health(request: Request) -> Response:
 
 
 def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettings:
-    """What the query of a request says in place of the server's own settings."""
+    """Return what the query of a request says in place of the server's own settings."""
     top, threshold = request.query_params.get("top"), request.query_params.get("threshold")
     try:
         if top is not None:
@@ -243,7 +244,7 @@ def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettin
 
 
 def _image_in_json(data: bytes) -> bytes:
-    """The image in a body such as {"image": "BASE64"}."""
+    """Return the image in a body such as {"image": "BASE64"}."""
     try:
         return base64.b64decode(json.loads(data)["image"], validate=True)
     except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
@@ -251,7 +252,7 @@ def _image_in_json(data: bytes) -> bytes:
 
 
 def _page_and_policy() -> tuple[str, str]:
-    """The page, and what a browser may do for it: run its own script, and ask this server."""
+    """Return the page, and what a browser may do for it: run its own script, and ask this server."""
     text = (files("zoo.serving") / "page.html").read_text(encoding="utf-8")
     hashes = {
         kind: base64.b64encode(

@@ -61,7 +61,7 @@ class RateLimit:
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests that are left, and when
 
     def wait_of(self, client: str) -> float:
-        """The seconds until a client may ask; if it may now, 0, and the request counts."""
+        """Return the seconds until a client may ask; if it may now, 0, and the request counts."""
         if not self._rate:
             return 0.0
         now = self._clock()

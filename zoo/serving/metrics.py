@@ -22,7 +22,7 @@ class _Histogram:
         self._sum += value
 
     def lines(self, name: str) -> Iterator[str]:
-        """The histogram in Prometheus's form, where each bound counts all below it."""
+        """Yield the histogram in Prometheus's form, where each bound counts all below it."""
         total = 0
         for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
             total += count
@@ -50,7 +50,7 @@ class Metrics:
         self._batches.add(images)
 
     def text(self) -> str:
-        """All counts."""
+        """Return all counts."""
         return "\n".join((*self._metric_lines(), ""))
 
     def _metric_lines(self) -> Iterator[str]:

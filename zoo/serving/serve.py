@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @answers(ServeRequest)
 def serve(request: ServeRequest, listen: Listen) -> Server:
-    """The server of a model, which has its address and answers once it is told to."""
+    """Return the server of a model, which has its address and answers once it is told to."""
     for module in ("starlette", "uvicorn"):
         import_extra(module, "serve", "serving needs Starlette and uvicorn")
     from zoo.serving.server import open_server

@@ -61,7 +61,7 @@ class Server(uvicorn.Server):
 def open_server(
     request: AnswererRequest, settings: ServerSettings, listen: Listener, complain: Callable[[str], object]
 ) -> Server:
-    """A server of a model. It has its address before the model is opened, and listens afterwards."""
+    """Return a server of a model. It has its address before the model is opened, and listens afterwards."""
     bound = _bound(settings)
     try:
         return Server(bound, Answerer(request, listen), settings, complain)
@@ -88,7 +88,7 @@ def _config(app: Any, settings: ServerSettings) -> uvicorn.Config:
 
 
 def _bound(settings: ServerSettings) -> socket.socket:
-    """A socket that has the address, and doesn't listen yet."""
+    """Return a socket that has the address, and doesn't listen yet."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -62,7 +62,7 @@ class ServerSettings:
 
 
 def read_token(path: Path | None) -> str | None:
-    """The token in a file or, without one, in the environment; None if there is none."""
+    """Return the token in a file or, without one, in the environment; None if there is none."""
     if path is None:
         text, where = os.environ.get(TOKEN_VARIABLE, ""), f"the variable {TOKEN_VARIABLE}"
         if not text:

@@ -45,15 +45,15 @@ class ConvergenceExperiment:
     task: DigitsTask = field(default_factory=DigitsTask)
 
     def serial(self, batch: int | None = None) -> TrainingSetup:
-        """The setup with a single machine."""
+        """Return the setup with a single machine."""
         return TrainingSetup(1, _TEST_INTERVAL, batch or self.task.batch)
 
     def parallel(self, workers: int, tau: int) -> TrainingSetup:
-        """The setup with several machines, each with batches of the same size as a single one."""
+        """Return the setup with several machines, each with batches of the same size as a single one."""
         return self.serial() if workers == 1 else TrainingSetup(workers, tau, self.task.batch)
 
     def trials(self, setup: TrainingSetup) -> list[Trial]:
-        """A trial for each seed, with time measured in iterations."""
+        """Return a trial for each seed, with time measured in iterations."""
         task = replace(self.task, batch=setup.batch)
         interval = whole_rounds(_TEST_INTERVAL, setup.tau)
         settings = [task.settings(seed, interval) for seed in range(1, self.seeds + 1)]
@@ -70,7 +70,7 @@ def iterations_needed(
     report_progress: ProgressCallback,
     cache: TrialCache | None = None,
 ) -> IterationsNeeded:
-    """The iterations that each setup needs: the median over the seeds."""
+    """Return the iterations that each setup needs: the median over the seeds."""
     unique_setups = list(dict.fromkeys(setups))
     outcomes = iter(
         run_trials([trial for setup in unique_setups for trial in experiment.trials(setup)], report_progress, cache)
@@ -110,7 +110,7 @@ def speedups(
     workers: Sequence[int],
     taus: Sequence[int],
 ) -> list[Speedup]:
-    """The speed-ups of each number of workers with each tau, row by row."""
+    """Return the speed-ups of each number of workers with each tau, row by row."""
     setups = {(count, tau): experiment.parallel(count, tau) for count in workers for tau in taus}
     iterations = iterations_needed(experiment, [experiment.serial(), *setups.values()], report_progress, cache)
     serial = iterations[experiment.serial()]
@@ -118,7 +118,7 @@ def speedups(
 
 
 def convergence_grid(experiment: ConvergenceExperiment, speedups: Sequence[Speedup]) -> ConvergenceGrid:
-    """The iterations that trainings needed, as the planner reads them."""
+    """Return the iterations that trainings needed, as the planner reads them."""
     workers, taus = (
         sorted(set(values)) for values in zip(*((each.workers, each.tau) for each in speedups), strict=True)
     )
@@ -152,7 +152,7 @@ class ExchangeCost:
 
 
 def costs(speedups: Sequence[Speedup]) -> list[ExchangeCost]:
-    """The speed-ups for each ratio, computed from those without any cost for one number of workers."""
+    """Return the speed-ups for each ratio, computed from those without any cost for one number of workers."""
     return [_cost_at(ratio, speedups) for ratio in RATIOS]
 
 
@@ -179,7 +179,7 @@ def batch_costs(
     report_progress: ProgressCallback,
     cache: TrialCache | None = None,
 ) -> list[BatchCost]:
-    """The costs of batches of several sizes, all trained with the same learning rate."""
+    """Return the costs of batches of several sizes, all trained with the same learning rate."""
     iterations = iterations_needed(experiment, [experiment.serial(batch) for batch in BATCHES], report_progress, cache)
     rows = []
     for batch in BATCHES:

@@ -50,19 +50,19 @@ class DigitsTask:
     iterations: int = 4000
 
     def settings(self, seed: int, test_interval: int) -> SolverSettings:
-        """The settings of a solver, including the net."""
+        """Return the settings of a solver, including the net."""
         return digits_settings(_NET, self.batch, self.rate, self.iterations, seed, test_interval)
 
 
 def whole_rounds(iterations: int, tau: int) -> int:
-    """The iterations of as many rounds as have at least so many: a test within a round would end it."""
+    """Return the iterations of as many rounds as have at least so many: a test within a round would end it."""
     return -(-iterations // tau) * tau
 
 
 def digits_settings(
     net: str, batch: int, rate: float, iterations: int, seed: int, test_interval: int
 ) -> SolverSettings:
-    """The settings of plain SGD with a fixed rate, for a net that reads digits in batches."""
+    """Return the settings of plain SGD with a fixed rate, for a net that reads digits in batches."""
     param = pb.SolverParameter(type="SGD", base_lr=rate, lr_policy="fixed", max_iter=iterations)
     param.random_seed, param.test_interval = seed, test_interval
     param.test_iter.append(1)

@@ -27,11 +27,12 @@ class SimulatedCluster:
     lost_after: int = 0
 
     def machines(self, step: float, workers: int) -> Machines:
-        """The machines of several workers, whose iterations take `step` seconds."""
+        """Return the machines of several workers, whose iterations take `step` seconds."""
         return Machines(step, workers, self.stragglers, self.slowdown, self.jitter, self.lost, self.lost_after)
 
     def steps(self, plan: Run) -> tuple[float, float]:
-        """The time of an iteration of one machine, and of a worker, which is shorter if workers divide a batch."""
+        """Return the time of an iteration of one machine, and of a worker, which is shorter if workers divide a
+        batch."""
         step = measure_step(replace(plan, workers=1)).step if self.step is None else self.step
         if not plan.strategy.divides_batch:
             return step, step
@@ -82,7 +83,7 @@ def estimate_speedup(
 
 
 def estimate_table(estimate: SpeedupEstimate) -> list[tuple[str, ...]]:
-    """The estimate as a table: one machine beside several workers."""
+    """Return the estimate as a table: one machine beside several workers."""
     both = (estimate.single, estimate.several)
     points = [outcome.first_reaching(estimate.goal) for outcome in both]
     return [

@@ -56,7 +56,7 @@ def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None
 
 
 def _text_colour(image: Any, value: float) -> str:
-    """A text colour that is readable on a cell."""
+    """Return a text colour that is readable on a cell."""
     return "black" if math.isnan(value) or image.norm(value) > 0.6 else "white"
 
 
@@ -127,7 +127,7 @@ def _write_csv(path: Path, table: Table) -> None:
 
 
 def _speedup_table(speedups: Sequence[Speedup]) -> Table:
-    """A row for each cell of the heat map; a speed-up is empty where the accuracy was never reached."""
+    """Return a row for each cell of the heat map; a speed-up is empty where the accuracy was never reached."""
     rows = [
         (
             str(speedup.workers),
@@ -142,7 +142,7 @@ def _speedup_table(speedups: Sequence[Speedup]) -> Table:
 
 
 def _speedup_grid(speedups: Sequence[Speedup]) -> Table:
-    """The heat map as a table: workers downwards, tau to the left."""
+    """Return the heat map as a table: workers downwards, tau to the left."""
     taus = sorted({speedup.tau for speedup in speedups}, reverse=True)
     factors = {(speedup.workers, speedup.tau): speedup.factor for speedup in speedups}
     rows = [
@@ -153,7 +153,7 @@ def _speedup_grid(speedups: Sequence[Speedup]) -> Table:
 
 
 def _cost_table(costs: Sequence[ExchangeCost]) -> Table:
-    """A row for each point of the curves."""
+    """Return a row for each point of the curves."""
     rows = [
         (
             f"{cost.ratio:.4g}",
@@ -167,7 +167,7 @@ def _cost_table(costs: Sequence[ExchangeCost]) -> Table:
 
 
 def _batch_table(costs: Sequence[BatchCost]) -> Table:
-    """A row for each batch size, with the time that a single machine needs."""
+    """Return a row for each batch size, with the time that a single machine needs."""
     rows = [
         (
             str(cost.batch),
@@ -183,7 +183,8 @@ def _batch_table(costs: Sequence[BatchCost]) -> Table:
 
 
 def _methods_table(results: Sequence[MethodResult]) -> Table:
-    """The times at which each method reached accuracies, in iterations of one machine, and its final accuracy."""
+    """Return the times at which each method reached accuracies, in iterations of one machine, and its final
+    accuracy."""
     end = common_end(results)
     rows = [
         (
@@ -200,7 +201,7 @@ def _methods_table(results: Sequence[MethodResult]) -> Table:
 
 
 def scaling_table(results: Sequence[ScalingResult], accuracy: float) -> Table:
-    """The hours until an accuracy, and how many times faster that is than one worker, by workers and tau."""
+    """Return the hours until an accuracy, and how many times faster that is than one worker, by workers and tau."""
     hours = {(result.workers, result.tau): result.time_to_reach(accuracy) for result in results}
     single = next(time for (workers, _), time in hours.items() if workers == 1)
     rows = [
@@ -227,14 +228,14 @@ class DrawnFigure:
     files: tuple[Path, ...]
 
     def plain(self) -> dict[str, Any]:
-        """The files, and the rows by the heads of the table's columns."""
+        """Return the files, and the rows by the heads of the table's columns."""
         heads, *rows = self.table
         cells = [dict(zip(heads, map(_plain_cell, row), strict=True)) for row in rows]
         return {"files": self.files, "rows": cells}
 
 
 def _plain_cell(text: str) -> str | float:
-    """A table's cell: a number, if it is one."""
+    """Return a table's cell: a number, if it is one."""
     try:
         return float(text)
     except ValueError:
@@ -272,7 +273,7 @@ class FigureFolder:
         return DrawnFigure(batches, files)
 
     def methods(self, comparison: MethodComparison) -> DrawnFigure:
-        """The MPCA paper's comparison of four methods."""
+        """Return the MPCA paper's comparison of four methods."""
         with trainings("methods", self.listen) as progress:
             results = compare_methods(comparison, progress, self.cache)
         files, table = self._files_of_figure("methods.csv", "methods.png"), _methods_table(results)

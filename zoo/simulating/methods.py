@@ -48,12 +48,12 @@ class Setting:
     ratio: int
 
     def link(self, workers: int, size: int) -> Link:
-        """The connection of each worker, for models of `size` bytes and time measured in iterations."""
+        """Return the connection of each worker, for models of `size` bytes and time measured in iterations."""
         bandwidth = size * self.sends(workers) / self.ratio
         return self._link_with(bandwidth)
 
     def sends(self, workers: int) -> float:
-        """How many times as long as sending a model once a mean of all workers' models takes."""
+        """Return how many times as long as sending a model once a mean of all workers' models takes."""
         return self._link_with(1.0).seconds(ExchangeKind.MEAN, workers, 1)
 
     def _link_with(self, bandwidth: float) -> Link:
@@ -74,7 +74,7 @@ class MethodComparison:
     task: DigitsTask = field(default_factory=lambda: DigitsTask(iterations=4000))
 
     def strategy(self, method: Method, setting: Setting) -> ModelAveraging | ElasticAveraging | MPCA:
-        """The strategy of a method, with its authors' rule for the frequency of exchanges.
+        """Return the strategy of a method, with its authors' rule for the frequency of exchanges.
 
         The server of elastic averaging has time to send its model to all workers, and 30% more, before the first one
         returns. A round of MPCA exchanges nothing at its end.
@@ -92,7 +92,7 @@ class MethodComparison:
                 return MPCA(alpha=_ALPHAS[ratio], tau=_TEST_INTERVAL)
 
     def trials(self, method: Method, setting: Setting, size: int) -> list[Trial]:
-        """A trial for each seed, with models of `size` bytes and time measured in iterations."""
+        """Return a trial for each seed, with models of `size` bytes and time measured in iterations."""
         workers = 1 if method is Method.SINGLE else self.workers
         link = Link() if method is Method.SINGLE else setting.link(self.workers, size)
         strategy = self.strategy(method, setting)
@@ -115,13 +115,13 @@ class MethodResult(RepeatedTrial):
         return sum(outcome.share("compute") for outcome in self.outcomes) / len(self.outcomes)
 
     def final_accuracy(self, end: float) -> float:
-        """The mean accuracy over the last tenth of the time until `end`, which reduces chance."""
+        """Return the mean accuracy over the last tenth of the time until `end`, which reduces chance."""
         errors = self.curve([end * (1 - part / 200) for part in range(21)])
         return 1 - sum(errors) / len(errors)
 
 
 def common_end(results: Sequence[MethodResult]) -> float:
-    """The time until which all trials have been tested."""
+    """Return the time until which all trials have been tested."""
     return min(outcome.points[-1].time for result in results for outcome in result.outcomes)
 
 

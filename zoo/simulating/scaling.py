@@ -83,7 +83,7 @@ class AlexNetTask:
     iterations: int = 1500
 
     def settings(self, seed: int, test_interval: int) -> SolverSettings:
-        """The settings of a solver, including the net."""
+        """Return the settings of a solver, including the net."""
         settings = digits_settings(_ALEXNET, self.batch, self.rate, self.iterations, seed, test_interval)
         return settings.with_fields(momentum=0.9, weight_decay=0.0005)
 
@@ -96,7 +96,7 @@ class ScalingExperiment:
     task: AlexNetTask = field(default_factory=AlexNetTask)
 
     def trials(self, workers: int, tau: int, size: int) -> list[Trial]:
-        """A trial for each seed. Models of `size` bytes take as long as AlexNet's to exchange."""
+        """Return a trial for each seed. Models of `size` bytes take as long as AlexNet's to exchange."""
         scale = size / BYTES
         spark = SparkLink(CLUSTER.bandwidth * scale, codec=CLUSTER.codec * scale, depth=CLUSTER.depth)
         plans = [
@@ -129,6 +129,6 @@ def scale_alexnet(
 
 
 def select(results: Sequence[ScalingResult], cases: Sequence[tuple[int, int]]) -> list[ScalingResult]:
-    """The results of some cases, in their order."""
+    """Return the results of some cases, in their order."""
     by_case = {(result.workers, result.tau): result for result in results}
     return [by_case[case] for case in cases]

@@ -30,7 +30,7 @@ from zoo.simulating.trials import TrialCache, trainings
 
 
 def _folder(request: FigureRequest, listen: Listen) -> FigureFolder:
-    """The folder of figures, which is made before anything is trained."""
+    """Return the folder of figures, which is made before anything is trained."""
     try:
         request.output.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -57,7 +57,7 @@ def cost(request: CostRequest, listen: Listen) -> DrawnFigure:
 
 @answers(MethodsRequest)
 def methods(request: MethodsRequest, listen: Listen) -> DrawnFigure:
-    """The MPCA paper's comparison of four methods."""
+    """Return the MPCA paper's comparison of four methods."""
     task = DigitsTask(iterations=request.iterations)
     return _folder(request, listen).methods(MethodComparison(request.workers, request.seeds, task))
 
@@ -71,7 +71,7 @@ def alexnet(request: AlexNetRequest, listen: Listen) -> DrawnFigure:
 
 @answers(SimulateRequest)
 def simulate(request: SimulateRequest, listen: Listen) -> SpeedupEstimate:
-    """The training of a net with several workers, beside that with one."""
+    """Return the training of a net with several workers, beside that with one."""
     settings, folder = settings_to_train(request.model, request.solver)
     param = settings.param
     if request.data is not None:

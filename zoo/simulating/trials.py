@@ -93,7 +93,7 @@ class WorkerUsage:
 
     @classmethod
     def of(cls, records: tuple[RoundRecord, ...]) -> Self:
-        """The sums over a worker's rounds."""
+        """Return the sums over a worker's rounds."""
         names = ("steps", "compute", "wait", "exchange", "bytes")
         return cls(**{name: sum(getattr(record, name) for record in records) for name in names})
 
@@ -108,7 +108,7 @@ class TrialOutcome:
 
     @classmethod
     def of(cls, simulation: Simulation) -> Self:
-        """The outcome of a simulation."""
+        """Return the outcome of a simulation."""
         scores = [(score, score.accuracy) for score in simulation.scores]
         points = [
             AccuracyPoint(score.time, score.iteration, accuracy) for score, accuracy in scores if accuracy is not None
@@ -126,11 +126,11 @@ class TrialOutcome:
         return asdict(self)
 
     def first_reaching(self, accuracy: float) -> AccuracyPoint | None:
-        """The first test with at least an accuracy."""
+        """Return the first test with at least an accuracy."""
         return next((point for point in self.points if point.accuracy >= accuracy), None)
 
     def share(self, name: str) -> float:
-        """The share of `compute`, `wait` or `exchange` in all workers' time."""
+        """Return the share of `compute`, `wait` or `exchange` in all workers' time."""
         whole = self.time * len(self.usages)
         return sum(getattr(usage, name) for usage in self.usages) / whole if whole else 0.0
 
@@ -147,19 +147,19 @@ class RepeatedTrial:
     outcomes: tuple[TrialOutcome, ...]
 
     def time_to_reach(self, accuracy: float) -> float | None:
-        """The time at which an accuracy was reached: the median over the seeds."""
+        """Return the time at which an accuracy was reached: the median over the seeds."""
         points = [outcome.first_reaching(accuracy) for outcome in self.outcomes]
         time = median(math.inf if point is None else point.time for point in points)
         return None if time == math.inf else time
 
     def curve(self, times: Sequence[float]) -> list[float]:
-        """The error of the last test at each time: the mean over the seeds."""
+        """Return the error of the last test at each time: the mean over the seeds."""
         errors = [[1 - _latest_accuracy(outcome, time) for outcome in self.outcomes] for time in times]
         return [sum(seed_errors) / len(seed_errors) for seed_errors in errors]
 
 
 def _latest_accuracy(outcome: TrialOutcome, time: float) -> float:
-    """The accuracy of the last test at a time, or of the first model before its test."""
+    """Return the accuracy of the last test at a time, or of the first model before its test."""
     first, *others = outcome.points
     return [first, *(point for point in others if point.time <= time)][-1].accuracy
 
@@ -175,7 +175,7 @@ class TrialCache:
             raise DistributedError(f"{folder}: can't be made: {problem.strerror}; name another --cache") from None
 
     def get(self, trial: Trial) -> TrialOutcome | None:
-        """The outcome of a trial, or None if it isn't cached or the file is damaged."""
+        """Return the outcome of a trial, or None if it isn't cached or the file is damaged."""
         try:
             return TrialOutcome.from_json(json.loads(self._path_of_trial(trial).read_text()))
         except (OSError, ValueError, KeyError, TypeError):
@@ -191,7 +191,7 @@ class TrialCache:
 
 
 def key_of(trial: Trial) -> str:
-    """The cache key of a trial: a hash of its settings and of the code."""
+    """Return the cache key of a trial: a hash of its settings and of the code."""
     plan = vars(trial.plan) | {
         "solver": prototxt.text_of(trial.plan.solver.message),
         "strategy": text_of(trial.plan.strategy),
@@ -202,7 +202,7 @@ def key_of(trial: Trial) -> str:
 
 @cache
 def _hash_of_code() -> str:
-    """A hash of the source files that training depends on."""
+    """Return a hash of the source files that training depends on."""
     digest = hashlib.sha256()
     for package in (caffe_proto, netdsl):
         for path in sorted(Path(package.__path__[0]).rglob("*.py")):

@@ -68,7 +68,7 @@ def tell_left_out(folder: IncomingFolder, names: list[str], shown: str) -> None:
 
 
 def _model_folder(paths: list[PurePosixPath], shown: str) -> PurePosixPath:
-    """The folder of an archive that the model is in: the highest one that has a net or weights."""
+    """Return the folder of an archive that the model is in: the highest one that has a net or weights."""
     folders = {path.parent for path in paths if kind_of(path.name) in _TELLING}
     if not folders:
         raise StoreError(f"{shown}: has neither a net nor weights")
@@ -87,7 +87,7 @@ class _Budget:
         self._left, self._most, self._shown = most, most, shown
 
     def pieces(self, file: IO[bytes]) -> Iterator[bytes]:
-        """The blocks of a file."""
+        """Yield the blocks of a file."""
         while block := file.read(_BLOCK):
             self._left -= len(block)
             if self._left < 0:
@@ -96,7 +96,7 @@ class _Budget:
 
 
 def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Member]:
-    """The files of an archive; an error at the first that isn't a plain file, or lies outside."""
+    """Yield the files of an archive; an error at the first that isn't a plain file, or lies outside."""
     kind = _zip_members if zipfile.is_zipfile(archive) else _tar_members
     for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown)):
         if count == _MOST_MEMBERS:

@@ -71,7 +71,7 @@ class _PartialFile:
         return self.path.stat().st_size if self.path.is_file() else 0
 
     def note(self) -> _PartNote | None:
-        """Where the part is from; None if there is none, or nothing that says so."""
+        """Return where the part is from; None if there is none, or nothing that says so."""
         try:
             return msgspec.json.decode(self._note.read_bytes(), type=_PartNote) if self.size else None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -83,11 +83,11 @@ class _PartialFile:
         write_pieces(self._note, [msgspec.json.encode(note)])
 
     def open(self) -> BinaryIO:
-        """The part, to write behind what is there."""
+        """Return the part, to write behind what is there."""
         return self.path.open("ab", buffering=0)
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes that are here, in blocks."""
+        """Yield the bytes that are here, in blocks."""
         if not self.path.is_file():
             return
         with self.path.open("rb") as file:
@@ -262,7 +262,7 @@ class _Download:
         return self._finish_file(hashes, resumed=resumed)
 
     def _usable_note(self) -> _PartNote | None:
-        """What is known about the part, if the rest can be told to be of the same file."""
+        """Return what is known about the part, if the rest can be told to be of the same file."""
         note = self._part.note()
         if note is None or note.address != self._address or not (note.validator or self._expected.is_proof):
             return None
@@ -292,7 +292,7 @@ class _Download:
         return hashes
 
     def _total_of_range(self, response: HTTPResponse, note: _PartNote) -> int | None:
-        """The size of the file whose rest comes; an error if it isn't the rest of what is here."""
+        """Return the size of the file whose rest comes; an error if it isn't the rest of what is here."""
         match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
         etag = response.headers.get("ETag", "")
         changed = note.validator.startswith('"') and etag and etag != note.validator
@@ -371,6 +371,6 @@ def _disk_errors(path: Path) -> Iterator[None]:
 
 
 def _validator(response: HTTPResponse) -> str:
-    """What says that a later part is of the same file: a strong ETag, or else the date of the last change."""
+    """Return what says that a later part is of the same file: a strong ETag, or else the date of the last change."""
     etag = response.headers.get("ETag", "")
     return etag if etag.startswith('"') else response.headers.get("Last-Modified", "")

@@ -48,7 +48,7 @@ class HubSource:
         return name_from(self.repository.partition("/")[2])
 
     def at(self, revision: str) -> HubSource:
-        """One version: a branch, a tag or a commit."""
+        """Return one version: a branch, a tag or a commit."""
         return replace(self, revision=revision)
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -72,7 +72,7 @@ class HubSource:
         return commit
 
     def _commit_and_files(self, folder: IncomingFolder) -> tuple[str, list[RepoSibling]]:
-        """The commit and the files of the repository."""
+        """Return the commit and the files of the repository."""
         if folder.settings.offline:
             raise UnreachableError(f"{self.address}: isn't fetched, since no network is wanted")
         with _hub_errors(self.address):

@@ -38,7 +38,7 @@ class FileKind(Enum):
 
 
 def kind_of(name: str) -> FileKind:
-    """What a file is, by its name."""
+    """Return what a file is, by its name."""
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in _NETS:
         return FileKind.NET
@@ -51,22 +51,22 @@ def kind_of(name: str) -> FileKind:
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file is an archive that a model may be in."""
+    """Return whether a file is an archive that a model may be in."""
     return name.lower().endswith(ARCHIVES)
 
 
 def is_kept(name: str) -> bool:
-    """Whether the store takes a file of this name."""
+    """Return whether the store takes a file of this name."""
     return kind_of(name) not in (FileKind.PICKLED, FileKind.FOREIGN)
 
 
 def stored_name(name: str) -> str:
-    """The name that a file gets in the store: Caffe's readme.md is the card, too."""
+    """Return the name that a file gets in the store: Caffe's readme.md is the card, too."""
     return CARD if name.lower() == CARD.lower() else name
 
 
 def checked_name(name: str, where: str) -> str:
-    """A name that somebody else gave a file; an error if it could lie anywhere but in its own folder."""
+    """Return a name that somebody else gave a file; an error if it could lie anywhere but in its own folder."""
     is_plain = PurePosixPath(name).name == name and name.isprintable() and not set(name) & set("\\:")
     if not is_plain or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
         raise StoreError(f"{where}: names a file '{name}', which isn't a plain name in the model's own folder")
@@ -170,12 +170,12 @@ class IncomingFolder:
 
 
 def is_partial(path: Path) -> bool:
-    """Whether a file is a part of one, or what is noted about it."""
+    """Return whether a file is a part of one, or what is noted about it."""
     return path.name.endswith((PART, PART_NOTE))
 
 
 def hash_stored(folder: Path, file: StoredFile) -> StoredFile | None:
-    """A file as it is now; None if it is gone."""
+    """Return a file as it is now; None if it is gone."""
     path = folder / file.name
     if not path.is_file():
         return None
@@ -184,7 +184,7 @@ def hash_stored(folder: Path, file: StoredFile) -> StoredFile | None:
 
 
 def hash_file(path: Path) -> Hashes:
-    """The size and the hashes of a file that is here."""
+    """Return the size and the hashes of a file that is here."""
     hashes = Hashes()
     try:
         with path.open("rb") as file:

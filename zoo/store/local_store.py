@@ -30,27 +30,27 @@ class Store:
     path: Path
 
     def names(self) -> list[str]:
-        """The names of all models, in their order."""
+        """Return the names of all models, in their order."""
         if not self.path.is_dir():
             return []
         return sorted(path.name for path in self.path.iterdir() if path.is_dir() and not path.name.startswith("."))
 
     def has(self, name: str) -> bool:
-        """Whether there is a model of this name."""
+        """Return whether there is a model of this name."""
         return bool(name) and Path(name).name == name and not name.startswith(".") and (self.path / name).is_dir()
 
     def folder(self, name: str) -> Path:
-        """The folder of a model, whether it is there or not."""
+        """Return the folder of a model, whether it is there or not."""
         return self.path / name
 
     def record(self, name: str) -> StoreRecord:
-        """Where a model is from, and its files."""
+        """Return where a model is from, and its files."""
         if not self.has(name):
             raise StoreError(f"{name}: isn't in the store; `zoo store list` has the names of what is")
         return read_record(self.folder(name))
 
     def model(self, name: str) -> ModelFolder | None:
-        """A model; None if there is none of this name."""
+        """Return a model; None if there is none of this name."""
         if not self.has(name) or not (self.folder(name) / RECORD).is_file():
             return None
         return open_stored(self.folder(name))
@@ -71,7 +71,7 @@ class Store:
             os.close(handle)
 
     def staging(self, name: str) -> Path:
-        """The hidden folder in which a model is until it is whole; it stays when a pull breaks off."""
+        """Return the hidden folder in which a model is until it is whole; it stays when a pull breaks off."""
         path = self.path / f".{name}{_PULLING}"
         try:
             path.mkdir(exist_ok=True)
@@ -87,7 +87,7 @@ class Store:
             raise FileError(f"{self.folder(name)}: can't be made: {problem.strerror}") from None
 
     def unfinished(self) -> list[tuple[str, Path]]:
-        """The folders of pulls that broke off, and their models' names."""
+        """Return the folders of pulls that broke off, and their models' names."""
         if not self.path.is_dir():
             return []
         found = sorted(self.path.glob(f".*{_PULLING}"))
@@ -104,7 +104,7 @@ class Store:
 
 
 def open_stored(path: Path) -> ModelFolder:
-    """The model in a folder of the store. A file of another kind than Caffe's is a model there, too."""
+    """Return the model in a folder of the store. A file of another kind than Caffe's is a model there, too."""
     card = path / CARD
     return ModelFolder(path, read_card(card) if card.is_file() else Card(path.name))
 
@@ -123,12 +123,13 @@ def _lock_handle(handle: int, name: str, on_wait: Callable[[], object] | None) -
 
 
 def name_from(text: str) -> str:
-    """A name for a model, made of what its source is called."""
+    """Return a name for a model, made of what its source is called."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._") or "model"
 
 
 def checked_model_name(name: str) -> str:
-    """A model's name in the store; an error if it couldn't be a folder's or would be taken for something else."""
+    """Return a model's name in the store; an error if it couldn't be a folder's or would be taken for something
+    else."""
     if _MODEL_NAME.fullmatch(name) is None:
         raise StoreError(f"'{name}' isn't a name for a model; --as takes letters, digits, dots, '-' and '_'")
     return name

@@ -35,7 +35,7 @@ _FRONT_MATTER = re.compile(r"\A\ufeff?\s*---[ \t]*\n(?P<front>.*?)(?P<end>^---[ 
 
 
 def with_fields(text: str, values: Mapping[str, str]) -> str:
-    """The text of a card with other values for some of its fields; empty ones go."""
+    """Return the text of a card with other values for some of its fields; empty ones go."""
     match = _FRONT_MATTER.match(text)
     if match is None:
         return text
@@ -48,9 +48,8 @@ def with_fields(text: str, values: Mapping[str, str]) -> str:
 
 
 def _settle_card(folder: IncomingFolder, name: str) -> Card:
-    """The card of a folder, which is given one if it has none. What hubs call a card may lack our only required field,
-    the name; one of any other form is kept as a text beside ours.
-    """
+    """Return the card of a folder, which is given one if it has none. What hubs call a card may lack our only required
+    field, the name; one of any other form is kept as a text beside ours."""
     path = folder.path / CARD
     text = path.read_text(encoding="utf-8", errors="replace") if CARD in folder.files else ""
     for candidate in (text, with_fields(text, {"name": name})):
@@ -207,7 +206,7 @@ def _weights_of(card: Card, where: Path) -> _WeightsFile:
 
 
 def expected_weights(card: Card) -> ExpectedFile:
-    """What a card says about the file with the weights."""
+    """Return what a card says about the file with the weights."""
     try:
         return ExpectedFile(card.sha256, card.sha1)
     except StoreError as problem:
@@ -215,7 +214,7 @@ def expected_weights(card: Card) -> ExpectedFile:
 
 
 def _with_weights(path: Path, record: StoreRecord, request: PullRequest, settings: TransferSettings) -> StoreRecord:
-    """The record of a model once its weights are there: from the card's addresses, or put there by hand."""
+    """Return the record of a model once its weights are there: from the card's addresses, or put there by hand."""
     model = open_stored(path)
     weights, here = _weights_of(model.card, path), _weights_in(model)
     recorded = {file.name: file for file in record.files}
@@ -247,7 +246,7 @@ def _fetch_weights(folder: IncomingFolder, weights: _WeightsFile) -> None:
 
 
 def _weights_in(model: ModelFolder) -> Path | None:
-    """The weights that are there; None also if nothing says which of several files they are."""
+    """Return the weights that are there; None also if nothing says which of several files they are."""
     try:
         return next(iter(model.weights), None)
     except NetError:
@@ -255,7 +254,7 @@ def _weights_in(model: ModelFolder) -> Path | None:
 
 
 def _needs_weights(model: ModelFolder) -> bool:
-    """Whether a model has a net whose weights are in a file of their own, and not which of several they are."""
+    """Return whether a model has a net whose weights are in a file of their own, and not which of several they are."""
     try:
         has_own_weights = not model.weights and model.net.suffix == ".onnx"
     except NetError:  # a file of weights alone, or several

@@ -48,7 +48,7 @@ def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Calla
 
 
 def _complete_card(folder: ModelFolder) -> Card:
-    """The card, which must say at least what others need to decide whether to use the model."""
+    """Return the card, which must say at least what others need to decide whether to use the model."""
     path = folder.path / CARD
     if not path.is_file():
         raise StoreError(f"{folder.path}: has no {CARD}, which says what the model is; {_WHAT_TO_WRITE}")
@@ -59,7 +59,7 @@ def _complete_card(folder: ModelFolder) -> Card:
 
 
 def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -> str:
-    """The card with the name and the hash of the weights. What it said about other weights goes."""
+    """Return the card with the name and the hash of the weights. What it said about other weights goes."""
     text = (folder.path / CARD).read_text(encoding="utf-8", errors="replace")
     if not folder.weights:
         tell(f"{folder.path}: has no weights, so its nets are given alone")

@@ -46,12 +46,12 @@ class StoreRecord:
 
 
 def now() -> str:
-    """The time, as records have it."""
+    """Return the time, as records have it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_record(folder: Path) -> StoreRecord:
-    """The record of a model's folder."""
+    """Return the record of a model's folder."""
     path = folder / RECORD
     try:
         check_regular(path)
@@ -90,7 +90,7 @@ class LockFile:
 
 
 def read_lock(path: Path) -> LockFile:
-    """The models that a lock file pins."""
+    """Return the models that a lock file pins."""
     check_regular(path)
     try:
         lock = msgspec.json.decode(path.read_bytes(), type=LockFile)

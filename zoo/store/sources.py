@@ -51,7 +51,7 @@ class ModelSource(Protocol):
         ...
 
     def at(self, revision: str) -> ModelSource:
-        """The same place in one of its versions, if it has any."""
+        """Return the same place in one of its versions, if it has any."""
         ...
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -60,7 +60,7 @@ class ModelSource(Protocol):
 
 
 def is_local(text: str) -> bool:
-    """Whether this is something on the disk."""
+    """Return whether this is something on the disk."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ class CatalogueSource:
         return self.name
 
     def at(self, revision: str) -> CatalogueSource:
-        """The same, since this version of netdsl has one version of a net."""
+        """Return the same, since this version of netdsl has one version of a net."""
         return self
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -117,7 +117,7 @@ class GistSource:
         return name_from(self.id)
 
     def at(self, revision: str) -> GistSource:
-        """One version of the gist."""
+        """Return one version of the gist."""
         return replace(self, revision=revision)
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -147,7 +147,7 @@ class LocalSource:
         return name_from(name.removesuffix(name[len(name) - len(suffix) :]) if suffix else Path(name).stem)
 
     def at(self, revision: str) -> LocalSource:
-        """The same, since files of a disk have no versions."""
+        """Return the same, since files of a disk have no versions."""
         return self
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -171,7 +171,8 @@ class LocalSource:
 
 
 def taken_name(name: str, where: str) -> str:
-    """The name of a single file in the store; an error if it is none of a model, or one that can't be trusted."""
+    """Return the name of a single file in the store; an error if it is none of a model, or one that can't be
+    trusted."""
     if kind_of(name) is FileKind.PICKLED:
         raise StoreError(
             f"{where}: is a pickled file, which runs what it says when it is loaded; take the model's .safetensors, "
@@ -206,7 +207,7 @@ class WebSource:
         return name_from(path.parent.name) if self._is_card else LocalSource(Path(path.name)).default_name
 
     def at(self, revision: str) -> WebSource:
-        """The same, since files of the web have no versions."""
+        """Return the same, since files of the web have no versions."""
         return self
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -250,7 +251,7 @@ class WebSource:
 
 
 def _files_named_by(card: Card) -> list[str]:
-    """The files that a card says the model needs, without its weights."""
+    """Return the files that a card says the model needs, without its weights."""
     mean = card.input.mean if card.input is not None and isinstance(card.input.mean, str) else ""
     return [
         name for name in (mean, card.labels) if name and name not in _BESIDE_CARD and " " not in name and is_kept(name)
@@ -258,7 +259,7 @@ def _files_named_by(card: Card) -> list[str]:
 
 
 def open_model_source(text: str, expected: ExpectedFile = ANY_FILE) -> ModelSource:
-    """The source that a text names. What is on the disk comes before a name, as everywhere."""
+    """Return the source that a text names. What is on the disk comes before a name, as everywhere."""
     place, _, revision = text.partition("@")
     if text.startswith(HUB):
         return HubSource(place.removeprefix(HUB), revision)

@@ -76,7 +76,7 @@ class Hashes:
         return self._sha256.hexdigest()
 
     def difference(self, expected: ExpectedFile) -> str | None:
-        """The first thing that isn't as expected, as the end of a sentence; None if all is."""
+        """Return the first thing that isn't as expected, as the end of a sentence; None if all is."""
         if expected.size is not None and self.size != expected.size:
             return f"has {self.size:,} bytes, and {expected.size:,} are expected"
         if expected.sha256 and self.sha256 != expected.sha256:

@@ -44,7 +44,7 @@ class RemovedPath:
 
 
 def list_models(store: Store) -> list[ListedModel]:
-    """All models of the store."""
+    """Return all models of the store."""
     return [_listed_model(store, name) for name in store.names()]
 
 

@@ -18,7 +18,7 @@ from netdsl.errors import DataError, ShapeError
 
 
 def sends_bytes(transform: ImageTransform | None, array: Array) -> bool:
-    """Whether a batch can have the bytes of such images.
+    """Return whether a batch can have the bytes of such images.
 
     They are resized, cut and mirrored before; then the mean must be the same everywhere, which that of a file isn't.
     """
@@ -26,7 +26,7 @@ def sends_bytes(transform: ImageTransform | None, array: Array) -> bool:
 
 
 def finished(transforms: Sequence[ImageTransform | None], tops: Sequence[Tensor]) -> list[Tensor]:
-    """The tops of a batch in float32, wherever they are: of bytes the mean is subtracted, and they are scaled.
+    """Return the tops of a batch in float32, wherever they are: of bytes the mean is subtracted, and they are scaled.
 
     The values have the bits that they have where all of that is done image by image. Nothing is waited for, since
     numbers come from Python.

@@ -125,7 +125,7 @@ class BatchThreads:
                 self._fetch_items(task)
 
     def _next_to_fetch(self) -> Batch | list[Slot] | None:
-        """What to fetch next, once there is room for it; None when the threads are closed."""
+        """Return what to fetch next, once there is room for it; None when the threads are closed."""
         with self._room:
             self._room.wait_for(lambda: self._closed or self._to_fetch or self._has_room())
             if self._closed:
@@ -232,7 +232,7 @@ class BatchThreads:
         return self._order.random(self._place(slot))
 
     def _place(self, slot: Slot) -> int:
-        """The place of an item in the order that all ranks share; after a bad one it is the next place."""
+        """Return the place of an item in the order that all ranks share; after a bad one it is the next place."""
         return self._order.place(slot.number) + slot.tries
 
     def _count_done(self, batches: list[Batch]) -> None:
@@ -297,11 +297,11 @@ class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
         return batch.tops
 
     def shapes(self) -> list[Shape]:
-        """The shapes of the next batch, which stays the next one."""
+        """Return the shapes of the next batch, which stays the next one."""
         return [tuple(top.shape) for top in self._running_threads().wait(self.position).tops]
 
     def epoch_batches(self) -> Fraction:
-        """How many batches all items make, in all processes that share the data."""
+        """Return how many batches all items make, in all processes that share the data."""
         return Fraction(count_of(self.reading.source), self.reading.batch_size)
 
     def seek(self, position: int) -> None:
@@ -342,7 +342,7 @@ class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
 
 
 def _order(reading: Reading, loading: Loading) -> Order:
-    """The order in which a source's items come; a DataError for settings that can't be."""
+    """Return the order in which a source's items come; a DataError for settings that can't be."""
     if reading.batch_size < 1 or loading.workers < 1 or loading.prefetch < 1:
         raise DataError("batch_size, workers and prefetch must be at least 1")
     length = len(reading.source)

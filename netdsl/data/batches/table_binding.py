@@ -20,7 +20,7 @@ from netdsl.errors import DataError
 
 
 def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
-    """The reading of all tops of some layers from one table, so that the values of a row stay together."""
+    """Return the reading of all tops of some layers from one table, so that the values of a row stay together."""
     name = parse_source(table.source, Content.ITEMS)
     _check_binding(table, name, intakes)
     blobs = [blob for intake in intakes for blob in blob_columns(intake, table.columns)]
@@ -37,7 +37,7 @@ def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
 
 
 def blob_columns(intake: Intake, columns: Mapping[str, str]) -> list[BlobColumn]:
-    """The blobs that a layer takes from outside. Where no column is named it is called as the blob."""
+    """Return the blobs that a layer takes from outside. Where no column is named it is called as the blob."""
     color = Color.GRAY if intake.gray else Color.COLOR
     pairs = zip(intake.tops, intake.shapes, strict=True)
     return [BlobColumn(top, columns.get(top, top), shape, color) for top, shape in pairs]
@@ -73,7 +73,8 @@ class _Target:
     transform: ImageTransform | None
 
     def fit(self, shape: Shape) -> Shape:
-        """The shape that values of some shape get before they are transformed; a ValueError if they don't fit."""
+        """Return the shape that values of some shape get before they are transformed; a ValueError if they don't
+        fit."""
         wanted = self.blob.shape
         if wanted is None:
             return shape
@@ -103,11 +104,11 @@ class _BoundRows:
         return len(self._source)
 
     def fetch(self, index: int) -> tuple[int, Any]:
-        """The number of an item, and the item as it is stored."""
+        """Return the number of an item, and the item as it is stored."""
         return index, self._source.fetch(index)
 
     def item(self, fetched: tuple[int, Any]) -> Item:
-        """The arrays of an item, as many as there are blobs."""
+        """Return the arrays of an item, as many as there are blobs."""
         index, stored = fetched
         arrays = self._source.item(stored)
         if len(arrays) < len(self._targets):
@@ -132,7 +133,7 @@ class _WholeBoundRows(_BoundRows):
         self._take = source.take
 
     def take(self, indices: Indices) -> Item | None:
-        """The arrays of many items; None if they don't fit, of which a single item tells more."""
+        """Return the arrays of many items; None if they don't fit, of which a single item tells more."""
         arrays = self._take(indices)
         if arrays is None or len(arrays) < len(self._targets):
             return None

@@ -23,7 +23,7 @@ _MATRIX_AXES = 2  # of the items and the channels, whose lengths count for every
 
 
 def length_of(values: object) -> int | None:
-    """How many items or batches there are; None if that can't be known, as of a generator."""
+    """Return how many items or batches there are; None if that can't be known, as of a generator."""
     try:
         return len(values) if isinstance(values, Sized) else None
     except TypeError:  # of a DataLoader whose data set has no length
@@ -31,7 +31,8 @@ def length_of(values: object) -> int | None:
 
 
 def values_by_blob(rows: Any, blobs: Sequence[str]) -> dict[str, Any]:
-    """What an item, a batch or all data have for each of these blobs; a DataError that names the blobs if one lacks."""
+    """Return what an item, a batch or all data have for each of these blobs; a DataError that names the blobs if one
+    lacks."""
     if isinstance(rows, (np.ndarray, Tensor)):
         rows = (rows,)
     if not isinstance(rows, (Mapping, Sequence)) or isinstance(rows, str):
@@ -50,7 +51,7 @@ def values_by_blob(rows: Any, blobs: Sequence[str]) -> dict[str, Any]:
 
 
 def in_quotes(names: Iterable[str]) -> str:
-    """Names in a sentence: 'a', 'b' and 'c'."""
+    """Return names in a sentence: 'a', 'b' and 'c'."""
     *first, last = (f"'{name}'" for name in names)
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -81,7 +82,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         return self._shapes
 
     def _completed(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-        """The shapes with what the first value says of them."""
+        """Return the shapes with what the first value says of them."""
         known = {name: shape for name, shape in shapes.items() if shape and min(shape) >= 0}
         if len(known) < len(shapes):
             self._shapes = dict.fromkeys(shapes, ())
@@ -109,7 +110,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         return self._batch({name: as_tensor(name, value) for name, value in values.items()})
 
     def epoch_batches(self) -> Fraction | None:
-        """How many batches the values make until they begin again; None if nobody knows."""
+        """Return how many batches the values make until they begin again; None if nobody knows."""
         length = None if callable(self._values) else length_of(self._values)
         if length is None:
             return None
@@ -135,7 +136,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         return tuple(_reshaped(name, tensors[name], (count, *shape[1:])) for name, shape in self._shapes.items())
 
     def _next_values(self) -> Mapping[str, Any]:
-        """The next values by blob."""
+        """Return the next values by blob."""
         return values_by_blob(next(self._rows), list(self._shapes))
 
     def _endless_rows(self) -> Iterator[Rows]:
@@ -175,7 +176,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
 
 
 def as_tensor(name: str, value: Any) -> Tensor:
-    """A value in float32; what must not be written to is copied."""
+    """Return a value in float32; what must not be written to is copied."""
     if isinstance(value, Tensor):
         return value.to(torch.float32)
     try:
@@ -186,7 +187,7 @@ def as_tensor(name: str, value: Any) -> Tensor:
 
 
 def stacked(name: str, items: list[Any]) -> Any:
-    """The values that items have for a blob, with one more axis in front."""
+    """Return the values that items have for a blob, with one more axis in front."""
     try:
         return torch.stack(items) if isinstance(items[0], Tensor) else np.stack([np.asarray(item) for item in items])
     except (ValueError, RuntimeError):
@@ -195,7 +196,8 @@ def stacked(name: str, items: list[Any]) -> Any:
 
 
 def fitted(name: str, shape: Shape, wanted: Shape | None) -> Shape:
-    """The shape that values of a blob get, which may have other axes than the net says, or images of another size.
+    """Return the shape that values of a blob get, which may have other axes than the net says, or images of another
+    size.
 
     A DataError with both shapes if they don't fit.
     """

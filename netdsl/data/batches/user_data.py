@@ -64,12 +64,12 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
 
 
 def is_of_spark(data: object) -> bool:
-    """Whether data are an RDD or a DataFrame of Spark's, which this room doesn't import."""
+    """Return whether data are an RDD or a DataFrame of Spark's, which this room doesn't import."""
     return type(data).__module__.partition(".")[0] == "pyspark"
 
 
 def begin_again(data: UserData) -> bool:
-    """Whether data can be read again from their beginning, in another program too."""
+    """Return whether data can be read again from their beginning, in another program too."""
     return not (callable(data) or isinstance(data, Iterator))
 
 

@@ -34,7 +34,7 @@ class UserRows(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many items there are."""
+        """Return how many items there are."""
 
     @abstractmethod
     def choose(self, blobs: Sequence[str]) -> None:
@@ -42,11 +42,11 @@ class UserRows(ABC):
 
     @abstractmethod
     def shapes(self) -> dict[str, Shape]:
-        """The shapes of an item's blobs."""
+        """Return the shapes of an item's blobs."""
 
     @abstractmethod
     def take(self, indices: Indices) -> dict[str, Any]:
-        """The values of some items by blobs, with one more axis in front."""
+        """Return the values of some items by blobs, with one more axis in front."""
 
     def store(self, blobs: Sequence[str], folder: Path) -> Table:
         """Write the values of some blobs into a folder, as a table in the same order that other processes read.
@@ -101,11 +101,11 @@ class ArrayRows(UserRows):
             raise DataError(f"the data are empty: '{first}' has no rows")
 
     def shapes(self) -> dict[str, Shape]:
-        """The shapes of the arrays' rows."""
+        """Return the shapes of the arrays' rows."""
         return {name: array.shape[1:] for name, array in self._arrays.items()}
 
     def take(self, indices: Indices) -> dict[str, Any]:
-        """The rows with these numbers, copied, since layers may write over what they get."""
+        """Return the rows with these numbers, copied, since layers may write over what they get."""
         return {name: array[indices] for name, array in self._arrays.items()}
 
 
@@ -128,11 +128,11 @@ class DatasetRows(UserRows):
         self._blobs = tuple(blobs)
 
     def shapes(self) -> dict[str, Shape]:
-        """The shapes of the first item's blobs."""
+        """Return the shapes of the first item's blobs."""
         return {name: tuple(np.shape(value)) for name, value in self._item(0).items()}
 
     def take(self, indices: Indices) -> dict[str, Any]:
-        """The items with these numbers, put together."""
+        """Return the items with these numbers, put together."""
         items = [self._item(index) for index in indices.tolist()]
         return {name: stacked(name, [item[name] for item in items]) for name in self._blobs}
 
@@ -169,7 +169,7 @@ class RowBatches(Iterator[tuple[Tensor, ...]]):
         return tuple(tensors[name].reshape(shape) for name, shape in self.shapes.items())
 
     def epoch_batches(self) -> Fraction:
-        """How many batches all rows make."""
+        """Return how many batches all rows make."""
         return Fraction(len(self._rows), self._batch)
 
     def seek(self, position: int) -> None:
@@ -181,12 +181,12 @@ class RowBatches(Iterator[tuple[Tensor, ...]]):
 
 
 def _stated(shape: Shape, batch: int) -> Shape | None:
-    """The shape that a net states, with this batch; None if it states none or only a part of one."""
+    """Return the shape that a net states, with this batch; None if it states none or only a part of one."""
     return (batch, *shape[1:]) if shape and min(shape[1:], default=0) >= 0 else None
 
 
 def _array(name: str, values: Any) -> Array:
-    """An array of an array, a tensor, or a list or column of numbers or of arrays."""
+    """Return an array of an array, a tensor, or a list or column of numbers or of arrays."""
     if isinstance(values, Tensor):
         tensor = values.detach().cpu()
         values = (tensor.float() if tensor.is_floating_point() else tensor).numpy()

@@ -27,11 +27,11 @@ class Alphabet:
 
     @classmethod
     def of(cls, text: str) -> Alphabet:
-        """All characters of a text, in their usual order."""
+        """Return all characters of a text, in their usual order."""
         return cls([_name_of_character(character) for character in sorted(set(text))])
 
     def numbers(self, text: str, where: str) -> list[int]:
-        """The numbers of a text's characters."""
+        """Return the numbers of a text's characters."""
         unknown = sorted(set(text) - self.characters.keys())
         if unknown:
             known = "".join(_name_of_character(character) for character in self.characters)

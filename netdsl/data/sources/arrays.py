@@ -13,7 +13,7 @@ PartArrays = Callable[[int], Sequence[Array] | None]  # the arrays of a part; No
 
 
 def gather_rows(indices: Indices, ends: Indices, arrays: PartArrays) -> Item | None:
-    """The rows at these indices, for each of the arrays that every part has; `ends` says where the parts end.
+    """Return the rows at these indices, for each of the arrays that every part has; `ends` says where the parts end.
 
     None if a part has no arrays, or rows of another shape or type. The arrays of each part are asked for once: those of
     the first row's part, then those of the parts after it, and then those from the beginning on.
@@ -29,14 +29,14 @@ def gather_rows(indices: Indices, ends: Indices, arrays: PartArrays) -> Item | N
 
 
 def as_slice(rows: Indices) -> Indices | slice:
-    """A slice, which copies nothing, if the rows are evenly spaced; else the rows themselves."""
+    """Return a slice, which copies nothing, if the rows are evenly spaced; else the rows themselves."""
     first, last = int(rows[0]), int(rows[-1])
     step = int(rows[1]) - first if len(rows) > 1 else 1
     return slice(first, last + 1, step) if step > 0 and (np.diff(rows) == step).all() else rows
 
 
 def _pieces(sorted_parts: Indices, rows: Indices, arrays: PartArrays) -> list[list[Array]] | None:
-    """The rows of each part, for each of its arrays."""
+    """Return the rows of each part, for each of its arrays."""
     starts = [0, *(np.flatnonzero(np.diff(sorted_parts)) + 1).tolist()]
     ends, parts, firsts = [*starts[1:], len(rows)], sorted_parts[starts].tolist(), rows[starts].tolist()
     pieces: list[list[Array]] = []
@@ -68,23 +68,23 @@ class ArraySource:
         return int(self._ends[-1])
 
     def fetch(self, index: int) -> Item:
-        """The rows of one item, copied out of their files."""
+        """Return the rows of one item, copied out of their files."""
         part = int(np.searchsorted(self._ends, index, side="right"))
         row = index - int(self._ends[part]) + len(self._parts[part][0])
         return tuple(as_top(np.array(array[row])) for array in self._parts[part])
 
     def labels(self) -> Array | None:
-        """The labels of all items, if each has one number after its first array."""
+        """Return the labels of all items, if each has one number after its first array."""
         if any(len(part) < 2 or part[1].size != len(part[1]) for part in self._parts):
             return None
         return np.concatenate([part[1].ravel() for part in self._parts])
 
     def item(self, fetched: Item) -> Item:
-        """The item, which is complete once it is fetched."""
+        """Return the item, which is complete once it is fetched."""
         return fetched
 
     def take(self, indices: Indices) -> Item | None:
-        """The rows of many items."""
+        """Return the rows of many items."""
         return gather_rows(indices, self._ends, lambda part: self._parts[part])
 
     def close(self) -> None:
@@ -92,5 +92,5 @@ class ArraySource:
 
 
 def as_top(array: Array) -> Array:
-    """Values in the types that transforms and nets take: arrays of bytes stay so, all others become float32."""
+    """Return values in the types that transforms and nets take: arrays of bytes stay so, all others become float32."""
     return array if array.dtype == np.uint8 and array.ndim else array.astype(np.float32, copy=False)

@@ -36,30 +36,31 @@ class ClassSource(Protocol):
 
 
 def classes_of(source: object) -> tuple[str, ...]:
-    """The names of a source's classes as text that can be shown and written; none if it knows none."""
+    """Return the names of a source's classes as text that can be shown and written; none if it knows none."""
     return tuple(map(_printable, source.classes)) if isinstance(source, ClassSource) else ()
 
 
 def read_class_names(path: str | Path) -> tuple[str, ...]:
-    """The names in a file: one on each line or, in a prototxt, those of a label map."""
+    """Return the names in a file: one on each line or, in a prototxt, those of a label map."""
     if Path(path).suffix == ".prototxt":
         return _label_map(Path(path))
     return tuple(_printable(line.strip()) for _, line in numbered_lines(path))
 
 
 def class_names_in(folder: Path) -> tuple[str, ...]:
-    """The names that a folder of data has in its labels.txt, or in its labelmap.prototxt; none without them."""
+    """Return the names that a folder of data has in its labels.txt, or in its labelmap.prototxt; none without them."""
     file = class_file_in(folder)
     return () if file is None else read_class_names(file)
 
 
 def class_file_in(folder: Path) -> Path | None:
-    """The file with the names of classes that a folder of data has, if there is one."""
+    """Return the file with the names of classes that a folder of data has, if there is one."""
     return next((folder / name for name in (LABELS, LABEL_MAP) if (folder / name).is_file()), None)
 
 
 def class_names_of_model(*files: str | Path) -> tuple[str, ...]:
-    """The names of the classes that a model predicts, beside the first of its files that has some; none without them.
+    """Return the names of the classes that a model predicts, beside the first of its files that has some; none without
+    them.
 
     They are what was written for the model, or what its folder has.
     """
@@ -73,7 +74,7 @@ def _class_names_beside(model: Path) -> tuple[str, ...]:
 
 
 def model_labels(model: Path) -> Path:
-    """The file for the names of a model's classes; all snapshots of a training have one."""
+    """Return the file for the names of a model's classes; all snapshots of a training have one."""
     stem = model.stem.removesuffix(".caffemodel")
     return model.with_name((stem.rpartition("_iter_")[0] or stem) + _MODEL_LABELS)
 
@@ -84,7 +85,7 @@ def write_class_names(names: Sequence[str], path: Path) -> None:
 
 
 def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
-    """The classes of a label map. A name is what annotations call it, a display name what people do."""
+    """Return the classes of a label map. A name is what annotations call it, a display name what people do."""
     items = from_text(_read_text(path), pb.LabelMap, where=str(path)).item
     if not all(0 <= item.label < _MOST_CLASSES for item in items):
         raise DataError(f"{path}: has a label that isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
@@ -92,7 +93,7 @@ def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
 
 
 def _label_map(path: Path) -> tuple[str, ...]:
-    """The names of a label map; a number that it leaves out is its own name."""
+    """Return the names of a label map; a number that it leaves out is its own name."""
     names = {item.label: _printable(item.display_name or item.name) for item in label_map_items(path)}
     return tuple(names.get(label, str(label)) for label in range(max(names, default=-1) + 1))
 
@@ -116,7 +117,7 @@ def _read_text(path: Path) -> str:
 
 
 def _printable(name: str) -> str:
-    """A name in one line of UTF-8, which names of folders needn't be."""
+    """Return a name in one line of UTF-8, which names of folders needn't be."""
     text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
@@ -130,7 +131,7 @@ class ClassList:
 
     @classmethod
     def of(cls, names: Iterable[str], where: str) -> ClassList:
-        """The list of these names, before which the background stands, whatever it is called among them."""
+        """Return the list of these names, before which the background stands, whatever it is called among them."""
         without = tuple(name for name in names if name not in _BACKGROUNDS and name != _IGNORED)
         twice = next((name for place, name in enumerate(without) if name in without[:place]), None)
         if twice is not None:
@@ -138,7 +139,7 @@ class ClassList:
         return cls((BACKGROUND, *without), {name: label for label, name in enumerate(without, 1)})
 
     def label(self, name: str, where: str) -> int:
-        """The label of a name."""
+        """Return the label of a name."""
         label = self.labels.get(name, 0)
         if not label:
             raise DataError(
@@ -149,7 +150,7 @@ class ClassList:
 
 
 def read_class_list(path: Path) -> ClassList:
-    """The classes of a text file with a name on each line, or of a label map of SSD's."""
+    """Return the classes of a text file with a name on each line, or of a label map of SSD's."""
     if path.suffix != ".prototxt":
         return ClassList.of(read_class_names(path), str(path))
     names, items = read_class_names(path), label_map_items(path)
@@ -162,6 +163,6 @@ def read_class_list(path: Path) -> ClassList:
 
 
 def class_list(file: str | Path | None, folder: Path) -> ClassList | None:
-    """The classes of a file, or of the one that a data set's folder has; None without one."""
+    """Return the classes of a file, or of the one that a data set's folder has; None without one."""
     path = class_file_in(folder) if file is None else Path(file)
     return None if path is None else read_class_list(path)

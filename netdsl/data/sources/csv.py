@@ -47,7 +47,7 @@ def _index(path: Path, names: list[str], name: str) -> int:
 
 
 def _column_values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:
-    """The values of all lines; an array of numbers needs far less memory than a list."""
+    """Return the values of all lines; an array of numbers needs far less memory than a list."""
     values = array("f")
     for number, line in enumerate(lines, 2):
         if not line:

@@ -38,11 +38,11 @@ class DatumSource(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many records there are."""
+        """Return how many records there are."""
 
     @abstractmethod
     def fetch(self, index: int) -> DatumRecord:
-        """One record."""
+        """Return one record."""
 
     @abstractmethod
     def close(self) -> None:
@@ -54,14 +54,14 @@ class DatumSource(ABC):
         return class_names_in(self.path)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """The image, uint8 or float32, and the label."""
+        """Return the image, uint8 or float32, and the label."""
         where = self.where(fetched)
         datum = _datum(fetched.value, where)
         image = decode(datum.data, self.color, where) if datum.encoded else raw_image(datum, where)
         return image, np.array(datum.label, np.float32)
 
     def where(self, record: DatumRecord) -> str:
-        """The place of a record in the database, for errors."""
+        """Return the place of a record in the database, for errors."""
         return f"{self.path}: record '{record.key.decode('ascii', 'backslashreplace')}'"
 
 
@@ -73,7 +73,7 @@ def _datum(value: bytes, where: str) -> pb.Datum:
 
 
 def raw_image(datum: pb.Datum, where: str) -> Array:
-    """The image of values that aren't encoded. Caffe's rule: bytes win where a record also has floats."""
+    """Return the image of values that aren't encoded. Caffe's rule: bytes win where a record also has floats."""
     shape = (datum.channels, datum.height, datum.width)
     if min(shape) <= 0:
         raise DataError(f"{where}: has {shape} channels, height and width, so it holds no image")
@@ -123,11 +123,11 @@ class AnnotatedDatumSource:
         return len(self._records)
 
     def fetch(self, index: int) -> DatumRecord:
-        """One record."""
+        """Return one record."""
         return self._records.fetch(index)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """The image, uint8 or float32, its rows or its label, and maybe its map of classes."""
+        """Return the image, uint8 or float32, its rows or its label, and maybe its map of classes."""
         where, annotated = self._records.where(fetched), self.record(fetched)
         datum = annotated.datum
         if not self.annotated:
@@ -140,7 +140,7 @@ class AnnotatedDatumSource:
         return self._image(datum, where), box_rows(annotated, where), *self._map(datum, where)
 
     def record(self, fetched: DatumRecord) -> pb.AnnotatedDatum:
-        """A record as Caffe-SSD's message, which has an image."""
+        """Return a record as Caffe-SSD's message, which has an image."""
         where = self._records.where(fetched)
         try:
             annotated = pb.AnnotatedDatum.FromString(fetched.value)
@@ -170,7 +170,7 @@ class AnnotatedDatumSource:
 
 
 def box_rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
-    """A row for each object of a record."""
+    """Return a row for each object of a record."""
     rows = [
         (group.group_label, annotation.instance_id, box.xmin, box.ymin, box.xmax, box.ymax, box.difficult)
         for group in annotated.annotation_group
@@ -193,7 +193,7 @@ class LaneDatumSource(AnnotatedDatumSource):
         super().__init__(records, annotated=True)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """The image, and its points by lane."""
+        """Return the image, and its points by lane."""
         where, annotated = self._records.where(fetched), self.record(fetched)
         if annotated.type != pb.AnnotatedDatum.LANE:
             kind = pb.AnnotatedDatum.AnnotationType.Name(annotated.type)

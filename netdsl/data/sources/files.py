@@ -31,7 +31,8 @@ def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
 
 
 def regular_file(path: str | Path) -> Path:
-    """The path of a regular file, or of a link to one. A pipe or a device may never end, so these are refused."""
+    """Return the path of a regular file, or of a link to one. A pipe or a device may never end, so these are
+    refused."""
     try:
         check_regular(Path(path), may_be_empty=True)
     except FileError as problem:
@@ -40,7 +41,7 @@ def regular_file(path: str | Path) -> Path:
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """The lines of a list that aren't blank, with their numbers. Names needn't be UTF-8."""
+    """Yield the lines of a list that aren't blank, with their numbers. Names needn't be UTF-8."""
     with file_errors(path), regular_file(path).open(encoding="utf-8", errors="surrogateescape") as file:
         for number, line in enumerate(short_lines(file, path, _LONGEST_LINE), 1):
             if line.strip():
@@ -48,7 +49,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def listed_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """The same of a list that must name something."""
+    """Yield the same of a list that must name something."""
     number = 0
     for number, line in numbered_lines(path):
         yield number, line
@@ -57,7 +58,7 @@ def listed_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def short_lines(file: TextIO, path: str | Path, longest: int) -> Iterator[str]:
-    """The lines of a text file, of which one that is too long is an error before it fills the memory."""
+    """Yield the lines of a text file, of which one that is too long is an error before it fills the memory."""
     number = 0
     while line := file.readline(longest + 1):
         number += 1
@@ -67,7 +68,7 @@ def short_lines(file: TextIO, path: str | Path, longest: int) -> Iterator[str]:
 
 
 def read_bytes(path: str) -> bytes:
-    """The bytes of an image that a list names."""
+    """Return the bytes of an image that a list names."""
     with file_errors(path):
         size = regular_file(path).stat().st_size
         if size > _LARGEST_IMAGE:
@@ -78,7 +79,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_text(path: Path, longest: int) -> str:
-    """A whole text of this many characters at most."""
+    """Return a whole text of this many characters at most."""
     with file_errors(path), regular_file(path).open(encoding="utf-8", newline="") as file:
         try:
             text = file.read(longest + 1)

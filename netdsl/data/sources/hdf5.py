@@ -54,7 +54,7 @@ class Hdf5Source:
         return int(self._ends[-1])
 
     def fetch(self, index: int) -> Item:
-        """One row of each data set."""
+        """Return one row of each data set."""
         file = int(np.searchsorted(self._ends, index, side="right"))
         row = index - int(self._ends[file])
         return tuple(array[row] for array in self._arrays_of(file))
@@ -75,7 +75,7 @@ class Hdf5Source:
             return [_dataset(file, name, path).astype(np.float32)[()] for name in self._names]
 
     def item(self, fetched: Item) -> Item:
-        """The item, which is complete once it is fetched."""
+        """Return the item, which is complete once it is fetched."""
         return fetched
 
     def close(self) -> None:

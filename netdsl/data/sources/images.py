@@ -52,13 +52,13 @@ class ImageSource:
         return len(self._lines)
 
     def fetch(self, index: int) -> ImageFile:
-        """The bytes of one file."""
+        """Return the bytes of one file."""
         name, label = self._lines[index]
         path = self._root_folder + name
         return ImageFile(path, label, read_bytes(path))
 
     def item(self, fetched: ImageFile) -> Item:
-        """The image and its label."""
+        """Return the image and its label."""
         image = decode(fetched.data, self._color, fetched.path)
         if any(self._size):
             image = resize(image, *self._size)
@@ -70,11 +70,11 @@ class ImageSource:
         return class_names_in(self._folder)
 
     def labels(self) -> Array:
-        """The labels of all images."""
+        """Return the labels of all images."""
         return np.array([label for _, label in self._lines])
 
     def name(self, index: int) -> str:
-        """The path of an image as it is in the list."""
+        """Return the path of an image as it is in the list."""
         return self._lines[index][0]
 
     def close(self) -> None:
@@ -113,21 +113,21 @@ class FolderSource:
         return len(self._names)
 
     def name(self, index: int) -> str:
-        """The path of an image within the folder."""
+        """Return the path of an image within the folder."""
         return self._names[index][0]
 
     def labels(self) -> Array:
-        """The labels of all images."""
+        """Return the labels of all images."""
         return np.array([label for _, label in self._names])
 
     def fetch(self, index: int) -> ImageFile:
-        """The bytes of one file."""
+        """Return the bytes of one file."""
         name, label = self._names[index]
         path = str(self._path / name)
         return ImageFile(path, label, read_bytes(path))
 
     def item(self, fetched: ImageFile) -> Item:
-        """The image and its label."""
+        """Return the image and its label."""
         return decode(fetched.data, self._color, fetched.path), np.array(fetched.label, np.float32)
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class FolderSource:
 
 
 def class_folders(path: Path) -> list[str]:
-    """The sorted names of the folders in a folder, without hidden ones."""
+    """Return the sorted names of the folders in a folder, without hidden ones."""
     return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
@@ -153,13 +153,13 @@ def _classes(path: Path) -> list[str]:
 
 
 def _images(path: Path, name: str) -> list[str]:
-    """The images of one class, also those in nested folders."""
+    """Return the images of one class, also those in nested folders."""
     files = [Path(folder, file) for folder, _, names in os.walk(path / name) for file in names]
     return sorted(file.relative_to(path).as_posix() for file in files if is_image_file(file))
 
 
 def is_image_file(file: Path) -> bool:
-    """Whether a file has the ending of an image."""
+    """Return whether a file has the ending of an image."""
     return file.suffix.lower() in _ENDINGS
 
 
@@ -187,6 +187,6 @@ def _check_depth(path: Path, classes: list[str]) -> None:
 
 
 def _has_only_folders(path: Path) -> bool:
-    """Whether a folder has folders, and no image beside them."""
+    """Return whether a folder has folders, and no image beside them."""
     entries = list(path.iterdir())
     return bool(class_folders(path)) and not any(is_image_file(entry) for entry in entries)

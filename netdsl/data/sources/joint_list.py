@@ -56,7 +56,7 @@ class JointListSource:
         return len(self._lines)
 
     def fetch(self, index: int) -> JointImage:
-        """The bytes of an image."""
+        """Return the bytes of an image."""
         return self._image(self._lines[index])
 
     def _image(self, line: JointLine) -> JointImage:
@@ -65,14 +65,14 @@ class JointListSource:
         return JointImage(path, read_bytes(path), mask, line.joints)
 
     def item(self, fetched: JointImage) -> Item:
-        """The image and its joints."""
+        """Return the image and its joints."""
         image = decode(fetched.image, Color.COLOR, fetched.path)[::-1]
         if image.shape[1] < self._least_height:
             raise DataError(f"{fetched.path}: has {image.shape[1]} rows, and cropsize is {self._least_height}")
         return (image if fetched.mask is None else _seen(image, fetched.mask, fetched.path)), fetched.joints
 
     def name(self, index: int) -> str:
-        """The path of an image as it is in the list."""
+        """Return the path of an image as it is in the list."""
         return self._lines[index].name
 
     def close(self) -> None:
@@ -105,14 +105,14 @@ class ClusteredJoints(JointListSource):
         return len(self._lines)
 
     def fetch(self, index: int) -> JointImage:
-        """The bytes of an image."""
+        """Return the bytes of an image."""
         turn, cluster = divmod(index, len(self._clusters))
         lines = self._clusters[cluster]
         return self._image(lines[(self._begins[cluster] + turn) % len(lines)])
 
 
 def listed_joints(path: str) -> int:
-    """How many joints the first line of a list has; 0 if there is no such list."""
+    """Return how many joints the first line of a list has; 0 if there is no such list."""
     if not Path(path).is_file():
         return 0
     return next((len(_split_line(path, *line, []).joints) for line in numbered_lines(path)), 0)

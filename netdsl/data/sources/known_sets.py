@@ -51,7 +51,7 @@ class MnistSource(ArraySource):
 
 
 def _find_file(folder: Path, split: DataSplit, axes: int) -> Path:
-    """The file of the images, with three axes, or of the labels, with one."""
+    """Return the file of the images, with three axes, or of the labels, with one."""
     content = "images" if axes == 3 else "labels"
     names = [f"{name}-{content}?idx{axes}-ubyte" for name in _NAMES[split]]
     matches = sorted(path for name in names for ending in ("", ".gz") for path in folder.glob(f"*{name}{ending}"))
@@ -64,14 +64,14 @@ def _find_file(folder: Path, split: DataSplit, axes: int) -> Path:
 
 
 def split_of(path: Path) -> DataSplit:
-    """The split that a file's name says; TRAIN if it says none."""
+    """Return the split that a file's name says; TRAIN if it says none."""
     return next(
         (split for split, names in _NAMES.items() if any(f"{name}-" in path.name for name in names)), DataSplit.TRAIN
     )
 
 
 def _read_idx(path: Path, axes: int) -> Array:
-    """The values of an idx file, whose header has their type and shape in big-endian numbers."""
+    """Return the values of an idx file, whose header has their type and shape in big-endian numbers."""
     start = 4 * (1 + axes)
     gzipped = regular_file(path).suffix == ".gz"
     with file_errors(path, EOFError, zlib.error), gzip.open(path) if gzipped else path.open("rb") as file:
@@ -164,7 +164,7 @@ class DigitsSource(ArraySource):
 
 
 def _for_testing(labels: Array) -> Array:
-    """A mask of the items for testing: always the same ones, and an equal share of every digit."""
+    """Return a mask of the items for testing: always the same ones, and an equal share of every digit."""
     selected = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         selected[np.flatnonzero(labels == label)[_TEST_EVERY - 1 :: _TEST_EVERY]] = True

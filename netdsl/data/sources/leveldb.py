@@ -16,7 +16,7 @@ from netdsl.errors import DataError
 
 
 def library() -> Any:
-    """The plyvel package, which is imported only here."""
+    """Return the plyvel package, which is imported only here."""
     return import_extra("plyvel", "data", "LevelDB needs plyvel")
 
 
@@ -54,7 +54,7 @@ class LevelDbSource(DatumSource):
         return len(self._keys)
 
     def fetch(self, index: int) -> DatumRecord:
-        """One record: the next one by the cursor, any other by its key."""
+        """Return one record: the next one by the cursor, any other by its key."""
         is_next, self._position = self._position + 1 == index, -2
         try:
             if is_next:
@@ -83,7 +83,7 @@ def _link(database: Path, folder: Path) -> None:
 
 
 def error_text(problem: Exception) -> str:
-    """The message of plyvel's exception, which may be bytes, in one line."""
+    """Return the message of plyvel's exception, which may be bytes, in one line."""
     message = problem.args[0] if problem.args else ""
     text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(problem)
     return " ".join(text.split())

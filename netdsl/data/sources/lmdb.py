@@ -94,7 +94,7 @@ class LmdbFile:
         return self._meta.records
 
     def record(self, index: int) -> DatumRecord:
-        """One record."""
+        """Return one record."""
         if index >= len(self._places):
             with self._lock:
                 while index >= len(self._places):
@@ -114,7 +114,8 @@ class LmdbFile:
         self._close()
 
     def _newest_meta(self) -> _Meta:
-        """The meta page of the last transaction. There are two, written in turns, and the other one may be damaged."""
+        """Return the meta page of the last transaction. There are two, written in turns, and the other one may be
+        damaged."""
         start = self._start(0)
         first = self._meta_at(0)
         sizes = _PAGE_SIZES if first is None else [first.page_size]
@@ -135,12 +136,12 @@ class LmdbFile:
         return max(metas, key=lambda meta: meta.transaction)
 
     def _start(self, place: int) -> bytes:
-        """The bytes in which a meta page would be, or as many as there are."""
+        """Return the bytes in which a meta page would be, or as many as there are."""
         with file_errors(self._path):
             return os.pread(self._descriptor, _HEADER.size + _META.size, place)
 
     def _meta_at(self, place: int) -> _Meta | None:
-        """The meta page at a place, if a valid one is there."""
+        """Return the meta page at a place, if a valid one is there."""
         data = self._start(place)
         if len(data) < _HEADER.size + _META.size or not _HEADER.unpack_from(data)[2] & _META_PAGE:
             return None
@@ -202,7 +203,7 @@ class LmdbFile:
             self._stack.append((nodes.low | nodes.high << 16 | nodes.flags << 32, depth + 1))
 
     def _nodes(self, numbers: Numbers, kind: int) -> _Nodes:
-        """The nodes of pages of one kind."""
+        """Return the nodes of pages of one kind."""
         size, outside = self._meta.page_size, (numbers < 2) | (numbers > self._meta.last_page)
         listed = numbers.tolist()
         if outside.any() or len(set(listed)) < len(listed) or not self._seen.isdisjoint(listed):
@@ -270,7 +271,7 @@ class LmdbSource(DatumSource):
         return len(self._file)
 
     def fetch(self, index: int) -> DatumRecord:
-        """One record."""
+        """Return one record."""
         return self._file.record(index)
 
     def close(self) -> None:

@@ -46,7 +46,8 @@ class _Matrix(NamedTuple):
 
 
 def matlab_array(data: bytes, place: Sequence[str], where: str) -> Array:
-    """The array of numbers of a name, or of a field of a struct of a name; nothing else of the file is looked at."""
+    """Return the array of numbers of a name, or of a field of a struct of a name; nothing else of the file is looked
+    at."""
     order = _byte_order(data, where)
     with _matlab_errors(where):
         found = _find(data, place, order)
@@ -54,7 +55,7 @@ def matlab_array(data: bytes, place: Sequence[str], where: str) -> Array:
 
 
 def matlab_cells(data: bytes, name: str, where: str) -> list[Array]:
-    """The arrays of numbers in the cells of a name, column after column."""
+    """Return the arrays of numbers in the cells of a name, column after column."""
     order = _byte_order(data, where)
     with _matlab_errors(where):
         found = _existing(_find(data, [name], order), [name], where)
@@ -113,7 +114,7 @@ def _find(data: bytes, place: Sequence[str], order: _Order) -> _Matrix | None:
 
 
 def _field(matrix: _Matrix, place: Sequence[str], order: _Order) -> _Matrix | None:
-    """The matrix itself, or the field of the first of its structs."""
+    """Return the matrix itself, or the field of the first of its structs."""
     if not place:
         return matrix
     if matrix.kind != _STRUCT:
@@ -138,7 +139,8 @@ def _matrix(data: bytes, order: _Order) -> _Matrix:
 
 
 def _elements(data: bytes, order: _Order) -> Iterator[_Element]:
-    """The elements that lie one after the other; each says its kind and its size, and small ones are in eight bytes."""
+    """Yield the elements that lie one after the other; each says its kind and its size, and small ones are in eight
+    bytes."""
     place = 0
     while place + 8 <= len(data):
         kind, size = struct.unpack_from(f"{order}II", data, place)

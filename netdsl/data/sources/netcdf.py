@@ -69,7 +69,7 @@ class _HeaderCheck:
         self._skip(self._count())
 
     def _count(self) -> int:
-        """A number of things, each of which takes a byte at least."""
+        """Return a number of things, each of which takes a byte at least."""
         count = self._number()
         if count > self._size:
             raise self._damaged()
@@ -151,7 +151,7 @@ class NetcdfSource:
         return self._length
 
     def fetch(self, index: int) -> Item:
-        """One row of each variable."""
+        """Return one row of each variable."""
         with file_errors(self._path, *_EXCEPTIONS):
             rows = [variable[index] for variable in self._variables]
         return tuple(as_top(self._checked(index, *pair)) for pair in zip(self._names, rows, strict=True))
@@ -171,7 +171,7 @@ class NetcdfSource:
         return np.asarray(row)
 
     def item(self, fetched: Item) -> Item:
-        """The item, which is complete once it is fetched."""
+        """Return the item, which is complete once it is fetched."""
         return fetched
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class NetcdfSource:
 
 
 def _is_hdf5(path: Path) -> bool:
-    """Whether a NetCDF file is an HDF5 file too; a DataError if it's neither that nor a classic one."""
+    """Return whether a NetCDF file is an HDF5 file too; a DataError if it's neither that nor a classic one."""
     with file_errors(path), regular_file(path).open("rb") as file:
         start = file.read(len(SIGNATURE))
     if start != SIGNATURE and not start.startswith(CLASSIC):

@@ -71,7 +71,7 @@ def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:
 
 
 def class_names_of(name: str) -> tuple[str, ...]:
-    """The names of the classes of marked objects, or those of a file; the background is the first."""
+    """Return the names of the classes of marked objects, or those of a file; the background is the first."""
     source = find_source(name, Content.MARKED_IMAGES)
     if source is not None and source.content is Content.MARKED_IMAGES:
         return tuple(source.open_marked().classes)
@@ -116,7 +116,7 @@ def find_source(text: str, content: Content | None = None) -> SourceName | None:
 
 
 def has_kind_prefix(text: str) -> bool:
-    """Whether a text begins with a kind, or is one, and isn't the path of an existing file or folder."""
+    """Return whether a text begins with a kind, or is one, and isn't the path of an existing file or folder."""
     address = text.partition("?")[0]
     kind, colon, _ = address.partition(":")
     return kind in KINDS and (bool(colon) or not Path(address).exists())

@@ -33,16 +33,17 @@ class Order:
         return sum(self.groups)
 
     def place(self, number: int) -> int:
-        """The place of the item that this rank takes after `number` others. Caffe's rule: it takes every size-th."""
+        """Return the place of the item that this rank takes after `number` others. Caffe's rule: it takes every
+        size-th."""
         return self.start + number * self.size + self.rank
 
     def index(self, place: int) -> int:
-        """The index in the source of the item at a place."""
+        """Return the index in the source of the item at a place."""
         epoch, position = divmod(place, len(self))
         return int(_permutation(self.seed, epoch, self.groups)[position]) if self.shuffle else position
 
     def indices(self, number: int, count: int) -> Indices:
-        """The indices of `count` items that this rank takes one after the other, after `number` others."""
+        """Return the indices of `count` items that this rank takes one after the other, after `number` others."""
         epochs, positions = np.divmod(self.place(number) + self.size * np.arange(count), len(self))
         if self.shuffle:
             for epoch in np.unique(epochs).tolist():
@@ -51,7 +52,7 @@ class Order:
         return positions
 
     def random(self, place: int) -> Random:
-        """The generator of the random numbers of a place."""
+        """Return the generator of the random numbers of a place."""
         return np.random.Generator(np.random.Philox(key=[self.seed, place]))
 
 

@@ -30,7 +30,7 @@ class PixelFiles(Protocol):
     """One array for each image of a set: the file of an image's name, and what it holds."""
 
     def path(self, name: str) -> str:
-        """The file of an image."""
+        """Return the file of an image."""
         ...
 
     def read(self, data: bytes, where: str) -> Array:
@@ -44,7 +44,7 @@ class _NamedFiles:
     ending: str
 
     def path(self, name: str) -> str:
-        """The file of an image."""
+        """Return the file of an image."""
         return f"{self.beginning}{name}{self.ending}"
 
 
@@ -56,7 +56,7 @@ class ColorFiles(_NamedFiles):
     as_stored: bool = False
 
     def read(self, data: bytes, where: str) -> Array:
-        """The image, whose mean is subtracted in float64 as the authors' program does."""
+        """Return the image, whose mean is subtracted in float64 as the authors' program does."""
         image = decode(data, Color.COLOR, where)[:: -1 if self.as_stored else 1].astype(np.float64)
         return np.asarray(image - np.array(self.mean)[:, None, None], np.float32)
 
@@ -66,7 +66,7 @@ class DepthFiles(_NamedFiles):
     """Images of how far away things are, of which the logarithm is taken."""
 
     def read(self, data: bytes, where: str) -> Array:
-        """The logarithms minus their mean."""
+        """Return the logarithms minus their mean."""
         depth = decode_depth(data, where)
         if not depth.all():
             raise DataError(f"{where}: has pixels without a depth, of which there is no logarithm; fill them in")
@@ -78,7 +78,7 @@ class IndexFiles(_NamedFiles):
     """Images whose pixels are indices of a palette's colours: the classes."""
 
     def read(self, data: bytes, where: str) -> Array:
-        """The indices."""
+        """Return the indices."""
         return decode_indices(data, where)[None]
 
 
@@ -90,7 +90,7 @@ class MatlabLabels(_NamedFiles):
     first: int = 0
 
     def read(self, data: bytes, where: str) -> Array:
-        """The labels."""
+        """Return the labels."""
         labels = _matrix(data, self.place, where)
         return np.where(labels < self.first, IGNORED, labels - self.first).astype(np.uint8)[None]
 
@@ -103,7 +103,7 @@ class RenumberedLabels(_NamedFiles):
     numbers: tuple[int, ...]
 
     def read(self, data: bytes, where: str) -> Array:
-        """The labels."""
+        """Return the labels."""
         labels, numbers = _matrix(data, self.place, where), np.array(self.numbers, np.uint8)
         if labels.max(initial=0) >= len(numbers):
             raise DataError(f"{where}: has label {labels.max()}, and the list of classes ends with {len(numbers) - 1}")
@@ -176,7 +176,7 @@ def pascal_context(folder: str, voc_folder: str, split: str) -> PixelSet:
 
 
 def _context_numbers(all_classes: str, used_classes: str) -> tuple[int, ...]:
-    """The number of each class among those that are used, by its number among all."""
+    """Return the number of each class among those that are used, by its number among all."""
     known, used = _class_list(all_classes), _class_list(used_classes)
     renamed = {short: long for long, short in _OTHER_NAMES.items()}
     numbers = [0] * (len(known) + 1)
@@ -189,7 +189,7 @@ def _context_numbers(all_classes: str, used_classes: str) -> tuple[int, ...]:
 
 
 def _class_list(path: str) -> list[str]:
-    """The names in lines such as `1: accordion`."""
+    """Return the names in lines such as `1: accordion`."""
     return [line.partition(":")[2].replace(" ", "") for _, line in numbered_lines(path)]
 
 
@@ -219,7 +219,7 @@ class PixelSetSource:
         return len(self._names) if self._seed is None else sys.maxsize
 
     def fetch(self, index: int) -> PixelSetItem:
-        """The bytes of an image's files."""
+        """Return the bytes of an image's files."""
         place = index if self._seed is None else self._drawn(self._seed, index)
         paths = [files.path(self._names[place]) for files in self._arrays]
         return PixelSetItem(self._names[place], [(path, read_bytes(path)) for path in paths])
@@ -228,7 +228,7 @@ class PixelSetSource:
         return int(np.random.default_rng((seed, index)).integers(len(self._names)))
 
     def item(self, fetched: PixelSetItem) -> Item:
-        """The arrays, which must be of one size."""
+        """Return the arrays, which must be of one size."""
         readers: list[Callable[[bytes, str], Array]] = [files.read for files in self._arrays]
         arrays = [read(data, path) for read, (path, data) in zip(readers, fetched.files, strict=True)]
         sizes = {path: array.shape[1:] for (path, _), array in zip(fetched.files, arrays, strict=True)}

@@ -46,11 +46,11 @@ class PoseDatumSource:
         return len(self._records)
 
     def fetch(self, index: int) -> DatumRecord:
-        """One record."""
+        """Return one record."""
         return self._records.fetch(index)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """The image, maybe its mask, and the people in it."""
+        """Return the image, maybe its mask, and the people in it."""
         where = self._records.where(fetched)
         channels, _ = self._records.item(fetched)
         needed = 1 + (MASK if self._masked else NUMBERS)
@@ -61,7 +61,7 @@ class PoseDatumSource:
         return channels[:NUMBERS], *mask, people
 
     def _people(self, rows: _Rows) -> Pixels:
-        """The person whom the record is about, and all others."""
+        """Return the person whom the record is about, and all others."""
         height, width = np.trunc(rows.floats(SIZE, 2))
         others = rows.byte(COUNTS, 1)
         people = np.empty((1 + others, 1 + self._joints, 3), np.float32)
@@ -85,12 +85,13 @@ class PoseDatumSource:
 
 
 def first_joint_row(person: int, others: int) -> int:
-    """The first of the three rows with a person's joints. Those of others follow their places and their scales."""
+    """Return the first of the three rows with a person's joints. Those of others follow their places and their
+    scales."""
     return _JOINT_ROWS if person == 0 else OTHERS + others + 1 + 3 * (person - 1)
 
 
 def is_pose_record(channels: Array) -> bool:
-    """Whether a fourth channel says the size of its image where records with people do."""
+    """Return whether a fourth channel says the size of its image where records with people do."""
     if len(channels) <= NUMBERS or channels.dtype != np.uint8:
         return False
     rows, width = channels[NUMBERS], channels.shape[2]
@@ -116,13 +117,13 @@ class _Rows:
         self._bytes, self._where = channel.tobytes(), where
 
     def floats(self, row: int, count: int) -> Pixels:
-        """The first numbers of a row. They may go on in the next one, as in Caffe."""
+        """Return the first numbers of a row. They may go on in the next one, as in Caffe."""
         begin = row * self._width
         self._check_end(begin + _FLOAT * count)
         return np.frombuffer(self._bytes, "<f4", count, begin)
 
     def byte(self, row: int, place: int) -> int:
-        """A byte of a row."""
+        """Return a byte of a row."""
         self._check_end(row * self._width + place + 1)
         return int(self._bytes[row * self._width + place])
 
@@ -160,7 +161,7 @@ class PoseSet:
         return len(self._records)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image, with what its record says."""
+        """Return one image, with what its record says."""
         fetched = self._records.fetch(index)
         pixels, *masks, people = self._poses.item(fetched)
         objects = [_person(rows) for rows in people] + [_crowd(mask[0] == 0) for mask in masks if not mask.all()]
@@ -171,7 +172,7 @@ class PoseSet:
 
 
 def has_poses(path: Path) -> bool:
-    """Whether a path is that of a database whose first record has people with joints."""
+    """Return whether a path is that of a database whose first record has people with joints."""
     return first_record_shows(path, lambda records: is_pose_record(_first_image(records)))
 
 
@@ -180,7 +181,8 @@ def _first_image(records: DatumSource) -> Array:
 
 
 def _person(rows: Pixels) -> MarkedObject:
-    """A person of a record, whose numbers are COCO's again; the authors take these for numbers that count from 1."""
+    """Return a person of a record, whose numbers are COCO's again; the authors take these for numbers that count from
+    1."""
     joints = tuple(Joint(x + 1, y + 1, Visibility(int(mark))) for x, y, mark in rows[1:].tolist())
     marked = [joint[:2] for joint in joints if joint.marked]
     x, y = (rows[0, :2] + 1).tolist()

@@ -97,14 +97,14 @@ class SegmentationSource:
         return len(self._lines)
 
     def fetch(self, index: int) -> SegmentationItem:
-        """The bytes of an image and its labels."""
+        """Return the bytes of an image and its labels."""
         name, label, window = self._lines[self._order.index(index)]
         path = self._files.root_folder + name
         labels = label if isinstance(label, int) else read_bytes(self._files.root_folder + label)
         return SegmentationItem(path, read_bytes(path), labels, window, index)
 
     def item(self, fetched: SegmentationItem) -> Item:
-        """The image and its labels, scaled, cropped and mirrored alike."""
+        """Return the image and its labels, scaled, cropped and mirrored alike."""
         image, labels = self._decoded(fetched)
         if fetched.window is not None:
             image, labels = _part(image, fetched.window, 0), _part(labels, fetched.window, self._files.label)
@@ -155,7 +155,7 @@ def _labels(files: SegmentationList, number: int, name: str, words: list[str]) -
 
 
 def _window(files: SegmentationList, number: int, words: list[str]) -> Region:
-    """A part of an image, which may go beyond it."""
+    """Return a part of an image, which may go beyond it."""
     try:
         window = Region(*map(int, words))
     except (ValueError, TypeError):
@@ -167,7 +167,7 @@ def _window(files: SegmentationList, number: int, words: list[str]) -> Region:
 
 
 def _part(image: Array, window: Region, around: int) -> Array:
-    """What a window shows of an image of channels, height, width."""
+    """Return what a window shows of an image of channels, height, width."""
     shown = np.full((len(image), window.y2 - window.y1 + 1, window.x2 - window.x1 + 1), around, image.dtype)
     top, left = max(0, window.y1), max(0, window.x1)
     part = image[:, top : max(0, window.y2 + 1), left : max(0, window.x2 + 1)]
@@ -185,7 +185,7 @@ def image_seg_source(
     windows: bool = False,
     seed: int = 0,
 ) -> SegmentationSource:
-    """The source of DeepLab's ImageSegData, or with `windows` of DeconvNet's WindowSegData.
+    """Return the source of DeepLab's ImageSegData, or with `windows` of DeconvNet's WindowSegData.
 
     Items have three arrays, or two without `sizes`. Resizing keeps the values of labels, which DeepLab's own code would
     interpolate.
@@ -208,7 +208,7 @@ def image_seg_source(
 def dense_image_source(
     p: pb.DenseImageDataParameter, transform: pb.TransformationParameter, *, seed: int = 0
 ) -> SegmentationSource:
-    """The source of SegNet's DenseImageData, which crops at random in any phase, as its own settings say."""
+    """Return the source of SegNet's DenseImageData, which crops at random in any phase, as its own settings say."""
     if transform.mirror or transform.crop_size:
         raise DataError("DenseImageData mirrors and crops as dense_image_data_param says, not transform_param")
     if bool(p.crop_height) != bool(p.crop_width):
@@ -222,7 +222,7 @@ def dense_image_source(
 def image_labelmap_source(
     p: pb.ImageDataParameter, transform: pb.TransformationParameter, *, seed: int = 0
 ) -> SegmentationSource:
-    """The source of HED's ImageLabelmapData, which crops at random in any phase."""
+    """Return the source of HED's ImageLabelmapData, which crops at random in any phase."""
     files = SegmentationList(p.source, p.root_folder, (p.new_height, p.new_width), p.is_color, edges=True)
     paired_transform = PairedTransform(_values_of(transform), _crop(transform), True, transform.mirror)
     return SegmentationSource(files, paired_transform, shuffle=p.shuffle, seed=seed)
@@ -238,7 +238,7 @@ def _crop(transform: pb.TransformationParameter) -> tuple[int, int] | None:
 
 
 def _values_of(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
-    """The part of a transform that doesn't move pixels: it subtracts the mean and scales."""
+    """Return the part of a transform that doesn't move pixels: it subtracts the mean and scales."""
     refuse_for("images with maps", transform)
     settings = copy_of(
         transform, without=("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors")

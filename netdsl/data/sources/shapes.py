@@ -36,15 +36,15 @@ class ShapesSource:
         return _COUNTS[self._split]
 
     def labels(self) -> Array:
-        """The class of every picture."""
+        """Return the class of every picture."""
         return np.arange(len(self)) % len(self.classes)
 
     def fetch(self, index: int) -> int:
-        """The number of a picture, which is all that it is made of."""
+        """Return the number of a picture, which is all that it is made of."""
         return index
 
     def item(self, fetched: int) -> Item:
-        """The picture and its class."""
+        """Return the picture and its class."""
         label = fetched % len(self.classes)
         random = np.random.default_rng((list(DataSplit).index(self._split), fetched))
         return draw(self.classes[label], random), np.array(label, np.float32)
@@ -54,7 +54,7 @@ class ShapesSource:
 
 
 def draw(shape: str, random: np.random.Generator) -> NDArray[np.uint8]:
-    """A picture of a shape: channels, height, width."""
+    """Return a picture of a shape: channels, height, width."""
     size = random.uniform(0.5, 0.9) * SIDE / 2
     x, y = random.uniform(size, SIDE - size, 2)
     inside = coverage(shape, (x, y), size, random.uniform(0, 2 * np.pi), (SIDE, SIDE))
@@ -66,7 +66,7 @@ def draw(shape: str, random: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def coverage(shape: str, middle: tuple[float, float], size: float, turn: float, image_size: tuple[int, int]) -> Floats:
-    """How much of each pixel of an image, of a height and a width, a shape covers, from 0 to 1."""
+    """Return how much of each pixel of an image, of a height and a width, a shape covers, from 0 to 1."""
     (x, y), (height, width) = middle, image_size
     rows, columns = np.mgrid[:height, :width] + 0.5
     radius, angle = np.hypot(columns - x, rows - y), np.arctan2(rows - y, columns - x) - turn
@@ -75,7 +75,7 @@ def coverage(shape: str, middle: tuple[float, float], size: float, turn: float, 
 
 
 def _outline(shape: str, angle: Floats) -> Floats:
-    """The distance of a shape's edge from its middle by the angle; its farthest point is at 1 or nearly so."""
+    """Return the distance of a shape's edge from its middle by the angle; its farthest point is at 1 or nearly so."""
     match shape:
         case "square":
             return _polygon(angle, 4, np.cos(np.pi / 4))

@@ -31,15 +31,15 @@ class Source(Protocol):
     """
 
     def __len__(self) -> int:
-        """How many items there are."""
+        """Return how many items there are."""
         ...
 
     def fetch(self, index: int) -> Any:
-        """One item as it is stored."""
+        """Return one item as it is stored."""
         ...
 
     def item(self, fetched: Any) -> Item:
-        """The arrays of an item that was fetched."""
+        """Return the arrays of an item that was fetched."""
         ...
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class EndlessSource(Source, Protocol):
 
 
 def count_of(source: Source) -> int:
-    """How many items a source has, or how many images it draws them from without an end."""
+    """Return how many items a source has, or how many images it draws them from without an end."""
     return source.image_count if isinstance(source, EndlessSource) else len(source)
 
 
@@ -67,7 +67,7 @@ class LabelledSource(Source, Protocol):
     """A source that knows the labels of all items without reading the items."""
 
     def labels(self) -> Array | None:
-        """The label of every item; None if the items have no labels of one number."""
+        """Return the label of every item; None if the items have no labels of one number."""
         ...
 
 
@@ -90,7 +90,7 @@ class NamedItems(Protocol):
     """A source whose items have names."""
 
     def name(self, index: int) -> str:
-        """The name of an item; empty if it has none."""
+        """Return the name of an item; empty if it has none."""
         ...
 
 
@@ -109,7 +109,7 @@ class WholeSource(Source, Protocol):
     """A source that can return many items at once, without a step for each."""
 
     def take(self, indices: Indices) -> Item | None:
-        """The arrays of these items, with one more axis in front; None if they must be fetched one by one.
+        """Return the arrays of these items, with one more axis in front; None if they must be fetched one by one.
 
         It is called from the thread that fetches. A DataError means the same as None: the items are then fetched one by
         one, which shows which of them is bad.

@@ -76,7 +76,7 @@ class SourceKind:
         return next((function.__module__ for function in self._functions if function is not None), "")
 
     def allows(self, option: str) -> bool:
-        """Whether a name may have an option."""
+        """Return whether a name may have an option."""
         common = {option for content in self.contents for option in _COMMON_OPTIONS.get(content, ())}
         return self.options is None or option in self.options or option in common
 
@@ -98,7 +98,7 @@ class SourceName:
 
     @classmethod
     def of(cls, kind: str, path: str, query: str) -> SourceName:
-        """A name that begins with a kind, or whose path shows it."""
+        """Return a name that begins with a kind, or whose path shows it."""
         form, split = KINDS[kind], None
         folder, colon, last = path.rpartition(":")
         if form.has_splits and last in _SPLITS and (colon or not form.has_path):
@@ -156,11 +156,11 @@ class SourceName:
         return self._pairs.get(_CLASSES)
 
     def names(self, option: str) -> list[str]:
-        """The comma-separated names of an option."""
+        """Return the comma-separated names of an option."""
         return [name for name in self._pairs.get(option, "").split(",") if name]
 
     def number(self, option: str, default: int, *, least: int = 0, most: int = 10**_DIGITS - 1) -> int:
-        """The whole number of an option."""
+        """Return the whole number of an option."""
         text = self._pairs.get(option, str(default))
         if not (text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
             raise DataError(f"{self}: {option} is '{text[:40]}'; it must be a whole number from {least} to {most:,}")
@@ -172,22 +172,22 @@ class SourceName:
         return self.form.has_columns and not self.options
 
     def with_split(self, split: DataSplit) -> SourceName:
-        """The name with a split, if its kind has splits and it doesn't choose one."""
+        """Return the name with a split, if its kind has splits and it doesn't choose one."""
         return replace(self, split=split) if self.form.has_splits and self.split is None else self
 
     def with_items(self, items: Path) -> SourceName:
-        """The name of the items with the numbers in a file."""
+        """Return the name of the items with the numbers in a file."""
         return self._with_option(_ITEMS, str(items))
 
     def without_proposals(self) -> tuple[SourceName, str | None]:
-        """The name of the images alone, and the file with regions of them that are proposed, if it names one."""
+        """Return the name of the images alone, and the file with regions of them that are proposed, if it names one."""
         others = {option: value for option, value in self._pairs.items() if option != _PROPOSALS}
         if len(others) == len(self._pairs):
             return self, None
         return replace(self, query=urlencode(others, safe="/,:")), self._pairs[_PROPOSALS]
 
     def train_and_test(self) -> tuple[SourceName, SourceName]:
-        """The names of two parts, to train and to test on.
+        """Return the names of two parts, to train and to test on.
 
         A name that chooses a part is for training, and the other part for testing. Else it is the data set's own two
         parts or, where it has none, its items without every tenth, and these.
@@ -265,7 +265,7 @@ class SourceName:
 
 
 def names_that_give(content: Content) -> str:
-    """A sentence about the names of data that give some content."""
+    """Return a sentence about the names of data that give some content."""
     forms = ", ".join(kind.form for kind in KINDS.values() if content in kind.contents)
     return f"names of {content.value} are {forms}"
 

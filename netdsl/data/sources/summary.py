@@ -56,7 +56,7 @@ def example_items(source: Source, count: int | None = None) -> list[Item]:
 
 
 def _of_every_class(labels: Array, count: int) -> list[int]:
-    """The places of this many examples: the first of every class, then the second of each, and so on."""
+    """Return the places of this many examples: the first of every class, then the second of each, and so on."""
     seen, turns = Counter[float](), list[tuple[int, int]]()
     for place, label in enumerate(labels.tolist()):
         turns.append((seen[label], place))
@@ -65,7 +65,7 @@ def _of_every_class(labels: Array, count: int) -> list[int]:
 
 
 def _label(item: Item) -> float | None:
-    """The label of an item, if it is one number."""
+    """Return the label of an item, if it is one number."""
     return item[1].item() if len(item) > 1 and item[1].size == 1 else None
 
 

@@ -23,7 +23,7 @@ class TableFormat(Enum):
 
 
 def table_of(name: str) -> tuple[TableFormat, str] | None:
-    """The format and the path of a source's name; None if it's no table, or only a part of one."""
+    """Return the format and the path of a source's name; None if it's no table, or only a part of one."""
     source = parse_source(name, Content.ITEMS)
     if source.kind not in [known.value for known in TableFormat] or source.part is not None:
         return None
@@ -57,16 +57,16 @@ class TableFiles:
             return sum(file.get_batch(index).num_rows for index in range(file.num_record_batches))
 
     def first(self) -> Any:
-        """The first row, if there is one."""
+        """Return the first row, if there is one."""
         return next((batch for batch in self.batches(1) if batch.num_rows), None) or self.none()
 
     def none(self) -> Any:
-        """A batch without rows."""
+        """Return a batch without rows."""
         columns = [arrow().nulls(0, field.type) for field in self.schema]
         return arrow().RecordBatch.from_arrays(columns, schema=self.schema)
 
     def batches(self, size: int) -> Iterator[Any]:
-        """All rows, in Parquet's case no more than this many at once."""
+        """Yield all rows, in Parquet's case no more than this many at once."""
         for path in self._files:
             with self._open(path) as file:
                 batches = self._read(path, file, size)

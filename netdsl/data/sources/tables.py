@@ -81,11 +81,11 @@ class ColumnSource(ABC):
 
     @abstractmethod
     def _open(self, path: Path) -> TableParts:
-        """What there is in a file."""
+        """Return what there is in a file."""
 
     @abstractmethod
     def _read(self, path: Path, part: Any) -> tuple[int, Iterable[Any]]:
-        """The bytes of memory that a part's rows take, and their named columns."""
+        """Return the bytes of memory that a part's rows take, and their named columns."""
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -93,11 +93,11 @@ class ColumnSource(ABC):
         return class_names_of_table(self._path, self._schema, self.array_names)
 
     def with_column(self, name: str) -> ColumnSource:
-        """The same rows with one column only."""
+        """Return the same rows with one column only."""
         return type(self)(self._path, columns=[name])
 
     def columns(self, part: int) -> list[ColumnValues]:
-        """The values of the named columns in a part, which are kept for a while."""
+        """Return the values of the named columns in a part, which are kept for a while."""
         if part not in self._kept:
             path, rows = self._parts[part]
             with file_errors(path, *arrow_errors()):
@@ -109,7 +109,7 @@ class ColumnSource(ABC):
         return self._kept[part][1]
 
     def _readable_columns(self, part: int) -> list[ColumnValues]:
-        """The values of a part, or the same DataError as the first time."""
+        """Return the values of a part, or the same DataError as the first time."""
         if part in self._damaged:
             raise DataError(self._damaged[part])
         try:
@@ -124,7 +124,8 @@ class ColumnSource(ABC):
         self._parts.clear()
 
     def labels(self) -> Array | None:
-        """The numbers in the second column, of which nothing else is read; None if it hasn't one for each row."""
+        """Return the numbers in the second column, of which nothing else is read; None if it hasn't one for each
+        row."""
         if len(self._blobs) < 2:
             return None
         with closing(self.with_column(self._blobs[1].column)) as column:
@@ -133,7 +134,7 @@ class ColumnSource(ABC):
         return np.concatenate(numbers) if len(numbers) == len(parts) else None
 
     def _values(self, part: int, columns: Iterable[Any]) -> list[ColumnValues]:
-        """The values of Arrow's columns, which are the named ones in a part."""
+        """Return the values of Arrow's columns, which are the named ones in a part."""
         pairs = zip(self._blobs, columns, strict=True)
         return [ColumnValues(column, blob.column, self._rows[part], blob.shape) for blob, column in pairs]
 
@@ -146,13 +147,13 @@ class ColumnSource(ABC):
         return sum(self._sizes)
 
     def fetch(self, index: int) -> Cells:
-        """The values of an item."""
+        """Return the values of an item."""
         part = int(np.searchsorted(self._ends, index, side="right"))
         row = index - int(self._ends[part]) + self._sizes[part]
         return Cells([values.row(row) for values in self._readable_columns(part)], self._rows[part], row)
 
     def item(self, fetched: Cells) -> Item:
-        """The arrays of the columns; image files are decoded here."""
+        """Return the arrays of the columns; image files are decoded here."""
         return tuple(
             decode(value, blob.color, fetched.rows.place(blob.column, fetched.row))
             if isinstance(value, bytes)
@@ -171,12 +172,12 @@ class ColumnSource(ABC):
 
 
 def class_names_of_table(path: Path, schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """The names of the classes in one of these columns, from its metadata or from the table's folder."""
+    """Return the names of the classes in one of these columns, from its metadata or from the table's folder."""
     return class_names_of(schema, columns) or (class_names_in(path) if path.is_dir() else ())
 
 
 def files_of(path: Path, ending: str) -> list[Path]:
-    """A file itself, or all files below a folder, but those that Spark hides."""
+    """Return a file itself, or all files below a folder, but those that Spark hides."""
     if not path.is_dir():
         return [path]
     visible = (file for file in path.rglob(f"*{ending}") if file.is_file() and not file.name.startswith(("_", ".")))

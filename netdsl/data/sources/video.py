@@ -32,7 +32,7 @@ class VideoFrame(NamedTuple):
     pixels: Array
 
     def item(self) -> Item:
-        """The image, and the label 0, which Caffe-SSD gives every frame."""
+        """Return the image, and the label 0, which Caffe-SSD gives every frame."""
         return planes(self.pixels), np.array(0, np.float32)
 
 
@@ -57,7 +57,7 @@ class VideoSource:
         return self._count // self._step
 
     def fetch(self, index: int) -> VideoFrame:
-        """One frame."""
+        """Return one frame."""
         number = (index + 1) * self._step - 1
         with file_errors(self._path, opencv().error):
             pixels = self._read(number)
@@ -69,7 +69,7 @@ class VideoSource:
         return VideoFrame(pixels)
 
     def _read(self, number: int) -> Array | None:
-        """A frame; None if the video ends before it."""
+        """Return a frame; None if the video ends before it."""
         if number < self._next:
             self._video.release()
             self._video, self._next = _open_video(self._path), 0
@@ -82,7 +82,7 @@ class VideoSource:
         return pixels if is_there else None
 
     def item(self, fetched: VideoFrame) -> Item:
-        """The frame and its label."""
+        """Return the frame and its label."""
         return fetched.item()
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class CameraSource:
         return sys.maxsize
 
     def fetch(self, index: int) -> VideoFrame:
-        """The next frame."""
+        """Return the next frame."""
         if index != self._next:
             raise DataError(
                 f"{self.name}: its frames are gone once they were shown, so nothing that reads it can be resumed, "
@@ -132,7 +132,7 @@ class CameraSource:
         return camera
 
     def item(self, fetched: VideoFrame) -> Item:
-        """The frame and its label."""
+        """Return the frame and its label."""
         return fetched.item()
 
     def close(self) -> None:
@@ -219,7 +219,7 @@ class VideoSegmentSource:
         return len(self._lines)
 
     def fetch(self, index: int) -> EncodedFrames:
-        """The bytes of an item's frames."""
+        """Return the bytes of an item's frames."""
         video = self._lines[self._order.index(index)]
         frames = [
             first + number + 1  # files count from 1
@@ -232,7 +232,7 @@ class VideoSegmentSource:
         return EncodedFrames([(path, read_bytes(path)) for path in paths], video.label)
 
     def _firsts(self, frames: int, place: int) -> list[int]:
-        """The first frame that is taken of each segment, from 0 on."""
+        """Return the first frame that is taken of each segment, from 0 on."""
         each, length = frames // self._videos.segments, self._videos.length
         if each < length:
             return [0] * self._videos.segments
@@ -243,7 +243,7 @@ class VideoSegmentSource:
         return list((starts + random.integers(each - length + 1, size=len(starts))).tolist())
 
     def item(self, fetched: EncodedFrames) -> Item:
-        """The stack of frames, and the label."""
+        """Return the stack of frames, and the label."""
         color = Color.COLOR if self._videos.color and not self._videos.flow else Color.GRAY
         frames = [self._resized(decode(data, color, path)) for path, data in fetched.files]
         for (path, _), frame in zip(fetched.files, frames, strict=True):
@@ -273,7 +273,7 @@ def _video_folder(path: str | Path, number: int, line: str) -> VideoFolder:
 
 
 def _pattern(videos: VideoList) -> str:
-    """The form of the names of frames, as printf has it, which must have room for what changes and no more."""
+    """Return the form of the names of frames, as printf has it, which must have room for what changes and no more."""
     parts = ("%c", _NUMBER) if videos.flow else (_NUMBER,)
     pattern = videos.pattern or (_FLOW if videos.flow else _IMAGES)
     if not re.fullmatch(_TEXT + "".join(part + _TEXT for part in parts), pattern):

@@ -40,11 +40,11 @@ class SourceView:
         return len(self._indices)
 
     def fetch(self, index: int) -> Any:
-        """One item as the source stores it."""
+        """Return one item as the source stores it."""
         return self._source.fetch(int(self._indices[index]))
 
     def item(self, fetched: Any) -> Item:
-        """The arrays of an item that was fetched."""
+        """Return the arrays of an item that was fetched."""
         return self._source.item(fetched)
 
     @property
@@ -53,11 +53,11 @@ class SourceView:
         return self._source.array_names if isinstance(self._source, NamedArrays) else ()
 
     def name(self, index: int) -> str:
-        """The item's name in the source; empty if it has none."""
+        """Return the item's name in the source; empty if it has none."""
         return self._source.name(int(self._indices[index])) if isinstance(self._source, NamedItems) else ""
 
     def labels(self) -> Array | None:
-        """The labels of all items, if the source knows them."""
+        """Return the labels of all items, if the source knows them."""
         labels = self._source.labels() if isinstance(self._source, LabelledSource) else None
         return None if labels is None else labels[self._indices]
 
@@ -74,7 +74,7 @@ class _WholeSourceView(SourceView):
         self._take = source.take
 
     def take(self, indices: Indices) -> Item | None:
-        """The arrays of many items."""
+        """Return the arrays of many items."""
         return self._take(self._indices[indices])
 
 
@@ -87,20 +87,21 @@ class ColorView(SourceView):
         self._rgb = isinstance(source, StoredColors) and source.stored_rgb
 
     def item(self, fetched: Any) -> Item:
-        """The arrays of an item that was fetched."""
+        """Return the arrays of an item that was fetched."""
         image, *others = super().item(fetched)
         return in_color(image, self._color, rgb=self._rgb) if image.ndim == 3 else image, *others
 
 
 def array_names_of(source: Source, count: int) -> tuple[str, ...]:
-    """The names of this many arrays of an item: the source's own, or else `data`, `label` and numbers."""
+    """Return the names of this many arrays of an item: the source's own, or else `data`, `label` and numbers."""
     names = tuple(source.array_names) if isinstance(source, NamedArrays) else ()
     names = names or ("data", "label", *map(str, range(2, count)))
     return names[:count]
 
 
 def chosen_items(count: int, items: Indices | None, part: DataSplit | None) -> Indices:
-    """The numbers of those that count, of all or of these: for testing every tenth of all, for training the others."""
+    """Return the numbers of those that count, of all or of these: for testing every tenth of all, for training the
+    others."""
     indices = np.arange(count) if items is None else items
     return indices if part is None else indices[(indices % _TEST_EVERY == 0) == (part is DataSplit.TEST)]
 
@@ -108,7 +109,7 @@ def chosen_items(count: int, items: Indices | None, part: DataSplit | None) -> I
 def view_of(
     source: Source, *, items: Indices | None = None, part: DataSplit | None = None, classes: Sequence[str] = ()
 ) -> SourceView:
-    """A part of a source: every tenth item from the first on is for testing, and the others are for training.
+    """Return a part of a source: every tenth item from the first on is for testing, and the others are for training.
 
     So the parts are the same for every worker and whenever they are opened. `items` are the numbers of those that
     count, and `classes` names that take the place of the source's own.
@@ -126,7 +127,7 @@ def write_items(items: Iterable[int], path: Path) -> None:
 
 
 def read_items(path: Path, count: int) -> Indices:
-    """The numbers of items in a file, of a source that has so many."""
+    """Return the numbers of items in a file, of a source that has so many."""
     items = []
     for line, text in numbered_lines(path):
         item = int(text) if text.strip().isdecimal() and len(text) < 20 else count

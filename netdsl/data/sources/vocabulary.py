@@ -22,13 +22,14 @@ class Vocabulary:
 
     @classmethod
     def of(cls, captions: Iterable[Sequence[str]], least: int) -> Vocabulary:
-        """The words that occur this many times or more, most frequent first, behind the end and the unknown word."""
+        """Return the words that occur this many times or more, most frequent first, behind the end and the unknown
+        word."""
         counts = Counter(word for words in captions for word in words)
         order = sorted(counts, key=lambda word: (-counts[word], word))
         return cls([END, UNKNOWN, *(word for word in order if counts[word] >= least)])
 
     def numbers(self, words: Sequence[str], where: str) -> list[int]:
-        """The numbers of words; one that isn't there has that of the unknown word."""
+        """Return the numbers of words; one that isn't there has that of the unknown word."""
         unknown = self._numbers.get(UNKNOWN)
         numbers = [self._numbers.get(word, unknown) for word in words]
         if None in numbers:
@@ -38,7 +39,7 @@ class Vocabulary:
 
 
 def words_of(caption: str) -> list[str]:
-    """The words and signs of a caption as LRCN divides it: in small letters, without a point at the end."""
+    """Return the words and signs of a caption as LRCN divides it: in small letters, without a point at the end."""
     shown = "".join(character if character.isprintable() else " " for character in caption)
     words = [" ".join(part.lower().split()) for part in _SIGNS.split(shown.strip()) if part.strip()]
     return words[:-1] if words[-1:] == ["."] else words

@@ -82,7 +82,8 @@ def _window_rows(lines: list[str], path: str, number: int) -> WindowRows:
 def _objects_and_background(
     rows: WindowRows, image: int, p: pb.WindowDataParameter, number: int
 ) -> tuple[WindowRows, WindowRows]:
-    """The windows of objects and of background. All windows of background have the label 0, whatever their class."""
+    """Return the windows of objects and of background. All windows of background have the label 0, whatever their
+    class."""
     overlap = rows[:, 1].astype(np.float32)
     is_object = overlap >= np.float32(p.fg_threshold)
     with_image = np.insert(rows[:, [0, 2, 3, 4, 5]], 0, image, axis=1).astype(int)
@@ -125,7 +126,8 @@ class WindowSource:
         self._cache = [read_bytes(path) for path in self._file.paths] if p.cache_images else []
 
     def _mean_offset(self) -> int:
-        """The corner of the windows' part of the mean image: as in Caffe centred in its width, and as far down."""
+        """Return the corner of the windows' part of the mean image: as in Caffe centred in its width, and as far
+        down."""
         if self._mean.image is None:
             return 0
         _, height, width = self._mean.image.shape
@@ -153,7 +155,7 @@ class WindowSource:
         return ImageWindow(path, data, Region(*corners), label, self._mirror and bool(random.integers(2)))
 
     def item(self, fetched: ImageWindow) -> Item:
-        """The window in its new size, with zeros where it goes beyond the image, and its label."""
+        """Return the window in its new size, with zeros where it goes beyond the image, and its label."""
         image = decode(fetched.data, Color.COLOR, fetched.path)
         place = self._placement.place(fetched.region, image.shape[1], image.shape[2], fetched.mirrored, fetched.path)
         pixels = resize(image[place.source], place.height, place.width)
@@ -170,7 +172,7 @@ class WindowSource:
         target *= np.float32(self._p.scale)  # Caffe takes window_data_param's, and never looks at transform_param's
 
     def _mean_of(self, channels: int) -> Pixels | None:
-        """The mean for a whole square."""
+        """Return the mean for a whole square."""
         image = self._mean.image
         if image is None:
             return self._mean.of_channels(channels, self._size, self._size)

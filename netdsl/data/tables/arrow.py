@@ -18,24 +18,25 @@ from netdsl.data.types import Array
 
 
 def arrow() -> Any:
-    """The library, with the part that reads and writes Parquet."""
+    """Return the library, with the part that reads and writes Parquet."""
     import_extra("pyarrow.parquet", "data", "Parquet and Arrow files need pyarrow")
     return import_module("pyarrow")
 
 
 @cache
 def arrow_errors() -> tuple[type[Exception], ...]:
-    """What the library raises for a file that is damaged."""
+    """Return what the library raises for a file that is damaged."""
     return (arrow().ArrowException, LookupError, NotImplementedError, TypeError, ValueError)
 
 
 def open_parquet(path: Path, head: Any = None) -> Any:
-    """An open Parquet file, whose pages are compared with their checksums if it has some."""
+    """Return an open Parquet file, whose pages are compared with their checksums if it has some."""
     return arrow().parquet.ParquetFile(path, metadata=head, memory_map=True, page_checksum_verification=True)
 
 
 def check_rows(rows: Any) -> Any:
-    """The rows of a batch or a table, once all their values are known to be inside their memory; else an ArrowInvalid.
+    """Return the rows of a batch or a table, once all their values are known to be inside their memory; else an
+    ArrowInvalid.
 
     The library checks nothing else, and a damaged file would end the process.
     """
@@ -44,24 +45,24 @@ def check_rows(rows: Any) -> Any:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether values of a type are numbers."""
+    """Return whether values of a type are numbers."""
     types = arrow().types
     return bool(types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def is_list(kind: Any) -> bool:
-    """Whether values of a type are lists."""
+    """Return whether values of a type are lists."""
     types = arrow().types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def is_tensor(kind: Any) -> bool:
-    """Whether values of a type are Arrow's tensors, all of one shape."""
+    """Return whether values of a type are Arrow's tensors, all of one shape."""
     return isinstance(kind, arrow().FixedShapeTensorType)
 
 
 def is_bytes(kind: Any) -> bool:
-    """Whether values of a type are bytes."""
+    """Return whether values of a type are bytes."""
     types = arrow().types
     return bool(
         types.is_binary(kind)
@@ -72,12 +73,12 @@ def is_bytes(kind: Any) -> bool:
 
 
 def is_dictionary(kind: Any) -> bool:
-    """Whether a column of a type has its different values once, and for each row the place of its value."""
+    """Return whether a column of a type has its different values once, and for each row the place of its value."""
     return bool(arrow().types.is_dictionary(kind))
 
 
 def fields_of(kind: Any) -> set[str]:
-    """The names of a struct's fields; none if it isn't one."""
+    """Return the names of a struct's fields; none if it isn't one."""
     return {field.name for field in kind} if arrow().types.is_struct(kind) else set()
 
 
@@ -86,7 +87,7 @@ _CLASSES = "ClassLabel"  # the type of a column whose numbers are classes with n
 
 
 def class_names_of(schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """The names of the classes in the first of these columns that has some; none if no column has any."""
+    """Return the names of the classes in the first of these columns that has some; none if no column has any."""
     features = _features(schema)
     for column in columns:
         feature = features.get(column)
@@ -97,14 +98,14 @@ def class_names_of(schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_class_names(schema: Any, column: str, names: Sequence[str]) -> Any:
-    """The schema with the names of the classes that a column's numbers are."""
+    """Return the schema with the names of the classes that a column's numbers are."""
     features = {**_features(schema), column: {"names": list(names), "_type": _CLASSES}}
     content = json.dumps({"info": {"features": features}}).encode()
     return schema.with_metadata({**(schema.metadata or {}), _KEY: content})
 
 
 def _features(schema: Any) -> dict[str, Any]:
-    """What is known about the columns; nothing if that is in another form."""
+    """Return what is known about the columns; nothing if that is in another form."""
     try:
         content = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
         features = content["info"]["features"]
@@ -117,7 +118,7 @@ _BYTES = 1 << 24  # of a group of rows in Parquet
 
 
 def column_of(array: Array) -> Any:
-    """An Arrow column with an array's rows: numbers, tensors, or the bytes that an array of objects has."""
+    """Return an Arrow column with an array's rows: numbers, tensors, or the bytes that an array of objects has."""
     if array.dtype == object:
         return arrow().array(list(array), arrow().binary())
     if array.ndim == 1:

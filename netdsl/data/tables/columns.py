@@ -35,21 +35,22 @@ class ColumnReader(ABC):
     holds_images: ClassVar[bool] = False  # whether a value is an image or a file, and not numbers
 
     def rows(self, column: Any) -> Array:
-        """All rows as one array, not copied where that is possible; a ValueError if they have no common shape."""
+        """Return all rows as one array, not copied where that is possible; a ValueError if they have no common
+        shape."""
         _refuse_nulls(column)
         return self._rows(column)
 
     def row(self, column: Any) -> Array | bytes:
-        """The value of a column with a single row: an array, or an image file."""
+        """Return the value of a column with a single row: an array, or an image file."""
         _refuse_nulls(column)
         return self._row(column)
 
     def grows(self, column: Any) -> bool:
-        """Whether an array of all rows can take much more memory than the column does."""
+        """Return whether an array of all rows can take much more memory than the column does."""
         return False
 
     def missing(self, column: Any) -> Mask:
-        """Which rows have no value, or a null in it."""
+        """Return which rows have no value, or a null in it."""
         return _nulls(column)
 
     @abstractmethod
@@ -70,7 +71,8 @@ def _refuse_nulls(column: Any) -> None:
 
 
 def reader_of(kind: Any, shape: Shape | None) -> ColumnReader | None:
-    """The reader of columns of an Arrow type for items of a shape, where it is known; None if they can't be read."""
+    """Return the reader of columns of an Arrow type for items of a shape, where it is known; None if they can't be
+    read."""
     if is_number(kind):
         return NumberReader()
     if is_list(kind):
@@ -122,7 +124,7 @@ class ListReader(ColumnReader):
         return array.reshape(len(column), length, *array.shape[1:])
 
     def missing(self, column: Any) -> Mask:
-        """Which rows are null, or have a null in their list."""
+        """Return which rows are null, or have a null in their list."""
         missing, lists = _nulls(column), column.drop_null()
         in_lists = self._values.missing(lists.flatten())
         rows = np.repeat(np.flatnonzero(~missing), _lengths(lists))
@@ -142,7 +144,7 @@ class TensorReader(ColumnReader):
         return stored if order is None else stored.transpose(0, *(axis + 1 for axis in order))
 
     def missing(self, column: Any) -> Mask:
-        """Which rows are null, or have a null in their storage."""
+        """Return which rows are null, or have a null in their storage."""
         return self._storage.missing(column.storage)
 
 
@@ -150,7 +152,7 @@ class VectorReader(ColumnReader):
     """Vectors of pyspark.ml, dense and sparse."""
 
     def grows(self, column: Any) -> bool:
-        """Whether there are sparse ones."""
+        """Return whether there are sparse ones."""
         return not _is_dense(column).all()
 
     def _rows(self, column: Any) -> Array:
@@ -171,7 +173,7 @@ class VectorReader(ColumnReader):
         return array
 
     def missing(self, column: Any) -> Mask:
-        """Which rows are null, or have a null among their values."""
+        """Return which rows are null, or have a null among their values."""
         return _nulls(column) | ListReader(NumberReader()).missing(column.field("values"))
 
 
@@ -196,7 +198,7 @@ class PixelReader(ColumnReader):
         return _joined_bytes(data).reshape(len(column), *size).transpose(0, 3, 1, 2)[:, :_COLORS]
 
     def missing(self, column: Any) -> Mask:
-        """Which rows are null, or no image that Spark could read."""
+        """Return which rows are null, or no image that Spark could read."""
         sizes = [column.field(name).fill_null(-1).to_numpy() for name in ("height", "width", "nChannels")]
         return _nulls(column) | _nulls(column.field("data")) | (np.stack(sizes) < 1).any(0)
 
@@ -241,7 +243,7 @@ class FileReader(ColumnReader):
         return self._bytes.row(column.field(_FILE))
 
     def missing(self, column: Any) -> Mask:
-        """Which rows are null, or have no bytes."""
+        """Return which rows are null, or have no bytes."""
         return _nulls(column) | _nulls(column.field(_FILE))
 
 
@@ -252,7 +254,7 @@ class DictionaryReader(ColumnReader):
         self._values = values
 
     def grows(self, column: Any) -> bool:
-        """Whether a value is more than a number."""
+        """Return whether a value is more than a number."""
         return not is_number(column.type.value_type)
 
     def _rows(self, column: Any) -> Array:
@@ -262,12 +264,12 @@ class DictionaryReader(ColumnReader):
         return self._values.row(column.dictionary_decode())
 
     def missing(self, column: Any) -> Mask:
-        """Which rows have no value, or a null in it."""
+        """Return which rows have no value, or a null in it."""
         return self._values.missing(column.dictionary_decode())
 
 
 def _flat(column: Any) -> Any:
-    """The values of all lists."""
+    """Return the values of all lists."""
     values = column.flatten()
     if values.null_count:
         raise ValueError("has a null in its array; drop such rows, or fill them")
@@ -275,7 +277,7 @@ def _flat(column: Any) -> Any:
 
 
 def _lengths(column: Any) -> NDArray[np.int64]:
-    """How many values each list has."""
+    """Return how many values each list has."""
     if arrow().types.is_fixed_size_list(column.type):
         return np.full(len(column), column.type.list_size, np.int64)
     starts: NDArray[np.int64] = column.offsets.to_numpy().astype(np.int64)
@@ -283,7 +285,7 @@ def _lengths(column: Any) -> NDArray[np.int64]:
 
 
 def _common_length(lengths: Array) -> int:
-    """How long all of them are; a ValueError if they aren't equally long."""
+    """Return how long all of them are; a ValueError if they aren't equally long."""
     first = int(lengths[0]) if len(lengths) else 0
     other = lengths[lengths != first]
     if len(other):
@@ -297,7 +299,7 @@ def _is_dense(vectors: Any) -> NDArray[np.bool]:
 
 
 def _ends(column: Any) -> NDArray[np.int64]:
-    """Where the bytes of each row begin, and those of the last one end."""
+    """Return where the bytes of each row begin, and those of the last one end."""
     kind = np.int64 if arrow().types.is_large_binary(column.type) else np.int32
     if not len(column):
         return np.zeros(1, np.int64)
@@ -305,7 +307,7 @@ def _ends(column: Any) -> NDArray[np.int64]:
 
 
 def _joined_bytes(column: Any) -> NDArray[np.uint8]:
-    """All bytes of a column, in the memory where they are."""
+    """Return all bytes of a column, in the memory where they are."""
     ends, data = _ends(column), column.buffers()[2]
     return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
 
@@ -318,7 +320,7 @@ class RowRange:
     first: int = 0
 
     def place(self, column: str, row: int) -> str:
-        """Where the value of a column is, in words for an error."""
+        """Return where the value of a column is, in words for an error."""
         return f"column '{column}': row {self.first + row} of {self.part}"
 
     def check(self, column: str, wrong: Array, what: str) -> None:
@@ -355,7 +357,7 @@ class ColumnValues:
         return None if self._reader.grows(self._column) else self._all()
 
     def row(self, index: int) -> Array | bytes:
-        """One row as the table has it, an array or an image file; a DataError if there is none."""
+        """Return one row as the table has it, an array or an image file; a DataError if there is none."""
         if self.whole is not None:
             return np.asarray(self.whole[index])
         try:
@@ -364,7 +366,7 @@ class ColumnValues:
             raise DataError(f"{self._rows.place(self._name, index)} {problem}") from None
 
     def items(self) -> Array:
-        """All rows in the types that nets take, and in an item's shape if that fits.
+        """Return all rows in the types that nets take, and in an item's shape if that fits.
 
         Image files, and rows of different shapes, are an array of objects.
         """
@@ -378,7 +380,7 @@ class ColumnValues:
         return items
 
     def missing(self) -> Mask:
-        """Which rows have no value, or a null in it."""
+        """Return which rows have no value, or a null in it."""
         return self._reader.missing(self._column)
 
     def _all(self) -> Array | None:
@@ -389,7 +391,7 @@ class ColumnValues:
 
 
 def as_items(values: Array, shape: Shape | None = None) -> Array:
-    """Rows of values in the types that nets take, and in an item's shape if that fits.
+    """Return rows of values in the types that nets take, and in an item's shape if that fits.
 
     An array of objects stays as it is.
     """
@@ -399,12 +401,12 @@ def as_items(values: Array, shape: Shape | None = None) -> Array:
 
 
 def in_net_types(values: Array) -> Array:
-    """Rows of values in the types that nets take: bytes of images stay bytes, and all else is float32."""
+    """Return rows of values in the types that nets take: bytes of images stay bytes, and all else is float32."""
     return values if values.dtype == np.uint8 and values.ndim > 1 else values.astype(np.float32, copy=False)
 
 
 def fit_shape(shape: Shape, wanted: Shape | None) -> Shape:
-    """The wanted shape if it has the same values in the same order, else a value's own."""
+    """Return the wanted shape if it has the same values in the same order, else a value's own."""
     if wanted is None or math.prod(shape) != math.prod(wanted):
         return shape
     without_ones = [[length for length in lengths if length != 1] for lengths in (shape, wanted)]

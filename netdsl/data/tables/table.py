@@ -46,12 +46,12 @@ class BlobColumn:
 
 
 def arrays_of(batch: Any, blobs: Sequence[BlobColumn], rows: RowRange) -> Arrays:
-    """The items of the blobs in an Arrow batch, which has these rows of a table."""
+    """Return the items of the blobs in an Arrow batch, which has these rows of a table."""
     return {blob.name: ColumnValues(batch.column(blob.column), blob.column, rows, blob.shape).items() for blob in blobs}
 
 
 def missing_rows(batch: Any, blobs: Sequence[BlobColumn]) -> Mask:
-    """Which rows of an Arrow batch have no value for a blob, or a null in it."""
+    """Return which rows of an Arrow batch have no value for a blob, or a null in it."""
     missing = np.zeros(batch.num_rows, bool)
     for blob in blobs:
         missing |= ColumnValues(batch.column(blob.column), blob.column, RowRange("the table"), blob.shape).missing()

@@ -50,7 +50,8 @@ class ClassMaps:
         self._channels, self._divisor, self._size = channels, divisor, size
 
     def __call__(self, values: Array, height: int, width: int) -> Pixels:
-        """The map for an image that has become so large; `values` are those of what is shown, with one channel."""
+        """Return the map for an image that has become so large; `values` are those of what is shown, with one
+        channel."""
         size = self._size or (max(1, height // self._divisor), max(1, width // self._divisor))
         if self._channels is None:
             shares: Pixels = resize(values, *size)
@@ -93,7 +94,8 @@ class AnnotatedTransform:
             raise DataError("a map of classes goes along with resize_mode WARP only, and not with a crop")
 
     def __call__(self, item: Sequence[Array], random: Random, batch: int) -> tuple[Array, ...]:
-        """The arrays of an item for a batch of this number. All random numbers but for its size are from `random`."""
+        """Return the arrays of an item for a batch of this number. All random numbers but for its size are from
+        `random`."""
         image, annotation, *maps = item
         if any(values.shape[1:] != image.shape[1:] for values in maps):
             raise DataError(
@@ -110,7 +112,7 @@ class AnnotatedTransform:
         return self._transform.taken(resized, place), rows if annotation.ndim else annotation, *tops
 
     def _drawn(self, rows: Boxes, height: int, width: int, random: Random) -> tuple[Canvas, PixelWindow, Boxes]:
-        """A canvas for an image of this size, an area of it, and the rows of the objects that are seen there."""
+        """Return a canvas for an image of this size, an area of it, and the rows of the objects that are seen there."""
         canvas = self._expansion(height, width, random)
         if (canvas.height, canvas.width) != (height, width):
             rows = self._seen(rows, canvas.edges(height, width))
@@ -121,14 +123,14 @@ class AnnotatedTransform:
         return canvas, canvas.pixels(window), self._seen(rows, window)
 
     def _resizing(self, batch: int) -> ImageResizing | None:
-        """How images of a batch are resized: of several ways one is drawn for some batches in a row."""
+        """Return how images of a batch are resized: of several ways one is drawn for some batches in a row."""
         if len(self._resizings) < 2:
             return self._resizings[0] if self._resizings else None
         random = np.random.default_rng((self._seed, batch // _BATCHES_OF_ONE_SIZE))
         return self._resizings[int(np.searchsorted(self._shares, random.random() * self._shares[-1], side="right"))]
 
     def _seen(self, rows: Boxes, window: Box, boxes: Boxes | None = None) -> Boxes:
-        """The rows of the objects of which a window shows enough, with edges that are parts of it.
+        """Return the rows of the objects of which a window shows enough, with edges that are parts of it.
 
         Their edges in what the window is cut from are `boxes`, if they aren't those of the rows.
         """
@@ -140,7 +142,7 @@ class AnnotatedTransform:
         return kept
 
     def _shown(self, image: Array, canvas: Canvas, area: PixelWindow, random: Random) -> Array:
-        """What an area of the canvas shows, with the image's colours distorted, but not those around it."""
+        """Return what an area of the canvas shows, with the image's colours distorted, but not those around it."""
         part = canvas.part(image.transpose(1, 2, 0), area)
         if self._distortion is not None and part.size:
             part = self._distortion(part, random)
@@ -154,7 +156,7 @@ class AnnotatedTransform:
         place: CropPlacement,
         resized: Sequence[int],
     ) -> Boxes:
-        """The rows of what is in the part that is taken of an area after it was resized."""
+        """Return the rows of what is in the part that is taken of an area after it was resized."""
         boxes = rows[:, EDGES]
         if resizing:
             boxes = resizing.boxes(boxes, area.height, area.width)
@@ -167,7 +169,7 @@ class AnnotatedTransform:
         return rows
 
     def _class_map(self, values: Array, canvas: Canvas, area: PixelWindow, place: CropPlacement) -> Array:
-        """The map of what is shown, which is background around the image."""
+        """Return the map of what is shown, which is background around the image."""
         assert self._class_maps is not None
         part = canvas.part(values.transpose(1, 2, 0), area)
         shown = canvas.filled(part, area, np.zeros(1, np.uint8)).transpose(2, 0, 1)
@@ -176,7 +178,7 @@ class AnnotatedTransform:
 
 
 def _shares(p: pb.TransformationParameter) -> list[float]:
-    """The probabilities up to each of several sizes. Caffe's rule: that of a single one isn't looked at."""
+    """Return the probabilities up to each of several sizes. Caffe's rule: that of a single one isn't looked at."""
     shares = [each.prob for each in p.resize_param] if len(p.resize_param) > 1 else []
     if shares and not (min(shares) >= 0 and abs(sum(shares) - 1) <= _SUM_OF_SHARES):
         raise DataError(f"the probabilities of {len(shares)} resize_params add up to {sum(shares):g}; they must to 1")
@@ -184,7 +186,7 @@ def _shares(p: pb.TransformationParameter) -> list[float]:
 
 
 def _of_images_alone(p: pb.TransformationParameter) -> pb.TransformationParameter:
-    """What is done to an image after it was resized."""
+    """Return what is done to an image after it was resized."""
     return copy_of(p, without=(*FOR_BOXES, "resize_param"))
 
 

@@ -28,13 +28,13 @@ _MOST_OBJECTS = 300  # of an image for YOLO
 
 
 def areas(boxes: Boxes) -> Boxes:
-    """The areas of boxes; one that ends before it begins has none."""
+    """Return the areas of boxes; one that ends before it begins has none."""
     sides: Boxes = boxes[..., 2:] - boxes[..., :2]
     return np.where((sides < 0).any(-1), np.float32(0), sides.prod(-1))
 
 
 def common_areas(some: Boxes, others: Boxes) -> Boxes:
-    """The area that each of some boxes shares with each of the others, which are the columns."""
+    """Return the area that each of some boxes shares with each of the others, which are the columns."""
     first = np.maximum(some[:, None, :2], others[None, :, :2])
     last = np.minimum(some[:, None, 2:], others[None, :, 2:])
     common: Boxes = (last - first).clip(0).prod(-1)
@@ -42,18 +42,18 @@ def common_areas(some: Boxes, others: Boxes) -> Boxes:
 
 
 def jaccard_overlaps(some: Boxes, others: Boxes) -> Boxes:
-    """What two boxes share as a part of what they cover together, for each of some boxes and of the others."""
+    """Return what two boxes share as a part of what they cover together, for each of some boxes and of the others."""
     common = common_areas(some, others)
     return _ratio(common, areas(some)[:, None] + areas(others)[None] - common)
 
 
 def coverages(some: Boxes, others: Boxes) -> Boxes:
-    """The part of each of some boxes that lies in each of the others."""
+    """Return the part of each of some boxes that lies in each of the others."""
     return _ratio(common_areas(some, others), areas(some)[:, None])
 
 
 def project(boxes: Boxes, window: Box) -> tuple[Boxes, NDArray[Any]]:
-    """Boxes as parts of a window of the image, clipped to it, and which of them have an area there."""
+    """Return boxes as parts of a window of the image, clipped to it, and which of them have an area there."""
     origin, size = np.tile(window[:2], 2), np.tile(window[2:] - window[:2], 2)
     meets = ((boxes[:, :2] < window[2:]) & (boxes[:, 2:] > window[:2])).all(-1)
     projected = ((boxes - origin) / size).clip(0, 1)
@@ -83,12 +83,13 @@ class Canvas(NamedTuple):
     left: int = 0
 
     def edges(self, height: int, width: int) -> Box:
-        """The canvas' edges as parts of an image of this size."""
+        """Return the canvas' edges as parts of an image of this size."""
         corners = [-self.left, -self.top, self.width - self.left, self.height - self.top]
         return np.array(corners, np.float32) / np.array([width, height] * 2, np.float32)
 
     def pixels(self, window: Box) -> PixelWindow:
-        """The pixels of a window, whose edges are parts of the canvas: as in Caffe whole ones, but one at least."""
+        """Return the pixels of a window, whose edges are parts of the canvas: as in Caffe whole ones, but one at
+        least."""
         left, top, right, bottom = window * np.array([self.width, self.height] * 2, np.float32)
         height, width = max(1, int(bottom - top)), max(1, int(right - left))
         if height * width > _MOST_PIXELS:
@@ -98,12 +99,12 @@ class Canvas(NamedTuple):
         return PixelWindow(min(int(top), self.height - height), min(int(left), self.width - width), height, width)
 
     def part(self, image: Array, window: PixelWindow) -> Array:
-        """The part of an image of height, width, channels that lies in a window."""
+        """Return the part of an image of height, width, channels that lies in a window."""
         top, left = window.top - self.top, window.left - self.left
         return image[max(0, top) : max(0, top + window.height), max(0, left) : max(0, left + window.width)]
 
     def filled(self, part: Array, window: PixelWindow, fill: Array) -> Array:
-        """A whole window, with that part of the image at its place and `fill` around it."""
+        """Return a whole window, with that part of the image at its place and `fill` around it."""
         if part.shape[:2] == (window.height, window.width):
             return part
         channels = part.shape[2]
@@ -126,7 +127,7 @@ class Expansion:
         self._mean = np.rint(np.array(p.mean_value, np.float32)).clip(0, 255).astype(np.uint8)
 
     def __call__(self, height: int, width: int, random: Random) -> Canvas:
-        """A canvas for an image of this size: its own, or a larger one of the same proportions."""
+        """Return a canvas for an image of this size: its own, or a larger one of the same proportions."""
         param = self._param
         if param is None or random.random() >= param.prob or param.max_expand_ratio < _ALMOST_ONE:
             return Canvas(height, width)
@@ -136,7 +137,7 @@ class Expansion:
         return Canvas(high, wide, top, left)
 
     def fill(self, channels: int) -> Array:
-        """The values around an image of this many channels."""
+        """Return the values around an image of this many channels."""
         if len(self._mean) not in (0, 1, channels):
             raise DataError(
                 f"transform_param has {len(self._mean)} mean_values for {channels} channels: give one for each"
@@ -148,7 +149,7 @@ class WindowDraw(Protocol):
     """A way to draw a window, whose edges are parts of the image, from an image with objects."""
 
     def __call__(self, objects: Boxes, random: Random) -> Box | None:
-        """A window; None for the whole image."""
+        """Return a window; None for the whole image."""
         ...
 
 
@@ -174,12 +175,12 @@ class BatchSamplers:
         self._limits = np.repeat(np.array(limits, np.float32).reshape(-1, 4), counts, axis=0)
 
     def __call__(self, objects: Boxes, random: Random) -> Box | None:
-        """A window; None if no trial was a success."""
+        """Return a window; None if no trial was a success."""
         windows = self.windows(objects, random)
         return windows[random.integers(len(windows))] if len(windows) else None
 
     def windows(self, objects: Boxes, random: Random) -> Boxes:
-        """The windows that meet the samplers' constraints, no more than each of them wants."""
+        """Return the windows that meet the samplers' constraints, no more than each of them wants."""
         trials = self._trials(random)
         overlaps = _Overlaps(trials, objects)
         chosen, start = list[int](), 0
@@ -190,7 +191,7 @@ class BatchSamplers:
         return trials[chosen]
 
     def _trials(self, random: Random) -> Boxes:
-        """A window for each trial. Caffe's rule: one that would be longer than the image is made less oblong."""
+        """Return a window for each trial. Caffe's rule: one that would be longer than the image is made less oblong."""
         draws = random.random((len(self._limits), 4), np.float32)
         least_scale, most_scale, least_aspect, most_aspect = self._limits.T
         scale = least_scale + draws[:, 0] * (most_scale - least_scale)
@@ -214,7 +215,7 @@ class Jitter:
         self._most, self._keeps_proportions = most, keeps_proportions
 
     def __call__(self, objects: Boxes, random: Random) -> Box | None:
-        """A window; None for the whole image."""
+        """Return a window; None for the whole image."""
         share, whole_share = random.random(), _JITTER_SHARES
         if share < whole_share[0]:
             return None
@@ -233,7 +234,7 @@ class _Overlaps:
         self._known: dict[str, Boxes] = {}
 
     def of(self, kind: str) -> Boxes:
-        """A number for each window and each object."""
+        """Return a number for each window and each object."""
         if kind not in self._known:
             self._known[kind] = self._computed(kind)
         return self._known[kind]
@@ -261,7 +262,7 @@ class _Constraint:
             self._most = _limit(p, f"max_{self._kind}", np.inf)
 
     def met(self, overlaps: _Overlaps, trials: slice) -> Columns:
-        """Which of some trials meet it."""
+        """Return which of some trials meet it."""
         if self._kind is None:
             return np.ones(trials.stop - trials.start, np.bool_)
         numbers = overlaps.of(self._kind)[trials]
@@ -297,7 +298,7 @@ class Emission:
         self._rule = p.emit_constraint if p.HasField("emit_constraint") else None
 
     def __call__(self, boxes: Boxes, window: Box) -> NDArray[Any]:
-        """Which boxes stay."""
+        """Return which boxes stay."""
         if self._rule is None:
             return np.ones(len(boxes), np.bool_)
         if self._rule.emit_type == pb.EmitConstraint.MIN_OVERLAP:
@@ -308,7 +309,8 @@ class Emission:
 
 
 def batch_rows(items: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
-    """The tops of a batch of images with rows: behind each other with the image's number in front, or a row of -1."""
+    """Return the tops of a batch of images with rows: behind each other with the image's number in front, or a row of
+    -1."""
     arrays = list(zip(*items, strict=True))
     rows = [np.insert(rows, 0, number, axis=1) for number, rows in enumerate(arrays[1])]
     top = np.concatenate(rows) if any(map(len, rows)) else np.full((1, rows[0].shape[1]), -1, np.float32)

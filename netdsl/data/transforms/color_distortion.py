@@ -29,7 +29,7 @@ class ColorDistortion:
         self._p = p
 
     def __call__(self, pixels: Array, random: Random) -> Array:
-        """The image with its changes; all random numbers are drawn whatever is changed."""
+        """Return the image with its changes; all random numbers are drawn whatever is changed."""
         contrast_is_early = random.random() < 0.5
         steps: list[Callable[[Array, Random], Array]] = [self._saturation, self._hue]
         steps.insert(0 if contrast_is_early else 2, self._contrast)
@@ -68,13 +68,13 @@ class ColorDistortion:
 
 
 def with_levels(pixels: Array, levels: Array) -> Array:
-    """An image in which each value is the level at its place, rounded to 8 bits."""
+    """Return an image in which each value is the level at its place, rounded to 8 bits."""
     table = np.rint(levels).clip(0, 255).astype(np.uint8)
     return np.atleast_3d(opencv().LUT(pixels, table))
 
 
 def with_hsv_levels(pixels: Array, channel: int, levels: Array) -> Array:
-    """An image of which one channel of hue, saturation and value has other levels.
+    """Return an image of which one channel of hue, saturation and value has other levels.
 
     As in Caffe a hue below 0 is taken for 0, which is red; one above 180 goes round.
     """

@@ -46,7 +46,7 @@ class CropChoice:
 
     @classmethod
     def of(cls, p: pb.TransformationParameter, crop: Size | None) -> CropChoice | None:
-        """The choice that settings ask for; None if they ask for an ordinary crop."""
+        """Return the choice that settings ask for; None if they ask for an ordinary crop."""
         if not (p.multi_scale or p.fix_crop):
             return None
         if crop is None:
@@ -56,7 +56,7 @@ class CropChoice:
         return cls(p, crop)
 
     def __call__(self, height: int, width: int, random: Random) -> tuple[int, int, int, int]:
-        """The top, left, height and width of a part of an image of this size, which the crop fits into."""
+        """Return the top, left, height and width of a part of an image of this size, which the crop fits into."""
         high, wide = self._size(min(height, width), random)
         free_height, free_width = height - high, width - wide
         if not self._is_fixed:
@@ -65,7 +65,7 @@ class CropChoice:
         return free_height // _QUARTERS * down, free_width // _QUARTERS * right, high, wide
 
     def _size(self, shorter: int, random: Random) -> Size:
-        """The height and width of a part of an image whose shorter side has this many pixels."""
+        """Return the height and width of a part of an image whose shorter side has this many pixels."""
         if self._ratios is None:
             return self._crop
         sides = [max(1, int(np.float32(shorter) * ratio)) for ratio in self._ratios]
@@ -105,7 +105,7 @@ class RandomArea:
             )
 
     def __call__(self, image: Array, random: Random) -> Array:
-        """The image, or a part of it, in its new size. The order of what is drawn is Intel's."""
+        """Return the image, or a part of it, in its new size. The order of what is drawn is Intel's."""
         height, width = image.shape[-2:]
         for _ in range(self._p.max_attempt):
             high, wide = self._drawn(height * width, random)
@@ -116,7 +116,7 @@ class RandomArea:
         return self._resized(image, longer[0], longer[1], random)
 
     def _drawn(self, area: int, random: Random) -> tuple[int, int]:
-        """The height and width of a part, which are exchanged in half of the cases."""
+        """Return the height and width of a part, which are exchanged in half of the cases."""
         change = np.float32(self._p.aspect_ratio_change)
         new_area = _ratio(np.float32(self._p.min_area_ratio), np.float32(self._p.max_area_ratio), random) * area
         stretch = _ratio(change, 1 / change, random)
@@ -171,7 +171,7 @@ class WindowPlacement:
     square: bool
 
     def place(self, region: Region, height: int, width: int, mirrored: bool, where: str) -> WindowRegion:
-        """The place of a window of an image of this size. Parts that are outside of the image stay empty."""
+        """Return the place of a window of an image of this size. Parts that are outside of the image stay empty."""
         x, y = RegionSpan(region.x1, region.x2, 0, self.size), RegionSpan(region.y1, region.y2, 0, self.size)
         if (self.context or self.square) and region.x1 <= region.x2 and region.y1 <= region.y2:
             x1, y1, x2, y2 = self._expanded(region)
@@ -183,7 +183,8 @@ class WindowPlacement:
         return WindowRegion(source, y.start, x.start, y.size, x.size)
 
     def _expanded(self, region: Region) -> Region:
-        """The window with a context that takes `context` pixels of the square on each side, in float32 as in Caffe."""
+        """Return the window with a context that takes `context` pixels of the square on each side, in float32 as in
+        Caffe."""
         scale = np.float32(self.size) / np.float32(self.size - 2 * self.context)
         half_height = np.float32(region.y2 - region.y1 + 1) / np.float32(2)
         half_width = np.float32(region.x2 - region.x1 + 1) / np.float32(2)
@@ -198,7 +199,7 @@ class WindowPlacement:
         )
 
     def _clipped(self, first: int, last: int, limit: int, mirrored: bool) -> RegionSpan:
-        """The part that is in the image, moved by what is missing before it, or behind it if it is mirrored."""
+        """Return the part that is in the image, moved by what is missing before it, or behind it if it is mirrored."""
         before, behind = max(0, -first), max(0, last - limit + 1)
         scale = np.float32(self.size) / np.float32(last - first + 1)
         first, last = first + before, last - behind
@@ -208,5 +209,5 @@ class WindowPlacement:
 
 
 def rounded(number: float | np.float32) -> int:
-    """The nearest whole number; halves are rounded away from zero, as in C."""
+    """Return the nearest whole number; halves are rounded away from zero, as in C."""
     return int(math.copysign(math.floor(abs(float(number)) + 0.5), number))

@@ -85,12 +85,12 @@ class ImageLimit:
             raise _too_large(where, pixels, self.pixels)
 
     def refused(self, data: bytes, where: str) -> DataError:
-        """The error about an image that OpenCV refused."""
+        """Return the error about an image that OpenCV refused."""
         return _too_large(where, _pixels(BytesIO(data)), self.pixels)
 
 
 def _too_large(where: str, pixels: int | None, limit: int) -> DataError:
-    """The error about an image that is too large."""
+    """Return the error about an image that is too large."""
     has = "more pixels" if pixels is None else f"{pixels:,} pixels, more"
     return DataError(
         f"{where}: has {has} than the {limit:,} that are decoded of such a file; make it smaller, or set {_VARIABLE} "
@@ -106,7 +106,7 @@ def _is_costly(data: bytes, as_stored: bool) -> bool:
 
 
 def _claims_too_much(png: bytes) -> bool:
-    """Whether a chunk claims more bytes than the file has, for which OpenCV would make room."""
+    """Return whether a chunk claims more bytes than the file has, for which OpenCV would make room."""
     place = len(_PNG)
     while place + _CHUNK <= len(png):
         length = int.from_bytes(png[place : place + 4])
@@ -117,7 +117,8 @@ def _claims_too_much(png: bytes) -> bool:
 
 
 def _jpeg_pixels(data: bytes) -> int | None:
-    """How many pixels a JPEG claims to have, much quicker than by Pillow; None if it isn't one of the usual kind."""
+    """Return how many pixels a JPEG claims to have, much quicker than by Pillow; None if it isn't one of the usual
+    kind."""
     place = len(_JPEG)
     while data.startswith(_JPEG) and place + 9 <= len(data) and data[place] == 0xFF:
         if data[place + 1] in _JPEG_SIZES:
@@ -129,7 +130,7 @@ def _jpeg_pixels(data: bytes) -> int | None:
 
 
 def _pixels(file: str | Path | BytesIO) -> int | None:
-    """How many pixels an image claims to have, or one of a TIFF's tiles; None if that can't be known."""
+    """Return how many pixels an image claims to have, or one of a TIFF's tiles; None if that can't be known."""
     library = import_extra("PIL.Image", "data", "such images need Pillow")
     try:
         with library.open(file) as image:
@@ -151,7 +152,8 @@ class Color(Enum):
 
     @classmethod
     def of(cls, p: pb.TransformationParameter) -> Color:
-        """The channels for `force_color` and `force_gray`, which Caffe applies to encoded images of databases."""
+        """Return the channels for `force_color` and `force_gray`, which Caffe applies to encoded images of
+        databases."""
         if p.force_color and p.force_gray:
             raise DataError("transform_param has both force_color and force_gray: remove one")
         return cls.COLOR if p.force_color else cls.GRAY if p.force_gray else cls.AS_STORED
@@ -169,13 +171,13 @@ class Interpolation(Enum):
 
 @cache
 def image_limit() -> ImageLimit:
-    """The limit on pixels, which is set before OpenCV is imported."""
+    """Return the limit on pixels, which is set before OpenCV is imported."""
     return ImageLimit()
 
 
 @cache
 def opencv() -> Any:
-    """The cv2 package, which is imported only here, with a limit on the pixels of an image.
+    """Return the cv2 package, which is imported only here, with a limit on the pixels of an image.
 
     What is wrong with videos is said by errors, and not by FFmpeg.
     """
@@ -185,12 +187,12 @@ def opencv() -> Any:
 
 
 def decode(data: bytes, color: Color, where: str) -> Array:
-    """An encoded image as channels, height, width, with colours in the order blue, green, red."""
+    """Return an encoded image as channels, height, width, with colours in the order blue, green, red."""
     return planes(decode_pixels(data, color, where))
 
 
 def decode_pixels(data: bytes, color: Color, where: str) -> Array:
-    """An encoded image as height, width, channels, which is how OpenCV works on images."""
+    """Return an encoded image as height, width, channels, which is how OpenCV works on images."""
     cv2 = opencv()
     image_limit().check(data, color is Color.AS_STORED, where)
     try:
@@ -209,7 +211,7 @@ def decode_pixels(data: bytes, color: Color, where: str) -> Array:
 
 
 def decode_depth(data: bytes, where: str) -> Array:
-    """An encoded image of one channel, of 8 or 16 bits, as height, width."""
+    """Return an encoded image of one channel, of 8 or 16 bits, as height, width."""
     cv2 = opencv()
     image_limit().check(data, True, where)
     try:
@@ -222,7 +224,7 @@ def decode_depth(data: bytes, where: str) -> Array:
 
 
 def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
-    """An encoded image of a palette's colours as their indices, or one without a palette as its gray levels.
+    """Return an encoded image of a palette's colours as their indices, or one without a palette as its gray levels.
 
     OpenCV knows colours only.
     """
@@ -239,29 +241,30 @@ def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
-    """An image of channels, height, width in another size."""
+    """Return an image of channels, height, width in another size."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
     return planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
 
 
 def rescale(image: Array, scale: float) -> Array:
-    """An image of channels, height, width that is this many times as large. Its sides are rounded, its pixels aren't
-    stretched for that."""
+    """Return an image of channels, height, width that is this many times as large. Its sides are rounded, its pixels
+    aren't stretched for that."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
     return planes(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR))
 
 
 def planes(image: Array) -> Array:
-    """The channels of an image of height, width, channels one after the other."""
+    """Return the channels of an image of height, width, channels one after the other."""
     if image.nbytes > _LARGE:
         return np.ascontiguousarray(np.atleast_3d(image).transpose(2, 0, 1))
     return np.stack(opencv().split(image))
 
 
 def in_color(image: Array, color: Color, *, rgb: bool = False) -> Array:
-    """An image of channels, height, width with the channels that a decoded file would have; `rgb` is its own order.
+    """Return an image of channels, height, width with the channels that a decoded file would have; `rgb` is its own
+    order.
 
     Transparency is dropped, as OpenCV does, and gray becomes three equal channels.
     """
@@ -277,7 +280,7 @@ def in_color(image: Array, color: Color, *, rgb: bool = False) -> Array:
 
 
 def without_color(image: Array) -> Array:
-    """A gray image of one channel for one of blue, green, red; other images stay as they are."""
+    """Return a gray image of one channel for one of blue, green, red; other images stay as they are."""
     if image.ndim != 3 or image.shape[0] != COLORS:
         return image
     cv2 = opencv()

@@ -27,7 +27,7 @@ class HeatmapTransform:
         self._p = p
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """The image and its maps. All random numbers are from `random`, in Caffe's order."""
+        """Return the image and its maps. All random numbers are from `random`, in Caffe's order."""
         p, (image, joints) = self._p, item
         pixels = self._padded(image.transpose(1, 2, 0).astype(np.float32))
         points: Pixels = joints.astype(np.float32) * p.multfact
@@ -45,7 +45,7 @@ class HeatmapTransform:
         return resized.transpose(2, 0, 1), self._maps(points * np.float32(p.label_height / p.cropsize))
 
     def _padded(self, pixels: Pixels) -> Pixels:
-        """An image as wide as the crop, or wider. Caffe's rule: a narrow one gets black on its right."""
+        """Return an image as wide as the crop, or wider. Caffe's rule: a narrow one gets black on its right."""
         return np.pad(pixels, ((0, 0), (0, max(0, self._p.cropsize - pixels.shape[1])), (0, 0)))
 
     def _mirrored(self, points: Pixels, width: int) -> Pixels:

@@ -24,7 +24,7 @@ _OF_ENCODED_IMAGES = ("force_color", "force_gray")  # which Caffe applies to no 
 def settings_in_tests(
     param: pb.TransformationParameter, channels: int, size: Size | None = None
 ) -> pb.TransformationParameter:
-    """The settings of a data layer for tests, with what it leaves to the data.
+    """Return the settings of a data layer for tests, with what it leaves to the data.
 
     All images get the channels of the input, and a size that the layer doesn't refuse: that of the mean image or, if
     nothing is cropped, that of the input. None is mirrored.
@@ -48,18 +48,18 @@ def resize_to(param: pb.TransformationParameter, height: int, width: int) -> Non
 
 
 def resize_of(param: pb.TransformationParameter) -> Size | None:
-    """The size that images get; None if they keep their own."""
+    """Return the size that images get; None if they keep their own."""
     return next(((resize.height, resize.width) for resize in param.resize_param), None)
 
 
 def crop_of(param: pb.TransformationParameter) -> Size | None:
-    """The size of what is cut out of images; None if they stay whole."""
+    """Return the size of what is cut out of images; None if they stay whole."""
     height, width = param.crop_h or param.crop_size, param.crop_w or param.crop_size
     return (height, width) if height and width else None
 
 
 def describe(param: pb.TransformationParameter) -> str:
-    """What is done to images, in words."""
+    """Return what is done to images, in words."""
     resized, crop = resize_of(param), crop_of(param)
     parts = [f"resized to {_in_words(resized)}"] if resized else []
     parts += (
@@ -91,7 +91,8 @@ class Beforehand:
 
     @classmethod
     def of(cls, param: pb.TransformationParameter, *, train: bool) -> Beforehand:
-        """The parts of a layer's settings; a DataError if they draw a crop that isn't a square, as Caffe can't."""
+        """Return the parts of a layer's settings; a DataError if they draw a crop that isn't a square, as Caffe
+        can't."""
         if param.HasField("random_aspect_ratio_param"):
             raise DataError("Caffe draws no parts of images that it resizes; remove random_aspect_ratio_param")
         refuse_for("BVLC's Caffe", param)
@@ -108,11 +109,11 @@ class Beforehand:
         return cls(rest, resizing, crop)
 
     def __call__(self, image: Array) -> Array:
-        """An image in its new size. Where its interpolation is drawn, one is for good."""
+        """Return an image in its new size. Where its interpolation is drawn, one is for good."""
         return self.cropped(self.resizing(image, np.random.default_rng(0)) if self.resizing else image)
 
     def cropped(self, image: Array) -> Array:
-        """The middle of an image, or of a mean image, that a transform would take."""
+        """Return the middle of an image, or of a mean image, that a transform would take."""
         if self.crop is None:
             return image
         (height, width), (high, wide) = image.shape[1:], self.crop

@@ -46,7 +46,7 @@ class LaneTransform:
         self._transform = Transform(rest, train=train)
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """The image, its points and its map. All random numbers are from `random`."""
+        """Return the image, its points and its map. All random numbers are from `random`."""
         image, points = item
         canvas = Canvas(image.shape[1], image.shape[2])
         window = self._draw_window(np.empty((0, 4), np.float32), random) if self._draw_window else None
@@ -72,7 +72,7 @@ def _check_settings(p: pb.TransformationParameter) -> None:
 
 
 def _seen(points: Array, window: Box, *, mirrored: bool) -> Pixels:
-    """The points of each lane as parts of a window; those outside are NaN."""
+    """Return the points of each lane as parts of a window; those outside are NaN."""
     corner, size = window[:2], window[2:] - window[:2]
     seen: Pixels = (points.astype(np.float32) - corner) / size
     with np.errstate(invalid="ignore"):

@@ -25,7 +25,7 @@ class Mean:
         self._values = np.array(p.mean_value, np.float32)[:, None, None]
 
     def of(self, shape: tuple[int, ...]) -> Pixels | None:
-        """The mean for images of this shape, as an array of this shape."""
+        """Return the mean for images of this shape, as an array of this shape."""
         if self.image is None:
             return self.of_channels(*shape)
         if self.image.shape != shape:
@@ -35,7 +35,7 @@ class Mean:
         return self.image
 
     def of_channels(self, channels: int, height: int, width: int) -> Pixels | None:
-        """The values of `mean_value`, broadcast to an image of this size.
+        """Return the values of `mean_value`, broadcast to an image of this size.
 
         TSN's rule: as many channels as there are values make a frame, and all frames of a stack have the same mean.
         """

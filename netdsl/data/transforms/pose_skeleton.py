@@ -43,7 +43,7 @@ class Skeleton:
         return 1 + max(map(max, self.joints))
 
     def of_stored(self, joints: Pixels) -> Pixels:
-        """The joints of people, rows of (x, y, visibility), made of those of a database."""
+        """Return the joints of people, rows of (x, y, visibility), made of those of a database."""
         first, second = (joints[:, list(numbers)] for numbers in self.joints)
         made: Pixels = (first + second) / 2
         seen = np.minimum(first[..., 2], second[..., 2])

@@ -27,7 +27,8 @@ _LIMB_CHANNELS = 6  # of an input, of which three are the image
 
 
 def joint_map(points: Pixels, grid: Grid, stride: int, sigma: float) -> Pixels:
-    """A gaussian around every point (x, y), which together are 1 at most. The points are in pixels of the image."""
+    """Return a gaussian around every point (x, y), which together are 1 at most. The points are in pixels of the
+    image."""
     rows, columns = ((stride - 1) / 2 + stride * np.arange(length, dtype=np.float32) for length in grid)
     total = np.zeros(grid, np.float32)
     for x, y in points:
@@ -37,7 +38,7 @@ def joint_map(points: Pixels, grid: Grid, stride: int, sigma: float) -> Pixels:
 
 
 def limb_map(limbs: Iterable[tuple[Pixels, Pixels]], grid: Grid) -> Pixels:
-    """The direction of a limb along it: its x and its y.
+    """Return the direction of a limb along it: its x and its y.
 
     Where limbs of several people cross it is the last one's. The fork means to average them, and counts them wrongly.
     """
@@ -62,7 +63,7 @@ def _draw_limb(field: Pixels, begin: Pixels, end: Pixels) -> None:
 
 
 def _places(point: Pixels, field: Pixels) -> list[int]:
-    """The column and row of a point, or the nearest ones; halves go up, as C has it."""
+    """Return the column and row of a point, or the nearest ones; halves go up, as C has it."""
     _, height, width = field.shape
     nearest: list[int] = np.clip(np.floor(point + 0.5), 0, (width, height)).astype(int).tolist()
     return nearest
@@ -106,7 +107,7 @@ class PoseViews:
         self._mirrored = [0, *(1 + joint for joint in skeleton.mirrored)]
 
     def __call__(self, view: PoseView, random: Random) -> PoseView:
-        """A view of the first person, of the size of the crop."""
+        """Return a view of the first person, of the size of the crop."""
         return self._mirror(self._crop(self._rotate(self._scale(view, random), random), random), random)
 
     def _scale(self, view: PoseView, random: Random) -> PoseView:
@@ -122,7 +123,7 @@ class PoseViews:
         return view.moved(planes, np.eye(2, dtype=np.float32) * np.float32(scale), np.zeros(2, np.float32))
 
     def _rotate(self, view: PoseView, random: Random) -> PoseView:
-        """All of an image, turned. Caffe's rule: its frame is a pixel wider and higher than it need be."""
+        """Return all of an image, turned. Caffe's rule: its frame is a pixel wider and higher than it need be."""
         cv2, (height, width) = opencv(), view.size
         degrees = (random.random() - 0.5) * 2 * self._p.max_rotate_degree
         centre = width / 2, height / 2
@@ -166,7 +167,7 @@ class PoseTransform:
         self._views = PoseViews(p, skeleton) if train else None
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
-        """The input and the maps. All random numbers are from `random`."""
+        """Return the input and the maps. All random numbers are from `random`."""
         *planes, people = item
         stored = people.astype(np.float32)
         joints = np.concatenate([stored[:, :1], self._skeleton.of_stored(stored[:, 1:])], axis=1)
@@ -177,7 +178,7 @@ class PoseTransform:
         return self._input(view), self._maps(view)
 
     def _coloured(self, pixels: Array) -> Array:
-        """An image with more contrast, or without colours, if the settings say so."""
+        """Return an image with more contrast, or without colours, if the settings say so."""
         p, cv2 = self._p, opencv()
         if p.do_clahe:
             tiles = int(p.clahe_tile_size)
@@ -201,7 +202,7 @@ class PoseTransform:
         return height // self._p.stride, width // self._p.stride
 
     def _joint_maps(self, people: Pixels, grid: Grid) -> Pixels:
-        """A map for each joint of these people, and the background."""
+        """Return a map for each joint of these people, and the background."""
         marked = people[:, 1:, 2] <= Visibility.SHOWN
         maps = [
             joint_map(people[marked[:, joint], 1 + joint, :2], grid, self._p.stride, self._p.sigma)
@@ -231,7 +232,7 @@ class LimbPoseTransform(PoseTransform):
         return np.concatenate([weights, maps])
 
     def _ends(self, people: Pixels, begin: int, end: int) -> list[tuple[Pixels, Pixels]]:
-        """Where a limb begins and ends, of everybody whose joints are both marked."""
+        """Return where a limb begins and ends, of everybody whose joints are both marked."""
         both = people[:, [1 + begin, 1 + end]]
         return [(a[:2], b[:2]) for a, b in both if max(a[2], b[2]) <= Visibility.SHOWN]
 
@@ -259,7 +260,7 @@ class CentredPoseTransform(PoseTransform):
 
 
 def _centred(view: PoseView) -> Pixels:
-    """The image as channels, height, width, with values around zero."""
+    """Return the image as channels, height, width, with values around zero."""
     pixels: Pixels = (view.planes[0].transpose(2, 0, 1).astype(np.float32) - _MIDDLE) / _RANGE
     return pixels
 

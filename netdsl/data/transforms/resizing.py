@@ -49,11 +49,11 @@ class ImageResizing:
         return (self._p.height, self._p.width) if self._keeps_size else None
 
     def size(self, height: int, width: int) -> Size:
-        """The size that an image of this size gets."""
+        """Return the size that an image of this size gets."""
         return self.fixed_size or self._whole_pixels(height, width)
 
     def __call__(self, image: Array, random: Random) -> Array:
-        """The image in its new size, with an interpolation drawn from those of the settings."""
+        """Return the image in its new size, with an interpolation drawn from those of the settings."""
         if image.shape[1:] == (self._p.height, self._p.width):
             return image
         mode = self._modes[int(random.integers(len(self._modes)))] if len(self._modes) > 1 else self._modes[0]
@@ -61,7 +61,7 @@ class ImageResizing:
         return self._padded(resized) if self._keeps_size else resized
 
     def boxes(self, boxes: Boxes, height: int, width: int) -> Boxes:
-        """Boxes of an image of this size as parts of what becomes of it.
+        """Return boxes of an image of this size as parts of what becomes of it.
 
         Caffe's rule: they are where they were if the size of the image hadn't been rounded to whole pixels.
         """
@@ -74,7 +74,8 @@ class ImageResizing:
         return resized
 
     def in_other_units(self, boxes: Boxes, height: int, width: int, crop: Box) -> Boxes:
-        """Boxes of a crop of an image of this size in units of `height_scale` and `width_scale`, if there are any.
+        """Return boxes of a crop of an image of this size in units of `height_scale` and `width_scale`, if there are
+        any.
 
         Caffe's rule: only images that cover a size have them.
         """
@@ -91,7 +92,7 @@ class ImageResizing:
         return scaled
 
     def _scaled(self, height: int, width: int) -> Boxes:
-        """The width and height of what becomes of an image before it is padded, not yet rounded."""
+        """Return the width and height of what becomes of an image before it is padded, not yet rounded."""
         if self._p.resize_mode == _WARP:
             return self._full
         aspect, full = np.float32(width) / np.float32(height), self._full
@@ -104,7 +105,7 @@ class ImageResizing:
         return max(1, int(high)), max(1, int(wide))
 
     def _padded(self, image: Array) -> Array:
-        """The image in the middle of the whole size."""
+        """Return the image in the middle of the whole size."""
         channels, height, width = image.shape
         if (height, width) == self.fixed_size:
             return image
@@ -127,7 +128,7 @@ class ImageResizing:
 
 
 def as_bytes(image: Array) -> Array:
-    """The same values as bytes; a DataError if they aren't whole numbers from 0 to 255."""
+    """Return the same values as bytes; a DataError if they aren't whole numbers from 0 to 255."""
     if image.dtype == np.uint8:
         return image
     with np.errstate(invalid="ignore"):
@@ -150,7 +151,7 @@ class ShortSide:
     factor: float = 1
 
     def __call__(self, image: Array) -> tuple[Array, float]:
-        """An image less the means of its channels, in its new size, and how many times as large that is."""
+        """Return an image less the means of its channels, in its new size, and how many times as large that is."""
         shorter, longer = sorted(image.shape[1:])
         scale = self.length / shorter
         if round(scale * longer) > self.longest:
@@ -174,7 +175,8 @@ class Grid(Enum):
 
 
 def resample(image: Numbers, size: Sequence[int] | Numbers, *, linear: bool = True, grid: Grid = Grid.AREAS) -> Image:
-    """An image of height, width and any other axes in a new height and width, by the nearest pixels or linearly."""
+    """Return an image of height, width and any other axes in a new height and width, by the nearest pixels or
+    linearly."""
     outside, values = float(image.min()), image
     for axis, length in enumerate(size):
         positions = _positions(values.shape[axis], int(length), grid)
@@ -191,7 +193,7 @@ def _nearest(values: Numbers, axis: int, positions: Numbers) -> Numbers:
 
 
 def _interpolated(values: Numbers, axis: int, positions: Numbers, outside: float) -> Numbers:
-    """The values at positions between pixels or outside of the image."""
+    """Return the values at positions between pixels or outside of the image."""
     before = np.floor(positions).astype(int)
     fraction = (positions - before).reshape(-1, *[1] * (values.ndim - axis - 1))
     result = _at(values, axis, before, outside)
@@ -203,7 +205,8 @@ def _interpolated(values: Numbers, axis: int, positions: Numbers, outside: float
 
 
 def _at(values: Numbers, axis: int, indices: Numbers, outside: float) -> Numbers:
-    """The values at indices; only these are converted, since an image may be much larger than what becomes of it."""
+    """Return the values at indices; only these are converted, since an image may be much larger than what becomes of
+    it."""
     last = values.shape[axis] - 1
     taken = values.take(indices.clip(0, last), axis).astype(np.float64)
     beyond = (indices < 0) | (indices > last)

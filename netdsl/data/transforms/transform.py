@@ -36,7 +36,7 @@ class ImageTransform(Protocol):
     constant: bool
 
     def shape(self, channels: int, height: int, width: int, /) -> tuple[int, int, int]:
-        """The shape of the result for an image of this shape."""
+        """Return the shape of the result for an image of this shape."""
         ...
 
     def __call__(self, image: Array, random: Random, out: Array) -> object:
@@ -48,7 +48,7 @@ class ItemTransform(Protocol):
     """A transform of all arrays of an item together, such as an image with the boxes of what it shows."""
 
     def __call__(self, item: tuple[Array, ...], random: Random, batch: int, /) -> tuple[Array, ...]:
-        """The arrays as they are in a batch of this number. Random numbers come from `random`."""
+        """Return the arrays as they are in a batch of this number. Random numbers come from `random`."""
         ...
 
 
@@ -65,7 +65,7 @@ class CropPlacement(NamedTuple):
     mirrored: bool
 
     def edges(self, height: int, width: int) -> Box:
-        """The part's edges as parts of an image of this size."""
+        """Return the part's edges as parts of an image of this size."""
         corners = [self.left, self.top, self.left + self.width, self.top + self.height]
         return np.array(corners, np.float32) / np.array([width, height] * 2, np.float32)
 
@@ -91,7 +91,7 @@ class Transform:
         self.constant = not (self._mirror or self._resize or self._area or (train and self._crop))
 
     def shape(self, channels: int, height: int, width: int) -> tuple[int, int, int]:
-        """The shape of the result for an image of this shape."""
+        """Return the shape of the result for an image of this shape."""
         if self._area:
             height = width = self._area.side
         if self._resize:
@@ -105,7 +105,7 @@ class Transform:
         return crop_height, crop_width
 
     def __call__(self, image: Array, random: Random, out: Pixels | None = None) -> Pixels:
-        """The transformed image, written to `out` if there is one. All random numbers come from `random`.
+        """Return the transformed image, written to `out` if there is one. All random numbers come from `random`.
 
         A constant transform also takes several images, in an array with one more axis in front.
         """
@@ -116,7 +116,7 @@ class Transform:
         return self.taken(image, self.place(image.shape[-2], image.shape[-1], random), out)
 
     def place(self, height: int, width: int, random: Random) -> CropPlacement:
-        """The part that is taken of an image of this size, which isn't resized any more."""
+        """Return the part that is taken of an image of this size, which isn't resized any more."""
         cropped = self._cropped(height, width)
         mirrored = self._mirror and bool(random.integers(2))
         if self._choice:
@@ -124,7 +124,7 @@ class Transform:
         return CropPlacement(*self._offset(height - cropped[0], width - cropped[1], random), *cropped, mirrored)
 
     def taken(self, image: Array, place: CropPlacement, out: Pixels | None = None) -> Pixels:
-        """A part of an image, or of several, with its mean subtracted, scaled.
+        """Return a part of an image, or of several, with its mean subtracted, scaled.
 
         If `out` is for bytes, these two are left to be done later.
         """
@@ -153,7 +153,7 @@ class Transform:
         return self._mean.image is None
 
     def even_mean(self, channels: int) -> list[float]:
-        """The mean of each channel, if it is the same everywhere; none without a mean."""
+        """Return the mean of each channel, if it is the same everywhere; none without a mean."""
         mean = self._mean.of_channels(channels, 1, 1)
         return [] if mean is None else [float(value) for value in mean.flat]
 
@@ -173,7 +173,7 @@ def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:
 
 
 def _resized(image: Array, height: int, width: int) -> Array:
-    """An image in a size. As in TSN channels are resized one by one: OpenCV has other rules for many at once."""
+    """Return an image in a size. As in TSN channels are resized one by one: OpenCV has other rules for many at once."""
     if image.shape[-2:] == (height, width):
         return image
     pixels = image if image.dtype == np.uint8 else image.astype(np.float32)
@@ -212,7 +212,7 @@ class PairedTransform:
     scales: tuple[float, ...] = ()
 
     def __call__(self, image: Array, labels: Array, random: Random, where: str) -> tuple[Pixels, Pixels]:
-        """The image and its labels as the net gets them; `where` names the image in errors."""
+        """Return the image and its labels as the net gets them; `where` names the image in errors."""
         if image.shape[1:] != labels.shape[1:]:
             raise DataError(f"{where}: the image is {image.shape[1:]} and its labels are {labels.shape[1:]}")
         mirrored = self.mirror and bool(random.integers(2))
@@ -247,7 +247,7 @@ class PairedTransform:
 
 
 def _padded(values: Array, size: tuple[int, int], padding: int, mirrored: bool) -> Pixels:
-    """The values in an array of a size, padded at the right, or at the left if they are mirrored."""
+    """Return the values in an array of a size, padded at the right, or at the left if they are mirrored."""
     channels, height, width = values.shape
     result = np.full((channels, *size), padding, np.float32)
     left = size[1] - width if mirrored else 0

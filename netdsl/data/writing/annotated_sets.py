@@ -70,7 +70,7 @@ class AnnotatedExample:
         return self.image.name.rpartition("/")[2]
 
     def objects(self) -> list[MarkedObject]:
-        """The objects in the pixels of the image as it is written, without what only masks can tell."""
+        """Return the objects in the pixels of the image as it is written, without what only masks can tell."""
         down, across = self.height / self.image.height, self.width / self.image.width
         return [
             replace(
@@ -85,15 +85,16 @@ class AnnotatedExample:
         ]
 
     def runs(self) -> list[RunLengths | None]:
-        """The pixels of each object in the image as it is written."""
+        """Return the pixels of each object in the image as it is written."""
         return [None if mask is None else RunLengths.of(self._resized_mask(mask)) for mask in object_masks(self.image)]
 
     def class_map(self) -> PixelMap | None:
-        """The class of each pixel of the image as it is written, if pixels are known."""
+        """Return the class of each pixel of the image as it is written, if pixels are known."""
         return self._resized(class_map(self.image))
 
     def object_map(self) -> PixelMap | None:
-        """The number of the object that each pixel of the image as it is written belongs to, if pixels are known."""
+        """Return the number of the object that each pixel of the image as it is written belongs to, if pixels are
+        known."""
         return self._resized(object_map(self.image))
 
     def _resized_mask(self, mask: Mask) -> Mask:
@@ -109,7 +110,7 @@ class AnnotatedExample:
 
 
 def pixels_of(image: AnnotatedImage, data: bytes, color: Color) -> Array:
-    """The pixels of an image's bytes, which must be as many as its annotations are about."""
+    """Return the pixels of an image's bytes, which must be as many as its annotations are about."""
     pixels = decode(data, color, str(image.path))
     if pixels.shape[1:] != (image.height, image.width):
         raise DataError(
@@ -143,7 +144,7 @@ def annotated_database(records: RecordWriter, path: Path, classes: Classes) -> I
 
 
 def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
-    """The record of an image: its bytes, and its objects by their classes, numbered within each.
+    """Return the record of an image: its bytes, and its objects by their classes, numbered within each.
 
     A crowd is difficult.
     """
@@ -165,14 +166,14 @@ def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
 
 
 def label_map(classes: Classes) -> pb.LabelMap:
-    """The numbers and names of classes as SSD's files have them."""
+    """Return the numbers and names of classes as SSD's files have them."""
     items = [pb.LabelMapItem(name=name, label=label, display_name=name) for label, name in enumerate(classes)]
     items[0].name = _BACKGROUND
     return pb.LabelMap(item=items)
 
 
 def _record_key(example: AnnotatedExample) -> bytes:
-    """The key that convert_annoset makes: the position with eight digits, and the file of the image."""
+    """Return the key that convert_annoset makes: the position with eight digits, and the file of the image."""
     text = f"{example.position:08}_{example.image.name}.{example.ending}"
     return text.encode("utf-8", "surrogateescape")[:_LONGEST_KEY]
 
@@ -207,7 +208,7 @@ def coco_file(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
 
 
 def _coco_annotation(marked: MarkedObject, runs: RunLengths | None) -> dict[str, Any]:
-    """An object. Its mask is polygons if it has some, and runs of pixels otherwise, or for a crowd."""
+    """Return an object. Its mask is polygons if it has some, and runs of pixels otherwise, or for a crowd."""
     left, top, right, bottom = marked.edges
     width, height = right - left, bottom - top
     segmentation: object = []
@@ -226,7 +227,8 @@ def _coco_annotation(marked: MarkedObject, runs: RunLengths | None) -> dict[str,
 
 
 def _keypoints(marked: MarkedObject) -> dict[str, Any]:
-    """The joints of a person, of which COCO also has the number of those that are marked; nothing without joints."""
+    """Return the joints of a person, of which COCO also has the number of those that are marked; nothing without
+    joints."""
     if not marked.joints:
         return {}
     from netdsl.data.sources.annotations.coco import MARKS  # with msgspec
@@ -237,7 +239,7 @@ def _keypoints(marked: MarkedObject) -> dict[str, Any]:
 
 
 def _area_of(marked: MarkedObject, runs: RunLengths | None) -> float:
-    """The area of an object's mask or, without one, of its box."""
+    """Return the area of an object's mask or, without one, of its box."""
     if runs is not None:
         return runs.area
     left, top, right, bottom = marked.edges
@@ -369,7 +371,7 @@ def _add_element(parent: Any, name: str, value: str | int) -> None:
 
 
 def whole_pixels(marked: MarkedObject) -> tuple[int, int, int, int]:
-    """The first and the last pixels of a box across and down, from 1, of all pixels that it touches.
+    """Return the first and the last pixels of a box across and down, from 1, of all pixels that it touches.
 
     Programs for Pascal VOC's files read whole numbers only.
     """
@@ -378,7 +380,7 @@ def whole_pixels(marked: MarkedObject) -> tuple[int, int, int, int]:
 
 
 def palette_png(pixels: PixelMap) -> bytes:
-    """A map as a PNG whose palette has Pascal VOC's colours."""
+    """Return a map as a PNG whose palette has Pascal VOC's colours."""
     library = import_extra("PIL.Image", "data", "maps of pixels need Pillow")
     file = BytesIO()
     image = library.fromarray(np.ascontiguousarray(pixels))

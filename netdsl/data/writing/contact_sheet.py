@@ -31,7 +31,7 @@ _DOT, _LIMB = 2, "yellow"  # a joint's pixels to either side, and the colour of 
 
 
 def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bool = False) -> bytes:
-    """A PNG of the items' images, each above its label, or the name of its class.
+    """Return a PNG of the items' images, each above its label, or the name of its class.
 
     Channels are blue, green, red unless `rgb` is set.
     """
@@ -42,7 +42,7 @@ def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bo
 
 
 def sheet_of(tiles: Sequence[Any], captions: Sequence[str], side: int) -> bytes:
-    """A PNG of Pillow's images, whose sides have at most this many pixels, each above its caption."""
+    """Return a PNG of Pillow's images, whose sides have at most this many pixels, each above its caption."""
     columns = math.ceil(math.sqrt(len(tiles)))
     width, height = side + _GAP, side + _GAP + _TEXT
     library = pillow()
@@ -58,7 +58,8 @@ def sheet_of(tiles: Sequence[Any], captions: Sequence[str], side: int) -> bytes:
 
 
 def label_text(item: Item, classes: Sequence[str] = ()) -> str:
-    """An item's label as text: its class, a number, or the shape of a label that is an array; empty without one."""
+    """Return an item's label as text: its class, a number, or the shape of a label that is an array; empty without
+    one."""
     if len(item) < 2:
         return ""
     if item[1].size != 1:
@@ -77,7 +78,7 @@ def _shortened(text: str, draw: Any, width: int) -> str:
 
 
 def _pixels(image: Array, rgb: bool) -> Array:
-    """An image as rows of red, green, blue pixels; values that aren't bytes are scaled to the whole range."""
+    """Return an image as rows of red, green, blue pixels; values that aren't bytes are scaled to the whole range."""
     if image.ndim != 3:
         raise DataError(f"items of shape {image.shape} aren't images, which a contact sheet shows")
     if image.dtype != np.uint8:
@@ -88,7 +89,8 @@ def _pixels(image: Array, rgb: bool) -> Array:
 
 
 def scaled(image: Any, side: int) -> Any:
-    """An image with a longer side of about `side`: a small one is enlarged by a whole factor, a large one shrunk."""
+    """Return an image with a longer side of about `side`: a small one is enlarged by a whole factor, a large one
+    shrunk."""
     library = pillow()
     factor = side / max(image.size)
     factor = max(1, int(factor)) if factor >= 1 else factor
@@ -97,13 +99,14 @@ def scaled(image: Any, side: int) -> Any:
 
 
 def pillow() -> Any:
-    """The PIL package with what draws."""
+    """Return the PIL package with what draws."""
     import_extra("PIL.ImageDraw", "data", "a contact sheet needs Pillow")
     return import_module("PIL")
 
 
 def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:
-    """A PNG of this many images from all over a set, each above its name. Those that can't be read aren't on it."""
+    """Return a PNG of this many images from all over a set, each above its name. Those that can't be read aren't on
+    it."""
     indices = np.unique(np.linspace(0, len(annotated) - 1, min(count, len(annotated))).astype(np.int64)).tolist()
     classes, tiles, captions, problems = classes_of(annotated), list[Any](), list[str](), list[DataError]()
     for index in indices:
@@ -119,7 +122,7 @@ def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:
 
 
 def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
-    """An image with its objects, drawn after it was scaled so that lines and names stay sharp."""
+    """Return an image with its objects, drawn after it was scaled so that lines and names stay sharp."""
     library = pillow()
     pixels = pixels_of(image, image.read(), Color.COLOR)[::-1].transpose(1, 2, 0).copy()
     colors = voc_palette().astype(np.float64)
@@ -154,7 +157,7 @@ def _draw_joints(draw: Any, joints: Sequence[Joint]) -> None:
 
 
 def _labelled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:
-    """The labels and the pixels of objects or, where only the classes of pixels are known, of these."""
+    """Return the labels and the pixels of objects or, where only the classes of pixels are known, of these."""
     masks = [
         (marked.label, mask)
         for marked, mask in zip(image.objects, object_masks(image), strict=True)

@@ -121,7 +121,7 @@ def _converted(image: Array, settings: Conversion, where: str) -> Array:
 
 
 def _encoded(fetched: Any) -> bytes | None:
-    """The encoded image of a fetched item, if it has one."""
+    """Return the encoded image of a fetched item, if it has one."""
     match fetched:
         case ImageFile(data=data):
             return data

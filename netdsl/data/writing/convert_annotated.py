@@ -90,13 +90,13 @@ class AnnotatedReport:
 
 
 def is_annotated_target(name: str) -> bool:
-    """Whether a name says a form that only sets of images with objects can be written in."""
+    """Return whether a name says a form that only sets of images with objects can be written in."""
     kind, colon, _ = name.partition(":")
     return bool(colon) and kind in {*TARGETS, POSES} - {*_OF_ITEMS_TOO}
 
 
 def first_pixel_of(target: str) -> int:
-    """The coordinate of the first pixel in the files of a target."""
+    """Return the coordinate of the first pixel in the files of a target."""
     return TARGETS[_target(target).kind].first_pixel
 
 
@@ -142,7 +142,7 @@ def _put_under_its_name(example: AnnotatedExample, names: set[str], put: PutAnno
 
 
 def _target(text: str) -> TargetName:
-    """The name of a set to be written. The values of its options are names of files."""
+    """Return the name of a set to be written. The values of its options are names of files."""
     name = parse_target(text, {kind: form.form for kind, form in TARGETS.items()} | {POSES: f"{POSES}:PATH"})
     form = TARGETS.get(name.kind)
     if form is None:
@@ -153,7 +153,7 @@ def _target(text: str) -> TargetName:
 
 
 def _traits_of(image: AnnotatedImage) -> Iterator[Trait]:
-    """The traits of an image's objects, and its own: a map of classes, unless it is that of its objects."""
+    """Yield the traits of an image's objects, and its own: a map of classes, unless it is that of its objects."""
     for marked in image.objects:
         yield from _traits(marked, image)
     if image.class_map is not None and image.object_map is None:
@@ -179,7 +179,7 @@ def _examples(source: AnnotatedSet, settings: Conversion) -> Generator[Annotated
 
 
 def annotated_example(position: int, image: AnnotatedImage, first_pixel: int, settings: Conversion) -> AnnotatedExample:
-    """An image with its bytes as they are to be written. They are encoded again only if they must be."""
+    """Return an image with its bytes as they are to be written. They are encoded again only if they must be."""
     data, where = image.read(), str(image.path)
     pixels = pixels_of(image, data, Color.GRAY if settings.gray else Color.COLOR)
     resized = _resized(pixels, settings, where)
@@ -195,7 +195,7 @@ def annotated_example(position: int, image: AnnotatedImage, first_pixel: int, se
 
 
 def _resized(pixels: Array, settings: Conversion, where: str) -> Array:
-    """An image in its new size; itself if that is its own."""
+    """Return an image in its new size; itself if that is its own."""
     if settings.size and settings.size != pixels.shape[1:]:
         return resize(pixels, *settings.size)
     scale = _scale(pixels.shape[1:], settings)
@@ -205,7 +205,7 @@ def _resized(pixels: Array, settings: Conversion, where: str) -> Array:
 
 
 def _scale(sides: tuple[int, ...], settings: Conversion) -> float:
-    """How many times as large an image becomes, by Caffe-SSD's rule and in its float32."""
+    """Return how many times as large an image becomes, by Caffe-SSD's rule and in its float32."""
     shorter, longer, scale = min(sides), max(sides), np.float32(1)
     if shorter < settings.min_side:
         scale = np.float32(settings.min_side) / np.float32(shorter)

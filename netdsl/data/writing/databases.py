@@ -47,7 +47,7 @@ class _PendingRecords:
 
 
 def _lmdb() -> Any:
-    """The lmdb package, which is only used for writing."""
+    """Return the lmdb package, which is only used for writing."""
     return import_extra("lmdb", "data", "writing LMDB needs lmdb")
 
 
@@ -124,7 +124,7 @@ def leveldb_records(path: Path) -> Iterator[PutRecord]:
 
 
 def _put_items(put_record: PutRecord) -> Put:
-    """A function that adds items as records of Datum."""
+    """Return a function that adds items as records of Datum."""
     return lambda example: put_record(example.key, datum_of(example).SerializeToString())
 
 
@@ -157,6 +157,6 @@ def write_caffe_database(reading: Reading, prepare: Callable[[Array], Array], pa
 
 
 def _with_label(item: Item, prepare: Callable[[Array], Array]) -> Item:
-    """A prepared image and its label, which is 0 if there is none."""
+    """Return a prepared image and its label, which is 0 if there is none."""
     image, *others = item
     return prepare(image), *(others or [np.zeros((), np.float32)])

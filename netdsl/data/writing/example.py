@@ -35,7 +35,7 @@ Put = Callable[[Example], None]  # adds an item to a file that is being written
 
 
 def datum_of(example: Example) -> pb.Datum:
-    """The record of an item, with the fields that Caffe's convert_imageset sets."""
+    """Return the record of an item, with the fields that Caffe's convert_imageset sets."""
     if len(example.item) != 2:
         raise DataError(
             f"a Datum has an image and a label, and an item has {len(example.item)} arrays; write Parquet instead"
@@ -54,7 +54,7 @@ def datum_of(example: Example) -> pb.Datum:
 
 
 def label_of(values: Array, where: str) -> int:
-    """The label of an item as a whole number."""
+    """Return the label of an item as a whole number."""
     number = float(values.item()) if values.size == 1 else 0.5
     if not number.is_integer() or abs(number) >= 2**31:
         raise DataError(f"{where}: a label is one whole number here, not {values.tolist()}; write Parquet instead")

@@ -23,7 +23,7 @@ class ImageFormat(Enum):
     PNG = "png"
 
     def matches(self, data: bytes) -> bool:
-        """Whether an encoded image is of this format."""
+        """Return whether an encoded image is of this format."""
         return data.startswith(_SIGNATURES[self])
 
 
@@ -32,7 +32,7 @@ _CHANNELS = (1, 3, 4)
 
 
 def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:
-    """An image of channels, height, width, in the order blue, green, red, as the bytes of a file."""
+    """Return an image of channels, height, width, in the order blue, green, red, as the bytes of a file."""
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[0] not in _CHANNELS:
         raise DataError(f"{where}: {image.dtype} values of shape {image.shape} can't be a {image_format.value} image")
     cv2 = opencv()

@@ -23,19 +23,19 @@ class FetchesItems(Protocol):
     """What items are fetched from, by one thread."""
 
     def fetch(self, index: int) -> Any:
-        """One item as it is stored."""
+        """Return one item as it is stored."""
         ...
 
 
 def writing_order(count: int, seed: int | None) -> NDArray[np.int64]:
-    """The order in which items are written: their own, or with a seed a random one."""
+    """Return the order in which items are written: their own, or with a seed a random one."""
     return np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
 
 
 def map_items(
     source: FetchesItems, indices: Iterable[int], function: Callable[[int, Any], T]
 ) -> Generator[T | DataError]:
-    """The results of `function` for each position in `indices` and the item fetched for it.
+    """Yield the results of `function` for each position in `indices` and the item fetched for it.
 
     Where an item can't be fetched, or the function raises a DataError, the error comes in place of a result.
     """
@@ -53,9 +53,8 @@ def map_items(
 
 
 def good_results(results: Iterable[T | DataError], bad: list[str] | None, done: Callable[[], object]) -> Generator[T]:
-    """The results that aren't errors. An error is raised or, with a list of bad ones, added to it. `done` is called
-    for each.
-    """
+    """Yield the results that aren't errors. An error is raised or, with a list of bad ones, added to it. `done` is
+    called for each."""
     for result in results:
         done()
         if not isinstance(result, DataError):

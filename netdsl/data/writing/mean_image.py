@@ -20,7 +20,7 @@ MeanImage = NDArray[np.float32]
 
 
 def mean_image(source: Source, *, done: Callable[[], object] = lambda: None) -> MeanImage:
-    """The mean of all images, as channels, height, width. `done` is called for each item.
+    """Return the mean of all images, as channels, height, width. `done` is called for each item.
 
     Caffe adds float32 numbers, which is inexact from some 65,000 images on; up to there the result is equal to the bit.
     """

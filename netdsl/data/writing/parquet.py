@@ -74,7 +74,7 @@ class _Table:
 
 
 def _fields(example: Example) -> list[tuple[str, Any]]:
-    """The columns: an image or data, a label, and whatever else there is by its number."""
+    """Return the columns: an image or data, a label, and whatever else there is by its number."""
     names = ["data", _LABEL, *(f"array{index}" for index in range(2, len(example.item)))]
     fields = [(name, _type(array)) for name, array in zip(names, example.item, strict=False)]
     if example.encoded is not None:
@@ -95,5 +95,5 @@ def _column(kind: Any, index: int, rows: Sequence[Example]) -> Any:
 
 
 def _readable_name(name: str) -> str | None:
-    """A name that needn't be UTF-8 on disk, but must be in a table."""
+    """Return a name that needn't be UTF-8 on disk, but must be in a table."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") or None

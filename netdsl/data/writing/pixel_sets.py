@@ -31,7 +31,7 @@ _CLASSES = "1: grass\n2: sky\n"  # of PASCAL-Context, which has many more
 
 
 def matlab_bytes(matrix: Array, place: Sequence[str]) -> bytes:
-    """A file with a matrix of bytes under a name, or in a field of a struct of a name."""
+    """Return a file with a matrix of bytes under a name, or in a field of a struct of a name."""
     name, *fields = place
     header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 0x0100, b"IM")
     if not fields:

@@ -37,7 +37,7 @@ _DATASET = "COCO"
 
 
 def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, number: int = 0, total: int = 1) -> bytes:
-    """The record of an image and any number of masks, as channels, with the first person and all others.
+    """Return the record of an image and any number of masks, as channels, with the first person and all others.
 
     People are rows as `PoseDatumSource` has them. An image that has no room for their numbers is widened in gray, which
     isn't in its masks.
@@ -59,7 +59,7 @@ def _widened(planes: Array, width: int, fill: int) -> Array:
 
 
 def _numbers(people: Pixels, size: tuple[int, int], width: int, dataset: str, number: int, total: int) -> Array:
-    """The channel of numbers."""
+    """Return the channel of numbers."""
     rows = np.zeros((1, size[0], width), np.uint8)
     others, stored = len(people) - 1, (people + np.array([1, 1, 0])).astype("<f4")
     _put(rows, 0, np.frombuffer(dataset.encode()[: width - 1], np.uint8))
@@ -145,12 +145,12 @@ class PeopleOfSet:
         return len(self._places)
 
     def fetch(self, index: int) -> tuple[AnnotatedImage, int]:
-        """The image that shows a person, and which of its objects that is."""
+        """Return the image that shows a person, and which of its objects that is."""
         image, place = self._places[index]
         return self._set.image(image), place
 
     def record(self, number: int, fetched: tuple[AnnotatedImage, int]) -> bytes:
-        """The record of a person, with all others in the image who have joints."""
+        """Return the record of a person, with all others in the image who have joints."""
         image, place = fetched
         others = [marked for other, marked in enumerate(image.objects) if other != place and marked.has_joints]
         rows = np.stack([_person_rows(marked) for marked in (image.objects[place], *others)])
@@ -162,7 +162,7 @@ class PeopleOfSet:
             raise DataError(f"{image.path}: {problem}") from None
 
     def _masks(self, image: AnnotatedImage) -> Array:
-        """Where everybody has joints, and where people are.
+        """Return where everybody has joints, and where people are.
 
         People without joints are left out of the first, and crowds where nobody with joints is in front of them.
         """
@@ -208,7 +208,7 @@ def write_poses(
 
 
 def _main_people(image: AnnotatedImage) -> list[int]:
-    """The places of people, among the objects of an image, who have records of their own."""
+    """Return the places of people, among the objects of an image, who have records of their own."""
     places, taken = list[int](), list[tuple[float, float, float]]()
     for place, marked in enumerate(image.objects):
         x, y, width, height = _middle_and_sides(marked)
@@ -223,13 +223,14 @@ def _main_people(image: AnnotatedImage) -> list[int]:
 
 
 def _middle_and_sides(marked: MarkedObject) -> tuple[float, float, float, float]:
-    """The middle of a person's box, its width and its height."""
+    """Return the middle of a person's box, its width and its height."""
     left, top, right, bottom = marked.edges
     return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
 
 
 def _person_rows(marked: MarkedObject) -> Pixels:
-    """The rows of a person. COCO's numbers count from 0, and the authors take them for numbers that count from 1.
+    """Return the rows of a person. COCO's numbers count from 0, and the authors take them for numbers that count from
+    1.
 
     So a joint that nobody marked, which COCO puts at (0, 0), lies outside of the image.
     """

@@ -96,7 +96,7 @@ def write_stacks(stacks: Array, channels: int, folder: Path) -> tuple[list[str],
 
 
 def _named(frame: Array, number: int) -> dict[str, Array]:
-    """The images of a frame by the names of their files."""
+    """Return the images of a frame by the names of their files."""
     if len(frame) != len(_ACROSS_AND_DOWN):
         return {_IMAGES % number: frame}
     return {_FLOW % (kind, number): plane[None] for kind, plane in zip(_ACROSS_AND_DOWN, frame, strict=True)}

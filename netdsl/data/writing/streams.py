@@ -116,7 +116,7 @@ def write_caption_streams(
 def _images_that_are_there(
     images: Sequence[CaptionedImage], *, skip_bad: bool
 ) -> tuple[list[CaptionedImage], tuple[str, ...]]:
-    """The images that are there, and what is wrong with the others."""
+    """Return the images that are there, and what is wrong with the others."""
     there = [image for image in images if image.path.is_file()]
     missing = tuple(f"{image.path}: isn't there" for image in images if not image.path.is_file())
     if missing and not skip_bad:
@@ -125,7 +125,7 @@ def _images_that_are_there(
 
 
 def _side_by_side(captions: Sequence[Sequence[int]], steps: int) -> dict[str, Numbers]:
-    """The rows of captions side by side, each cut after this many steps."""
+    """Return the rows of captions side by side, each cut after this many steps."""
     shape = steps, len(captions)
     inputs, cont = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     targets = np.full(shape, _NO_WORD, np.float32)

@@ -106,20 +106,20 @@ class ControlClient:
         self._send_message(Left(reason))
 
     def is_to_leave(self) -> bool:
-        """Whether the worker shall leave when it has finished a round."""
+        """Return whether the worker shall leave when it has finished a round."""
         return self._leaving.is_set()
 
     def is_to_stop(self) -> bool:
-        """Whether the worker shall stop when it has finished a round."""
+        """Return whether the worker shall stop when it has finished a round."""
         return self._stop.is_set()
 
     def open_store(self) -> socket.socket:
-        """A connection to the dictionary that all workers share, which ends with this client."""
+        """Return a connection to the dictionary that all workers share, which ends with this client."""
         self._stores.append(self._connect(Purpose.STORE))
         return self._stores[-1]
 
     def open_lane(self, lane: int) -> socket.socket:
-        """A connection to a lane of the relay."""
+        """Return a connection to a lane of the relay."""
         return self._connect(Purpose.RELAY, lane)
 
     def _close_stores(self) -> None:

@@ -49,7 +49,7 @@ class Pulse:
             self.beat()
 
     def take(self) -> Sign | None:
-        """The sign since the last call, if there was one."""
+        """Return the sign since the last call, if there was one."""
         before, self._used = self._used, self._processor_time()
         if self._beat.is_set():
             self._beat.clear()
@@ -97,7 +97,7 @@ class WatchedCommunicator:
             self._communicator.barrier()
 
     def shared_variable(self, buffer: Tensor) -> SharedVariable:
-        """A variable that all workers share."""
+        """Return a variable that all workers share."""
         with self._pulse.waiting():
             return _WatchedVariable(self._communicator.shared_variable(buffer), self._pulse)
 
@@ -191,28 +191,28 @@ class Health:
         self._since = time.monotonic()
 
     def done(self, rank: int) -> bool:
-        """Whether a worker came to a good end."""
+        """Return whether a worker came to a good end."""
         return rank in self.workers and self.workers[rank].ending is Ending.DONE
 
     def waiting(self) -> set[int]:
-        """The workers that have begun, and don't take part."""
+        """Return the workers that have begun, and don't take part."""
         return {rank for rank, worker in self.workers.items() if worker.ending is None and not worker.takes_part}
 
     def taking_part(self) -> set[int]:
-        """The workers that take part, and haven't ended."""
+        """Return the workers that take part, and haven't ended."""
         return {rank for rank, worker in self.workers.items() if worker.ending is None and worker.takes_part}
 
     def lost(self) -> set[int]:
-        """The workers that ended badly, or give no sign of life any more."""
+        """Return the workers that ended badly, or give no sign of life any more."""
         bad = {rank for rank, worker in self.workers.items() if worker.ending not in (None, Ending.DONE)}
         return bad | {*self.hung()}
 
     def running(self, rank: int) -> bool:
-        """Whether a worker has begun and not ended."""
+        """Return whether a worker has begun and not ended."""
         return rank in self.workers and self.workers[rank].ending is None
 
     def name(self, rank: int) -> str:
-        """A worker as messages call it; its host is named where there are several."""
+        """Return a worker as messages call it; its host is named where there are several."""
         hosts = {worker.host for worker in self.workers.values()}
         return f"worker {rank} on {self.workers[rank].host}" if len(hosts) > 1 else f"worker {rank}"
 
@@ -223,7 +223,7 @@ class Health:
         return "; ".join(f"{self.name(rank)} {each.reason}" for rank, each in bad.items() if each.ending is worst)
 
     def hung(self) -> list[int]:
-        """The running workers without a heartbeat for the deadline."""
+        """Return the running workers without a heartbeat for the deadline."""
         now = self._time_awake()
         return [
             rank
@@ -242,7 +242,7 @@ class Health:
         return ""
 
     def _time_awake(self) -> float:
-        """The time. What lies before a pause of this process itself counts for nobody."""
+        """Return the time. What lies before a pause of this process itself counts for nobody."""
         now = time.monotonic()
         if now - self._looked > _STOPPED:
             self._since = now

@@ -138,12 +138,12 @@ def send(connection: socket.socket, message: FromWorker | ToWorker) -> None:
 
 
 def receive_from_worker(connection: socket.socket, deadline: float | None = None) -> FromWorker | None:
-    """The next message of a worker; None at the end. Nonsense is a DistributedError."""
+    """Return the next message of a worker; None at the end. Nonsense is a DistributedError."""
     return _receive_message(connection, _FROM_WORKER, deadline)
 
 
 def receive_from_server(connection: socket.socket, deadline: float | None = None) -> ToWorker | None:
-    """The next message of the server; None at the end."""
+    """Return the next message of the server; None at the end."""
     return _receive_message(connection, _TO_WORKER, deadline)
 
 

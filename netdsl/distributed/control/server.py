@@ -84,7 +84,7 @@ class ControlServer:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def next(self, timeout: float) -> Happened | None:
-        """The next thing that happens within this many seconds, if anything does."""
+        """Return the next thing that happens within this many seconds, if anything does."""
         try:
             return self._happened.get(timeout=timeout)
         except Empty:

@@ -43,7 +43,7 @@ class ExternalWorker(NamedTuple):
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> ExternalWorker:
-        """The worker that an environment describes."""
+        """Return the worker that an environment describes."""
         ranks = ranks_in(environment)
         if ranks is None:
             raise DistributedError(
@@ -53,7 +53,7 @@ class ExternalWorker(NamedTuple):
 
     @classmethod
     def of_ranks(cls, ranks: Ranks, host: str = "") -> ExternalWorker:
-        """The worker with these ranks; by default the name of this machine is its host."""
+        """Return the worker with these ranks; by default the name of this machine is its host."""
         address = socket.gethostname() if ranks.size > ranks.local_size else "127.0.0.1"
         return cls(*ranks, host or address)
 
@@ -73,7 +73,7 @@ class ExternalLauncher(Workers):
         self.finished = Event()  # of the first worker's own part
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with a transport that suits the workers' devices and machines."""
+        """Return the run with a transport that suits the workers' devices and machines."""
         size = self._worker.size
         if run.fitting(size) != size:
             raise DistributedError(
@@ -83,7 +83,7 @@ class ExternalLauncher(Workers):
         return run.with_transport(self._worker.local_size, mpi=self.mpi)
 
     def room(self, run: Run) -> int:
-        """The number of workers that were started."""
+        """Return the number of workers that were started."""
         return self._worker.size
 
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
@@ -137,7 +137,7 @@ def lead(
 
 
 def _await_spec(folder: Path) -> WorkerSpec:
-    """The spec that the first worker publishes. One that nobody answers for was left behind."""
+    """Return the spec that the first worker publishes. One that nobody answers for was left behind."""
     for _ in range(int(START / _NAP)):
         with suppress(OSError, msgspec.MsgspecError):
             spec = WorkerSpec.of((folder / _SPEC).read_text())

@@ -43,13 +43,13 @@ class LocalLauncher:
         self._command, self._shown = command, shown
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with a transport that suits the workers' devices."""
+        """Return the run with a transport that suits the workers' devices."""
         if run.transport is Transport.RELAY:
             raise DistributedError("the transport relay is for workers that reach only a driver, as on Spark")
         return run.with_transport(per_machine=run.workers)
 
     def room(self, run: Run) -> int:
-        """The number of workers; of an elastic run, one for each GPU that it names, or for each core."""
+        """Return the number of workers; of an elastic run, one for each GPU that it names, or for each core."""
         gpus = {device for device in run.devices if device.type == "cuda"}
         return run.fitting(len(gpus) or os.cpu_count() or 1)
 
@@ -75,11 +75,11 @@ class LocalWorkers(Workers):
             raise
 
     def endings(self) -> Mapping[int, str]:
-        """How processes ended, by rank."""
+        """Return how processes ended, by rank."""
         return {rank: how for rank, process in enumerate(self._processes) if (how := process.ending())}
 
     def last_words(self, rank: int) -> str:
-        """A worker's last lines in its log."""
+        """Return a worker's last lines in its log."""
         return self._processes[rank].last_words()
 
     def start_again(self, rank: int) -> bool:
@@ -118,12 +118,12 @@ class _WorkerProcess:
             raise DistributedError(f"worker {spec.rank} can't be started: {problem}") from None
 
     def ending(self) -> str:
-        """How the process ended; empty if it runs."""
+        """Return how the process ended; empty if it runs."""
         code = self._new_process.poll()
         return "" if code is None else ending_of(code)
 
     def last_words(self) -> str:
-        """The last lines that the process wrote, and where the rest is."""
+        """Return the last lines that the process wrote, and where the rest is."""
         return "" if self._log is None else last_words(self._log, self._start_process)
 
     def kill(self) -> None:

@@ -40,7 +40,7 @@ class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
             raise DistributedError("tau must be 1 or more, and bucket above 0")
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """A mean of gradients in each iteration, bucket by bucket, and of the other values in each round."""
+        """Return a mean of gradients in each iteration, bucket by bucket, and of the other values in each round."""
         pieces = sum(len(list(_cut_into_buckets(blobs, self._bucket_bytes))) for blobs in model.learned)
         gradients = Transfer(ExchangeKind.MEAN, model.learned_bytes, pieces)
         sums = [Transfer(ExchangeKind.MEAN, model.statistics)] if model.statistics else []
@@ -87,7 +87,7 @@ class _AllReduce:
         pass
 
     def _gradient_bucket(self, blobs: Sequence[FlatBlob]) -> Bucket:
-        """The bucket of blobs next to each other in the flat buffer."""
+        """Return the bucket of blobs next to each other in the flat buffer."""
         gradients = self._worker.solver.updater.gradients
         tensors = [blob.tensor for blob in blobs]
         views = [gradients.views[tensor] for tensor in tensors]
@@ -168,7 +168,7 @@ class GradientBuckets:
 
 
 def _blobs_by_bucket(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ...]]:
-    """The blobs of each bucket in the order in which gradients are computed: those of the last layers first."""
+    """Return the blobs of each bucket in the order in which gradients are computed: those of the last layers first."""
     order = {id(blob.tensor): index for index, blob in enumerate(weights.blobs)}
     buckets = [
         group.blobs[part]
@@ -179,7 +179,7 @@ def _blobs_by_bucket(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ..
 
 
 def _cut_into_buckets(sizes: Sequence[int], least: int) -> Iterator[slice]:
-    """The buckets of a group of blobs with these sizes: each has `least` bytes or more, but for the last one."""
+    """Yield the buckets of a group of blobs with these sizes: each has `least` bytes or more, but for the last one."""
     start = size = 0
     for index, blob in enumerate(sizes, 1):
         size += blob

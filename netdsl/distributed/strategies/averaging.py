@@ -40,7 +40,8 @@ class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="na
             raise DistributedError("seconds and warmup can't be negative")
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """A mean of everything at the end of each round; workers that stop by the clock agree on an iteration too."""
+        """Return a mean of everything at the end of each round; workers that stop by the clock agree on an iteration
+        too."""
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         agreement = [Transfer(ExchangeKind.BARRIER, 0)] if self.seconds else []
         begin = [copy, copy] if self.warmup else [copy]

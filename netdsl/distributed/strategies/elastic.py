@@ -63,7 +63,8 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
             raise DistributedError("the asynchronous form has either alpha or beta, which is alpha times the workers")
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """The variable comes from its server at the end of each round, and what changes it goes there meanwhile."""
+        """Return the variable comes from its server at the end of each round, and what changes it goes there
+        meanwhile."""
         once, barrier = Transfer(ExchangeKind.SEND, model.bytes), Transfer(ExchangeKind.BARRIER, 0)
         begin = [Transfer(ExchangeKind.BROADCAST, model.bytes), barrier]
         return StrategyTraffic(
@@ -96,7 +97,7 @@ class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_fi
         _check_rates(self.alpha, self.beta)
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """A mean of everything at the end of each round."""
+        """Return a mean of everything at the end of each round."""
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         return StrategyTraffic(self.tau, [copy], round=[mean])
 

@@ -161,7 +161,7 @@ class _MPCA:
         return self._phases.complete and self._trained > self._early
 
     def _alpha(self) -> float:
-        """The current alpha, which falls from `high` by a constant factor."""
+        """Return the current alpha, which falls from `high` by a constant factor."""
         settings = self._settings
         progress = min(1.0, self._pulled / self._early) if self._early else 1.0
         return float(settings.high * (settings.alpha / settings.high) ** progress)
@@ -269,7 +269,7 @@ class Phases:
         self._note_span(Activity.PREPARE, start, shard)
 
     def _buffer_of(self, buffers: list[Tensor], number: int, shard: int) -> Tensor:
-        """The part of a step's buffer that a shard needs."""
+        """Return the part of a step's buffer that a shard needs."""
         place = self.shards[shard]
         return buffers[number % 2][: place.stop - place.start + 1]
 
@@ -384,18 +384,19 @@ class ShardStep:
 
 
 def cut_into_shards(size: int, count: int) -> list[slice]:
-    """The slices of a flat buffer in `count` parts of nearly equal length, which don't end where layers do."""
+    """Return the slices of a flat buffer in `count` parts of nearly equal length, which don't end where layers do."""
     places = [min(size, round(size * index / count / _ALIGNMENT) * _ALIGNMENT) for index in range(count)] + [size]
     return [slice(start, stop) for start, stop in pairwise(places)]
 
 
 def shard_lag(count: int) -> int:
-    """The number of steps between a shard's reduction and broadcast; of three or more one is prepared between them."""
+    """Return the number of steps between a shard's reduction and broadcast; of three or more one is prepared between
+    them."""
     return 1 if count < 3 else 2
 
 
 def shard_step(number: int, count: int) -> ShardStep:
-    """The exchanges of a step: one shard is reduced and broadcast in turn, several at the same time."""
+    """Return the exchanges of a step: one shard is reduced and broadcast in turn, several at the same time."""
     if count == 1:
         return ShardStep(0, None) if number % 2 == 0 else ShardStep(None, 0)
     ago = number - shard_lag(count)
@@ -403,5 +404,5 @@ def shard_step(number: int, count: int) -> ShardStep:
 
 
 def mean_weight(iterations: int) -> float:
-    """The weight of a model in a mean (Eq. 9): its iterations since the last mean."""
+    """Return the weight of a model in a mean (Eq. 9): its iterations since the last mean."""
     return max(_LEAST_WEIGHT, float(iterations))

@@ -33,7 +33,7 @@ class OuterMomentum(msgspec.Struct, frozen=True, tag="outer", tag_field="name"):
         check_tau(self.tau)
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """A mean of everything at the end of each round."""
+        """Return a mean of everything at the end of each round."""
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         return StrategyTraffic(self.tau, [copy], round=[mean])
 

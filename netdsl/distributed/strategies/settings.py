@@ -26,7 +26,7 @@ for _settings_class in OWN:
 
 
 def parse(text: str) -> Strategy:
-    """The strategy that a text names, with its settings."""
+    """Return the strategy that a text names, with its settings."""
     name, _, rest = text.partition(":")
     if name not in STRATEGIES:
         raise DistributedError(f"unknown strategy '{name}'{_suggestion(name, STRATEGIES)}")
@@ -43,7 +43,7 @@ def parse(text: str) -> Strategy:
 
 
 def from_plain(settings: Any, file: Path) -> Strategy:
-    """The strategy that settings with its name describe, as a JSON file has them."""
+    """Return the strategy that settings with its name describe, as a JSON file has them."""
     name = str(settings.get("name")) if isinstance(settings, Mapping) else ""
     if name not in STRATEGIES:
         raise DistributedError(f"{file}: unknown strategy '{name}'; if a plug-in has it, give --plugin MODULE")
@@ -52,13 +52,13 @@ def from_plain(settings: Any, file: Path) -> Strategy:
 
 
 def text_of(strategy: Strategy) -> str:
-    """The text that `parse` reads as the same strategy."""
+    """Return the text that `parse` reads as the same strategy."""
     settings = msgspec.structs.asdict(strategy)  # type: ignore[arg-type] # a struct, as every strategy is
     return f"{strategy.name}:" + ",".join(f"{name}={_setting_text(value)}" for name, value in settings.items())
 
 
 def _setting_value(strategy: str, kind: type[Any], setting: str, text: str) -> Any:
-    """The value of one setting, checked by its type."""
+    """Return the value of one setting, checked by its type."""
     try:
         return getattr(msgspec.convert({"name": strategy, setting: text}, kind, strict=False), setting)
     except msgspec.ValidationError:

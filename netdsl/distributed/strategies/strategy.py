@@ -39,7 +39,7 @@ class Strategy(Protocol):
         ...
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """What workers exchange, and when, for a model of this size."""
+        """Return what workers exchange, and when, for a model of this size."""
         ...
 
     def begin(self, worker: Worker) -> StrategyRun:
@@ -55,11 +55,11 @@ class StrategyRun(Protocol):
         ...
 
     def model(self) -> Tensor:
-        """The joint model, which is tested and saved, as a buffer in the layout of a worker's weights."""
+        """Return the joint model, which is tested and saved, as a buffer in the layout of a worker's weights."""
         ...
 
     def state(self) -> Mapping[str, Tensor]:
-        """The tensors to save besides the solver's own state."""
+        """Return the tensors to save besides the solver's own state."""
         ...
 
     def finish(self) -> None:
@@ -106,7 +106,7 @@ class Transfer:
     pieces: int = 1
 
     def seconds(self, link: Link, workers: int) -> float:
-        """The time that all pieces take."""
+        """Return the time that all pieces take."""
         size, longer = divmod(self.bytes, self.pieces)
         seconds = [link.seconds(self.kind, workers, length) for length in (size, size + 1)]
         return (self.pieces - longer) * seconds[0] + longer * seconds[1]
@@ -121,7 +121,7 @@ class ModelSize:
 
     @classmethod
     def of(cls, weights: FlatWeights) -> Self:
-        """The size of the blobs in a flat buffer, each with the gap to the next one."""
+        """Return the size of the blobs in a flat buffer, each with the gap to the next one."""
         value = weights.buffer.element_size()
         groups = tuple(tuple(value * length for length in _blob_lengths(group)) for group in weights.groups)
         return cls(groups, value * (weights.buffer.numel() - weights.learned_size))
@@ -148,7 +148,7 @@ def check_tau(tau: Tau) -> None:
 
 
 def iterations_per_round(exchange: float, step: float) -> int:
-    """The iterations of a round by SparkNet's rule: computing should take five times as long as exchanging."""
+    """Return the iterations of a round by SparkNet's rule: computing should take five times as long as exchanging."""
     return min(_MOST, max(1, math.ceil(_SHARE * exchange / step))) if step else 1
 
 
@@ -161,7 +161,7 @@ class Pace:
         self._rounds = 0
 
     def tau(self, worker: Worker) -> int:
-        """The iterations of the next round. Of the short ones before a measured tau the first is a warm-up."""
+        """Return the iterations of the next round. Of the short ones before a measured tau the first is a warm-up."""
         due = self._rounds == SHORT_ROUNDS or self._rounds % _INTERVAL == 0
         if self._auto and worker.last_record is not None and due:
             self._tau = _measured_tau(worker, worker.last_record)
@@ -170,7 +170,7 @@ class Pace:
 
 
 def _measured_tau(worker: Worker, last: RoundRecord) -> int:
-    """The iterations of a round by the times of all workers' last one."""
+    """Return the iterations of a round by the times of all workers' last one."""
     times = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
     step = sum(step for step, _ in times) / len(times)
     return iterations_per_round(max(exchange for _, exchange in times), step)

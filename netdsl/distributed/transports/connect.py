@@ -38,7 +38,7 @@ def connect(
     device: torch.device,
     timeout: float = TIMEOUT,
 ) -> Communicator:
-    """A worker's communicator; all workers must ask for the same transport."""
+    """Return a worker's communicator; all workers must ask for the same transport."""
     match transport:
         case Transport.SHARED_MEMORY:
             return _share_memory(control, rank, size)
@@ -61,7 +61,7 @@ def connect(
 
 
 def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryCommunicator:
-    """The first worker makes the memory, and the others open it by way of that process."""
+    """Return the first worker makes the memory, and the others open it by way of that process."""
     if not is_memory_shareable():
         raise DistributedError("workers can't share memory without /proc; take the transport gloo")
     store = ControlStore(control.open_store())
@@ -83,7 +83,7 @@ def _choose_interface(ip: str) -> None:
 
 
 def _interface_with(ip: str) -> str | None:
-    """The network interface that has an address, where the system says so."""
+    """Return the network interface that has an address, where the system says so."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:
@@ -107,7 +107,7 @@ class ControlStore(Store):
         self._ask_store(StoreRequest("set", (key,), _as_bytes(value)))
 
     def get(self, key: str) -> bytes:
-        """A value, as soon as it is there."""
+        """Return a value, as soon as it is there."""
         return self._ask_store(StoreRequest("get", (key,))).value
 
     def add(self, key: str, amount: int) -> int:
@@ -115,7 +115,7 @@ class ControlStore(Store):
         return self._ask_store(StoreRequest("add", (key,), amount=amount)).number
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all of these keys have values."""
+        """Return whether all of these keys have values."""
         return bool(self._ask_store(StoreRequest("check", tuple(keys))).number)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:

@@ -45,7 +45,7 @@ class Operation:
             self._over.set()
 
     def done(self) -> bool:
-        """Whether it is over; never waits."""
+        """Return whether it is over; never waits."""
         return self._over.is_set()
 
     def wait(self) -> None:
@@ -131,19 +131,19 @@ class StagedBuffer:
             self._ready = torch.cuda.current_stream(buffer.device).record_event()
 
     def fetch(self) -> Tensor:
-        """The values in main memory, as soon as they are computed."""
+        """Return the values in main memory, as soon as they are computed."""
         if self._ready is not None:
             self._ready.synchronize()
             self.host.copy_(self._buffer)
         return self.host
 
     def array(self) -> NDArray[Any]:
-        """The values as numpy sees them."""
+        """Return the values as numpy sees them."""
         values: NDArray[Any] = self.fetch().numpy()
         return values
 
     def bytes(self) -> NDArray[np.uint8]:
-        """The values' bytes, of any type."""
+        """Return the values' bytes, of any type."""
         raw: NDArray[np.uint8] = self.fetch().view(torch.uint8).numpy()
         return raw
 

@@ -63,7 +63,7 @@ def create_memory(size: int) -> int:
 
 
 def path_of_memory(descriptor: int) -> str:
-    """The path by which other processes of the same user open it, as long as this process has it."""
+    """Return the path by which other processes of the same user open it, as long as this process has it."""
     return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
@@ -257,7 +257,7 @@ class Pieces:
         return slice(owner * length, (owner + 1) * length)
 
     def _piece_in_slot(self, number: int, rank: int, part: Array) -> Array:
-        """What a worker has of a piece."""
+        """Return what a worker has of a piece."""
         found: Array = self.slots[number % SLOTS, rank, : part.nbytes].view(part.dtype)
         return found
 

@@ -76,7 +76,7 @@ class SharedMemoryCommunicator:
         self._gather_in_cells([])
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """A variable at the end of the memory, which the first worker fills."""
+        """Return a variable at the end of the memory, which the first worker fills."""
         start, self._end = self._end, self._end + variable_bytes(buffer)
         problem = ""
         if self.rank == 0:
@@ -148,7 +148,7 @@ class SharedMemoryCommunicator:
 
 
 def variable_bytes(buffer: Tensor) -> int:
-    """How many bytes of the shared memory a variable takes."""
+    """Return how many bytes of the shared memory a variable takes."""
     return _HEAD + whole_pages(buffer.nbytes)
 
 

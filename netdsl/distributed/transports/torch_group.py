@@ -130,7 +130,7 @@ class TorchGroup:
         self.gather([])
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """A variable in the first worker's memory, which serves the others."""
+        """Return a variable in the first worker's memory, which serves the others."""
         number = len(self._variables) + 1
         values = TorchValues(self._control, self.rank, self.size, number, buffer, self.traffic)
         variable = LaneVariable(values, Lane(f"variable {number}", self._interruption))
@@ -190,7 +190,7 @@ class TorchGroup:
             stream.synchronize()
 
     def _average_in_order(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
-        """The mean as all transports add it up: each worker a share of the values, in the order of ranks.
+        """Return the mean as all transports add it up: each worker a share of the values, in the order of ranks.
 
         The weights go along with the first piece, since for small buffers each round trip counts.
         """
@@ -207,7 +207,7 @@ class TorchGroup:
         return self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, f"mean of {buffer.numel()} values")
 
     def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
-        """The mean as a sum over NCCL. The weights go along at the same time, since each round trip counts."""
+        """Return the mean as a sum over NCCL. The weights go along at the same time, since each round trip counts."""
         exact = buffer.is_floating_point()
         total = (buffer if root is None else buffer.clone()) if exact else buffer.double()
         if weight != 1:
@@ -373,5 +373,5 @@ class TorchValues:
 
 
 def _request_tensor(request: SharedVariableRequest) -> Tensor:
-    """A request as it is sent."""
+    """Return a request as it is sent."""
     return torch.tensor([request], dtype=torch.int64)

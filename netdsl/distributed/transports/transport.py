@@ -25,7 +25,7 @@ class Transport(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Transport | None:
-        """The transport of a plug-in, which is a member like the others, but for that it isn't listed."""
+        """Return the transport of a plug-in, which is a member like the others, but for that it isn't listed."""
         if not isinstance(value, str) or value not in CONNECTIONS:
             return None
         known = cls._value2member_map_.get(value)  # msgspec asks again for what it doesn't know itself
@@ -41,7 +41,7 @@ OF_MPI = (Transport.MPI, Transport.MPI_BY_NODE)
 
 
 def choose_transport(devices: Sequence[torch.device], machines: int, *, mpi: bool = False) -> Transport:
-    """The best transport for workers on these devices: of one machine all, of several those of each machine.
+    """Return the best transport for workers on these devices: of one machine all, of several those of each machine.
 
     `mpi` is whether the workers are ranks of mpiexec.
     """
@@ -53,5 +53,5 @@ def choose_transport(devices: Sequence[torch.device], machines: int, *, mpi: boo
 
 
 def is_memory_shareable() -> bool:
-    """Whether processes can open memory that has no name, by way of the process that made it."""
+    """Return whether processes can open memory that has no name, by way of the process that made it."""
     return Path("/proc/self/fd").is_dir()

@@ -16,7 +16,7 @@ Scales = Callable[[], list[float]]  # the factors of all workers' values, which 
 
 
 def scales_of(weights: list[float], doing: str) -> list[float]:
-    """The factor of each worker's values in the mean."""
+    """Return the factor of each worker's values in the mean."""
     total = sum(weights)
     check_weights(total, doing)
     return [weight / total for weight in weights]

@@ -23,7 +23,7 @@ class CaptionerParts:
 
 
 def split_captioner(model: Model) -> CaptionerParts | None:
-    """The parts of a model to be used; None if it reads no words, or nothing else."""
+    """Return the parts of a model to be used; None if it reads no words, or nothing else."""
     graph = model.graphs[0]
     begins, words = sequence_inputs(graph)
     if not begins or not words:
@@ -45,7 +45,7 @@ def split_captioner(model: Model) -> CaptionerParts | None:
 
 
 def _needed(graph: Graph, edges: Iterable[int]) -> list[Node]:
-    """The layers that some edges depend on, in order."""
+    """Return the layers that some edges depend on, in order."""
     needed, nodes = set(edges), list[Node]()
     for node in reversed(graph.nodes):
         if needed.intersection(node.tops):

@@ -12,7 +12,7 @@ _TRAINING_FIELDS = ("include", "exclude", "phase", "loss_weight", "loss_param", 
 
 
 def prediction_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer], bottom: str) -> pb.LayerParameter:
-    """The layer that predicts in place of a loss. The second top of a loss is its prediction, if it has one."""
+    """Return the layer that predicts in place of a loss. The second top of a loss is its prediction, if it has one."""
     prediction = copy_of(layer)
     prediction.type = new.__name__
     prediction.bottom[:] = [bottom]
@@ -22,7 +22,7 @@ def prediction_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer
 
 
 def replacement_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> pb.LayerParameter:
-    """The layer in place of one that acts in training only."""
+    """Return the layer in place of one that acts in training only."""
     replacement = prediction_layer(layer, old, new, layer.bottom[0])
     replacement.top[:] = layer.top[:1]
     replacement.ClearField("python_param")  # it would name the old type
@@ -41,13 +41,13 @@ def _carry_settings(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]
 
 
 def settings_field(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
-    """The name of the field with a type's settings."""
+    """Return the name of the field with a type's settings."""
     settings = kind.config.DESCRIPTOR if kind.config is not None else None
     return next((field.name for field in layer.DESCRIPTOR.fields if settings and field.message_type == settings), None)
 
 
 def deploy_layer(layer: pb.LayerParameter, kind: type[Layer] | None = None) -> pb.LayerParameter:
-    """A copy of a layer without the fields that only training needs.
+    """Return a copy of a layer without the fields that only training needs.
 
     Names of parameters stay, since layers share parameters by them.
     """

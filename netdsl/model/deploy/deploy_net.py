@@ -40,7 +40,7 @@ _NO_SHAPES: Mapping[str, Shape] = {}
 def deploy_model(
     model: Model, *, shapes: Items = _NO_SHAPES, batch: int | None = None, outputs: Sequence[str] = ()
 ) -> Model:
-    """The deploy net of a model's TEST phase, or of TRAIN if it has no other; an error if weights don't fit it.
+    """Return the deploy net of a model's TEST phase, or of TRAIN if it has no other; an error if weights don't fit it.
 
     Data layers become inputs. `shapes` are shapes of inputs without the batch, and the default of `batch` is 1. Losses
     become their predictions. Layers that only measure are removed with the layers that only they need: labels, and
@@ -77,13 +77,13 @@ def deploy(
     stages: Sequence[str] = (),
     outputs: Sequence[str] = (),
 ) -> pb.NetParameter:
-    """The deploy net of a net, as a message without weights."""
+    """Return the deploy net of a net, as a message without weights."""
     model = replace(open_net(net), weights={}, stages=stages)
     return deploy_model(model, shapes=shapes, batch=batch, outputs=outputs).net
 
 
 def _fitting(model: Model, graph: Graph, needed: Iterable[Node]) -> Model:
-    """The model or, where layers of a graph don't fit that only train, one of the layers that are needed."""
+    """Return the model or, where layers of a graph don't fit that only train, one of the layers that are needed."""
     with suppress(NetError):
         model.settled(graph.phase, stub_unknown=True)
         return model
@@ -113,7 +113,7 @@ def _deploy_graph(
     predictions: Sequence[Prediction],
     ends: Collection[int],
 ) -> pb.NetParameter:
-    """A net of the layers that some edges of a graph depend on, and of those that predictions add."""
+    """Return a net of the layers that some edges of a graph depend on, and of those that predictions add."""
     kinds = kinds_of(graph)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
     sources = _sources(nodes, kinds)
@@ -134,7 +134,7 @@ def _deploy_graph(
 
 
 def _prediction_layers(graph: Graph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
-    """The layers in place of losses; losses that read the same blob have one.
+    """Return the layers in place of losses; losses that read the same blob have one.
 
     A single layer is named as in Caffe's own deploy nets, and one of several after the blob that it reads.
     """
@@ -157,7 +157,7 @@ def _prediction_layers(graph: Graph, predictions: Sequence[Prediction]) -> dict[
 
 
 def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
-    """The layers that become inputs. Layers that make up data are among them only if there are no others."""
+    """Return the layers that become inputs. Layers that make up data are among them only if there are no others."""
     made_up = set()
     for index, node in nodes.items():
         kind = kinds[index]
@@ -167,7 +167,8 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
 
 
 def _shapes_by_top(built: Built, guessed: Collection[str]) -> dict[str, Shape]:
-    """The shapes of what layers without bottoms bring; none where private code brings it, whose shape is a guess."""
+    """Return the shapes of what layers without bottoms bring; none where private code brings it, whose shape is a
+    guess."""
     return {
         name: () if name in guessed and not isinstance(layer, BringsData) else built.shapes[edge]
         for node, layer in built.pairs()
@@ -177,7 +178,7 @@ def _shapes_by_top(built: Built, guessed: Collection[str]) -> dict[str, Shape]:
 
 
 def _steps(graph: Graph, shapes: Mapping[str, Shape], sources: Collection[int]) -> set[Shape]:
-    """How many steps of how many sequences those data layers bring that say where sequences begin."""
+    """Return how many steps of how many sequences those data layers bring that say where sequences begin."""
     begins = beginning_edges(graph)
     tops = [graph.blobs[edge] for index in sources for edge in graph.nodes[index].tops if edge in begins]
     return {shapes[top][:2] for top in tops if len(shapes[top]) > 1}
@@ -192,7 +193,7 @@ def _input(
     batch: int | None,
     steps: Collection[Shape],
 ) -> pb.LayerParameter:
-    """The Input layer in place of a data layer, with those tops that are read."""
+    """Return the Input layer in place of a data layer, with those tops that are read."""
     stated = kind is not None and kind.deploys_as is None
     layer = pb.LayerParameter(name=node.layer.name, type=INPUT_TYPE)
     for edge in node.tops:

@@ -17,9 +17,8 @@ from netdsl.net.sequences import sequence_inputs
 
 
 def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
-    """One model of two: of `image` the layers that a blob depends on, and those of `words`, which reads words and the
-    blob's values as its features. Where both have weights for a layer, those of `words` count.
-    """
+    """Return one model of two: of `image` the layers that a blob depends on, and those of `words`, which reads words
+    and the blob's values as its features. Where both have weights for a layer, those of `words` count."""
     sentence = _for_one_item(words)
     features, shape = _features(sentence.layers(Phase.TEST))
     if blob is None:
@@ -36,12 +35,12 @@ def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
 
 
 def _for_one_item(model: Model, outputs: Sequence[str] = ()) -> Model:
-    """The model for use, without weights, which may be for both nets."""
+    """Return the model for use, without weights, which may be for both nets."""
     return deploy_model(replace(model, weights={}, file=None), batch=1, outputs=outputs)
 
 
 def _features(built: Built) -> tuple[str, Shape]:
-    """The only input that is neither words nor what marks where they begin, and its shape for one image."""
+    """Return the only input that is neither words nor what marks where they begin, and its shape for one image."""
     begins, words = sequence_inputs(built.graph)
     inputs = built.input_edges()
     features = [edge for edge in inputs if edge not in begins | words]
@@ -55,7 +54,7 @@ def _features(built: Built) -> tuple[str, Shape]:
 
 
 def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParameter]:
-    """The layers for use that a blob depends on, which must have a shape for each image."""
+    """Return the layers for use that a blob depends on, which must have a shape for each image."""
     picture = _for_one_item(image, (blob,))
     built = picture.layers(Phase.TEST)
     found = built.shapes[built.graph.edge_of(blob)][1:]
@@ -65,7 +64,7 @@ def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParam
 
 
 def _fitting(image: Model, shape: Shape) -> str:
-    """Which blobs of a model have a shape for each image."""
+    """Return which blobs of a model have a shape for each image."""
     built = _for_one_item(image).layers(Phase.TEST)
     pairs = zip(built.graph.blobs, built.shapes, strict=True)
     names = dict.fromkeys(f"'{name}'" for name, each in pairs if each[1:] == shape)
@@ -73,7 +72,7 @@ def _fitting(image: Model, shape: Shape) -> str:
 
 
 def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> list[pb.LayerParameter]:
-    """The layers that read words, with a blob in place of the input for features."""
+    """Return the layers that read words, with a blob in place of the input for features."""
     renamed = []
     for each in layers:
         layer = copy_of(each)

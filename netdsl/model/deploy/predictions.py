@@ -27,7 +27,7 @@ class Prediction:
 
 
 def loss_predictions(graphs: Sequence[Graph]) -> list[Prediction]:
-    """What losses of the first of a net's graphs predict, the heaviest first, and of equal ones the last.
+    """Return what losses of the first of a net's graphs predict, the heaviest first, and of equal ones the last.
 
     If it has no loss, they are those of the other graphs. But not if it measures what it makes of them, as a detector's
     boxes are made of the values that its loss compares.
@@ -50,7 +50,7 @@ def loss_predictions(graphs: Sequence[Graph]) -> list[Prediction]:
 
 
 def measured_predictions(graph: Graph) -> list[Prediction]:
-    """What a graph measures, as an accuracy does."""
+    """Return what a graph measures, as an accuracy does."""
     learned, kinds, found = _learned_edges(graph), kinds_of(graph), list[Prediction]()
     for index in sorted(removed_layers(graph)):
         node, kind = graph.nodes[index], kinds[index]
@@ -64,7 +64,7 @@ def measured_predictions(graph: Graph) -> list[Prediction]:
 
 
 def other_outputs(graphs: Sequence[Graph]) -> list[int]:
-    """The outputs of the first of a net's graphs that depend on layers that learn, beside losses and measures.
+    """Return the outputs of the first of a net's graphs that depend on layers that learn, beside losses and measures.
 
     If it has none of these either, blobs count that it silences.
     """
@@ -81,7 +81,7 @@ def other_outputs(graphs: Sequence[Graph]) -> list[int]:
 
 
 def removed_layers(graph: Graph) -> set[int]:
-    """The indices of layers that only train, measure or write, or depend on such layers."""
+    """Return the indices of layers that only train, measure or write, or depend on such layers."""
     removed, edges = set[int](), set[int]()
     for index, (node, kind) in enumerate(zip(graph.nodes, kinds_of(graph), strict=True)):
         if (kind is not None and issubclass(kind, NotDeployed)) or edges.intersection(node.bottoms):
@@ -91,7 +91,7 @@ def removed_layers(graph: Graph) -> set[int]:
 
 
 def needed_layers(graph: Graph, edges: Collection[int], *, without: Collection[int] = ()) -> dict[int, Node]:
-    """The layers that some edges depend on, as they are deployed, by their indices and in order."""
+    """Return the layers that some edges depend on, as they are deployed, by their indices and in order."""
     needed, layers, kinds = set(edges), dict[int, Node](), kinds_of(graph)
     for index in reversed(range(len(graph.nodes))):
         node = graph.nodes[index]
@@ -102,7 +102,7 @@ def needed_layers(graph: Graph, edges: Collection[int], *, without: Collection[i
 
 
 def _deployed_node(node: Node, kind: Kind, needed: Collection[int]) -> Node:
-    """The node itself, or the replacement of a layer that acts in training only."""
+    """Return the node itself, or the replacement of a layer that acts in training only."""
     if not node.bottoms or kind is None or issubclass(kind, NotDeployed) or kind.deploys_as is None:
         return node
     if any(edge in needed for edge in node.tops[1:]):
@@ -111,7 +111,7 @@ def _deployed_node(node: Node, kind: Kind, needed: Collection[int]) -> Node:
 
 
 def _learned_edges(graph: Graph) -> set[int]:
-    """The edges that depend on layers that learn, as layers of unknown types or with private code may."""
+    """Return the edges that depend on layers that learn, as layers of unknown types or with private code may."""
     learned = set[int]()
     for node, kind in zip(graph.nodes, kinds_of(graph), strict=True):
         learns = bool(node.bottoms) if kind is None or issubclass(kind, RunsUserCode) else bool(kind.blobs)
@@ -121,18 +121,18 @@ def _learned_edges(graph: Graph) -> set[int]:
 
 
 def _measures_more(graph: Graph, edges: Collection[int]) -> bool:
-    """Whether something is measured that other layers make of some edges."""
+    """Return whether something is measured that other layers make of some edges."""
     measured = {edge for measure in measured_predictions(graph) for edge in measure.edges}.difference(edges)
     return any(set(edges).intersection(node.bottoms) for node in needed_layers(graph, measured).values())
 
 
 def _last_edge(graph: Graph, name: str) -> list[int]:
-    """The edge that a name means at the end of the graph, if there is one."""
+    """Return the edge that a name means at the end of the graph, if there is one."""
     return [edge for edge, blob in enumerate(graph.blobs) if blob == name][-1:]
 
 
 def _prediction(graph: Graph, place: int, edges: Sequence[int], loss: Node, kind: type[Layer]) -> Prediction:
-    """The prediction of a loss, by a layer that the graph has already if there is one."""
+    """Return the prediction of a loss, by a layer that the graph has already if there is one."""
     learned_edges, removed = _learned_edges(graph), removed_layers(graph)
     learned = [edge for edge in edges if edge in learned_edges]
     edges, single = learned or edges[:1], len(learned) == 1
@@ -146,22 +146,22 @@ def _prediction(graph: Graph, place: int, edges: Sequence[int], loss: Node, kind
 
 
 def kinds_of(graph: Graph) -> list[Kind]:
-    """The types of a graph's layers; None for unknown ones."""
+    """Return the types of a graph's layers; None for unknown ones."""
     return [type_of(node.layer) for node in graph.nodes]
 
 
 def _compared(node: Node, kind: type[Layer]) -> list[int]:
-    """The bottoms of a loss or a measure that are predictions."""
+    """Return the bottoms of a loss or a measure that are predictions."""
     return [node.bottoms[place] for place in _predictions(kind) if place < len(node.bottoms)]
 
 
 def is_data(node: Node, kind: Kind) -> bool:
-    """Whether a layer brings data, by its type or as private code without bottoms."""
+    """Return whether a layer brings data, by its type or as private code without bottoms."""
     return not node.bottoms and (kind is None or issubclass(kind, (BringsData, RunsUserCode)))
 
 
 def _predictions(kind: type[Layer]) -> tuple[int, ...]:
-    """The indices of the bottoms that are predictions."""
+    """Return the indices of the bottoms that are predictions."""
     return kind.predictions if issubclass(kind, NotDeployed) else ()
 
 
@@ -171,7 +171,8 @@ def _losses(graph: Graph) -> list[TypedNode]:
 
 
 def _heaviest(losses: Sequence[TypedNode]) -> list[TypedNode]:
-    """The losses that count: those of the largest weight among all with the same labels; others only help training."""
+    """Return the losses that count: those of the largest weight among all with the same labels; others only help
+    training."""
     largest: dict[tuple[int, ...], float] = {}
     for _, node, kind in losses:
         labels = _labels(node, kind)
@@ -185,6 +186,6 @@ def _weight(loss: Node) -> float:
 
 
 def _labels(loss: Node, kind: type[Layer]) -> tuple[int, ...]:
-    """The bottoms of a loss that aren't predictions; the last one if all can be."""
+    """Return the bottoms of a loss that aren't predictions; the last one if all can be."""
     labels = tuple(edge for place, edge in enumerate(loss.bottoms) if place not in _predictions(kind))
     return labels or loss.bottoms[-1:]

@@ -59,7 +59,7 @@ def allocate_with_weights(built: Built, weights: Weights, device: torch.device |
 
 
 def _with_values(blob: Tensor, array: AnyArray, device: torch.device | str) -> Tensor:
-    """A blob with memory in the place of one without."""
+    """Return a blob with memory in the place of one without."""
     tensor = torch.empty(blob.shape, dtype=blob.dtype, device=device)
     _fill(tensor, array.reshape(tuple(blob.shape)))
     return nn.Parameter(tensor, blob.requires_grad) if isinstance(blob, nn.Parameter) else tensor
@@ -74,14 +74,14 @@ def _fill(tensor: Tensor, array: AnyArray) -> None:
 
 
 def learned_layers(built: Built) -> dict[str, Layer]:
-    """The layers that have blobs, by unique names."""
+    """Return the layers that have blobs, by unique names."""
     layers = [(node.layer.name, layer) for node, layer in zip(built.graph.nodes, built.layers, strict=True)]
     learned = [(name, layer) for name, layer in layers if layer.blob_names()]
     return dict(zip(unique_names(name for name, _ in learned), (layer for _, layer in learned), strict=True))
 
 
 def shared_blobs(built: Built) -> set[tuple[str, int]]:
-    """The blobs, by layer and index, that are shared with a layer before."""
+    """Return the blobs, by layer and index, that are shared with a layer before."""
     seen: set[int] = set()
     shared = set()
     for name, layer in learned_layers(built).items():
@@ -94,7 +94,7 @@ def shared_blobs(built: Built) -> set[tuple[str, int]]:
 
 
 def array_of(tensor: Tensor) -> AnyArray:
-    """The values of a blob as an array, which is a view if they are in the CPU's memory."""
+    """Return the values of a blob as an array, which is a view if they are in the CPU's memory."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
 

@@ -63,7 +63,7 @@ class LoadReport:
     mismatched: tuple[Mismatch, ...]  # layers that were skipped because of their shapes
 
     def __str__(self) -> str:
-        """A line such as: 7 of 8 layers filled; 'fc8_new' begins from scratch; unused: 'fc8'."""
+        """Return a line such as: 7 of 8 layers filled; 'fc8_new' begins from scratch; unused: 'fc8'."""
         skipped = [mismatch.layer for mismatch in self.mismatched]
         count = len(self.matched) + len(self.missing) + len(skipped)
         parts = [f"{len(self.matched)} of {count} layers filled"]
@@ -77,7 +77,7 @@ class LoadReport:
 
     @classmethod
     def of_all(cls, reports: Sequence[LoadReport]) -> LoadReport:
-        """One report on weights that were loaded one after the other."""
+        """Return one report on weights that were loaded one after the other."""
         matched = dict.fromkeys(name for report in reports for name in report.matched)
         missing = set[str].intersection(*(set(report.missing) for report in reports))
         return cls(
@@ -126,7 +126,8 @@ def pair_blobs(
 
 
 def _completed(name: str, arrays: Sequence[AnyArray], count: int, shared: Shared) -> list[AnyArray | None]:
-    """An array for each of a layer's blobs: an empty one if there is none, and None if another layer has the values."""
+    """Return an array for each of a layer's blobs: an empty one if there is none, and None if another layer has the
+    values."""
     completed = [*arrays, *[np.empty(0)] * (count - len(arrays))]
     return [None if not array.size and (name, index) in shared else array for index, array in enumerate(completed)]
 
@@ -140,7 +141,7 @@ def _suits(blob: Shape, weight: Shape | None) -> bool:
 
 
 def fits(blob: Shape, weight: Shape) -> bool:
-    """Whether a blob can take weights. Caffe's rule: old files have four dimensions for all, with ones in front.
+    """Return whether a blob can take weights. Caffe's rule: old files have four dimensions for all, with ones in front.
 
     A rule of forks: a blob for channels, of shape (1, channels, 1, 1), lacks the last two axes.
     """
@@ -150,12 +151,13 @@ def fits(blob: Shape, weight: Shape) -> bool:
 
 
 def all_shared(name: str, count: int, shared: Shared) -> bool:
-    """Whether other layers have all of a layer's blobs."""
+    """Return whether other layers have all of a layer's blobs."""
     return all((name, index) in shared for index in range(count))
 
 
 def arrays_of(file: CaffeFile[pb.NetParameter]) -> dict[str, list[AnyArray]]:
-    """The blobs of a file's layers, in any version of the format, as views on it; layers without any are omitted."""
+    """Return the blobs of a file's layers, in any version of the format, as views on it; layers without any are
+    omitted."""
     layers = [(layer.name, layer.blobs) for layer in file.message.layer]
     layers += [(layer.name or layer.layer.name, layer.blobs or layer.layer.blobs) for layer in file.message.layers]
     learned = [(name, blobs) for name, blobs in layers if blobs]
@@ -164,7 +166,7 @@ def arrays_of(file: CaffeFile[pb.NetParameter]) -> dict[str, list[AnyArray]]:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """The names with repeated ones made unique, the second 'ip' as 'ip (2)': a net's layers may share a name."""
+    """Return the names with repeated ones made unique, the second 'ip' as 'ip (2)': a net's layers may share a name."""
     seen: dict[str, None] = {}
     for name in names:
         unique, rank = name, 2

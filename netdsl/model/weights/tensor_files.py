@@ -118,7 +118,7 @@ def _read_npz(path: Path) -> Tensors:
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:
-    """An array of an archive, whose header is checked before memory is taken for its values."""
+    """Return an array of an archive, whose header is checked before memory is taken for its values."""
     name = f"'{member.filename[:_SHOWN]}'"
     with archive.open(member) as file:
         if np.lib.format.read_magic(file) == (1, 0):

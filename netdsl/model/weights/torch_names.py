@@ -45,7 +45,7 @@ class _Group:
     arrays: tuple[AnyArray, ...]
 
     def suits(self, blobs: Mapping[str, Shape]) -> bool:
-        """Whether a layer with these blobs can take them."""
+        """Return whether a layer with these blobs can take them."""
         return len(blobs) == len(self.arrays) and all(
             fits(blob, array.shape) for blob, array in zip(blobs.values(), self.arrays, strict=True)
         )
@@ -77,7 +77,7 @@ def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str
 
 
 def _by_name(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], dict[str, AnyArray]]:
-    """The layers for whose blobs there are tensors of their names, and the remaining tensors."""
+    """Return the layers for whose blobs there are tensors of their names, and the remaining tensors."""
     named: dict[str, list[AnyArray]] = {}
     rest = dict(tensors)
     for layer, blobs in layout.items():
@@ -88,13 +88,13 @@ def _by_name(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str,
 
 
 def _names(layer: str, blobs: Iterable[str]) -> list[list[str]]:
-    """The names that a layer's tensors may have: LAYER.BLOB, or those in the `state_dict` of a net's module."""
+    """Return the names that a layer's tensors may have: LAYER.BLOB, or those in the `state_dict` of a net's module."""
     blobs = list(blobs)
     return [[f"{prefix}.{blob}" for blob in blobs] for prefix in (layer, f"layers.{layer.replace('.', '_')}")]
 
 
 def _groups(tensors: Mapping[str, AnyArray]) -> Iterable[_Group]:
-    """The groups of each module's tensors, in the order of the file; statistics come before learned tensors."""
+    """Yield the groups of each module's tensors, in the order of the file; statistics come before learned tensors."""
     modules: dict[str, dict[str, AnyArray]] = {}
     for name, array in tensors.items():
         module, _, last = name.rpartition(".")

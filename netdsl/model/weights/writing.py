@@ -38,7 +38,7 @@ def write_weights(
 
 
 def caffe_file_of(weights: Weights, net: pb.NetParameter | None = None) -> CaffeFile[pb.NetParameter]:
-    """A caffemodel in memory, with weights in the layers of a net, or in layers that only have names."""
+    """Return a caffemodel in memory, with weights in the layers of a net, or in layers that only have names."""
     file = CaffeFile(pb.NetParameter(name="weights") if net is None else copy_of(net), form=Form.BINARY)
     layers = dict(zip(unique_names(layer.name for layer in file.message.layer), file.message.layer, strict=True))
     for name, arrays in weights.items():

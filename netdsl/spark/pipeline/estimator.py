@@ -135,7 +135,7 @@ class NetEstimator(
         return self._set(net=value)
 
     def getNet(self) -> str:
-        """The net, as prototxt."""
+        """Return the net, as prototxt."""
         return self.getOrDefault(self.net)
 
     def setModel(self, value: str | Path) -> Self:
@@ -143,7 +143,7 @@ class NetEstimator(
         return self._set(model=value)
 
     def getModel(self) -> str:
-        """The model to fine-tune."""
+        """Return the model to fine-tune."""
         return self.getOrDefault(self.model)
 
     def setSolver(self, value: Settings) -> Self:
@@ -151,7 +151,7 @@ class NetEstimator(
         return self._set(solver=value)
 
     def getSolver(self) -> str:
-        """The solver's settings, as prototxt."""
+        """Return the solver's settings, as prototxt."""
         return self.getOrDefault(self.solver)
 
     def setEpochs(self, value: float) -> Self:
@@ -159,7 +159,7 @@ class NetEstimator(
         return self._set(epochs=value)
 
     def getEpochs(self) -> float:
-        """How often to see all rows."""
+        """Return how often to see all rows."""
         return self.getOrDefault(self.epochs)
 
     def setStrategy(self, value: Strategy | str) -> Self:
@@ -167,7 +167,7 @@ class NetEstimator(
         return self._set(strategy=value)
 
     def getStrategy(self) -> str:
-        """The strategy, as text."""
+        """Return the strategy, as text."""
         return self.getOrDefault(self.strategy)
 
     def setWorkers(self, value: int) -> Self:
@@ -175,7 +175,7 @@ class NetEstimator(
         return self._set(workers=value)
 
     def getWorkers(self) -> int:
-        """The number of tasks that train together."""
+        """Return the number of tasks that train together."""
         return self.getOrDefault(self.workers)
 
     def setTransport(self, value: Transport | str) -> Self:
@@ -183,7 +183,7 @@ class NetEstimator(
         return self._set(transport=value)
 
     def getTransport(self) -> str:
-        """The name of the transport."""
+        """Return the name of the transport."""
         return self.getOrDefault(self.transport)
 
     def setRunFolder(self, value: str | Path) -> Self:
@@ -191,7 +191,7 @@ class NetEstimator(
         return self._set(runFolder=value)
 
     def getRunFolder(self) -> str:
-        """The folder for data and rounds."""
+        """Return the folder for data and rounds."""
         return self.getOrDefault(self.runFolder)
 
     def setWeights(self, value: str | Path | list[str]) -> Self:
@@ -199,7 +199,7 @@ class NetEstimator(
         return self._set(weights=value)
 
     def getWeights(self) -> list[str]:
-        """The files with the weights to begin from."""
+        """Return the files with the weights to begin from."""
         return self.getOrDefault(self.weights)
 
     def setShuffle(self, value: bool) -> Self:
@@ -207,7 +207,7 @@ class NetEstimator(
         return self._set(shuffle=value)
 
     def getShuffle(self) -> bool:
-        """Whether rows are taken in a random order."""
+        """Return whether rows are taken in a random order."""
         return self.getOrDefault(self.shuffle)
 
     def setSeed(self, value: int) -> Self:
@@ -215,7 +215,7 @@ class NetEstimator(
         return self._set(seed=value)
 
     def getSeed(self) -> int:
-        """The seed of all random numbers."""
+        """Return the seed of all random numbers."""
         return self.getOrDefault(self.seed)
 
     def setValidationIndicatorCol(self, value: str) -> Self:
@@ -227,11 +227,11 @@ class NetEstimator(
 
     @classmethod
     def read(cls) -> EstimatorReader:
-        """The reader of saved estimators."""
+        """Return the reader of saved estimators."""
         return EstimatorReader(cls)
 
     def write(self) -> EstimatorWriter:
-        """The writer that saves the estimator."""
+        """Return the writer that saves the estimator."""
         return EstimatorWriter(self)
 
     def _fit(self, dataset: DataFrame) -> NetModel:
@@ -267,7 +267,7 @@ class NetEstimator(
         )
 
     def _solver_with_net(self) -> SolverSettings:
-        """The solver's settings with the net to train, but for that of a model, which depends on the rows."""
+        """Return the solver's settings with the net to train, but for that of a model, which depends on the rows."""
         if not self.isDefined(self.solver) and not self.isDefined(self.epochs):
             raise SolverError("how long is the net to be trained? Say it with epochs=..., or solver={'max_iter': ...}")
         param = from_text(self.getSolver() if self.isDefined(self.solver) else solver_of({}), pb.SolverParameter)
@@ -303,14 +303,14 @@ class EstimatorReader(MLReader["NetEstimator"]):
         self._kind = kind
 
     def load(self, path: str) -> NetEstimator:
-        """The estimator that was saved in a folder."""
+        """Return the estimator that was saved in a folder."""
         estimator = self._kind()
         set_params(estimator, DefaultParamsReader.loadMetadata(path, self.sparkSession))
         return estimator
 
 
 def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: Mapping[str, str]) -> Model:
-    """The model with new heads, whose data layers take the columns of their tops."""
+    """Return the model with new heads, whose data layers take the columns of their tops."""
     model = open_model(name, weights)
     if not model.weights:
         raise WeightsError(f"{name}: has no weights to begin with; set weights to a file that has")
@@ -322,7 +322,7 @@ def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: 
 
 
 def _count_classes(rows: DataFrame, column: str) -> int:
-    """The number of classes: one more than the largest label."""
+    """Return the number of classes: one more than the largest label."""
     if column not in rows.columns:
         raise DataError(f"there is no column '{column}' with labels; bindings name another one, as {{'label': 'kind'}}")
     row = rows.select(highest(col(f"`{column}`")).alias("label")).first()

@@ -51,7 +51,7 @@ class Fit:
     invalid: InvalidRows = InvalidRows.ERROR  # rows with values that are null or not finite; none is learned from
 
     def train(self, data: Data) -> NetModel:
-        """The trained model. If the folder has a run that was interrupted, it is resumed."""
+        """Return the trained model. If the folder has a run that was interrupted, it is resumed."""
         session = session_of(data)
         backend = SessionBackend(session)
         with self._run_folder(session) as folder, _ONE_RUN:
@@ -74,7 +74,7 @@ class Fit:
             yield run
 
     def _prepared_run(self, data: Data, folder: Path, backend: SessionBackend) -> Run:
-        """The run with its workers and data; data that an earlier run wrote there are used again."""
+        """Return the run with its workers and data; data that an earlier run wrote there are used again."""
         backend.cluster.await_slots(self.workers or 1)
         run = replace(self.run, workers=self.workers or backend.cluster.slots())
         backend.launcher().prepare(folder, run, _log.warning)  # an error comes before the query, which may take long
@@ -90,12 +90,13 @@ class Fit:
         return replace(run, solver=solver, tables=tables)
 
     def _solver_with_defaults(self, solver: SolverSettings) -> SolverSettings:
-        """The settings with defaults for fields that aren't set. Without rows for validation there are no tests."""
+        """Return the settings with defaults for fields that aren't set. Without rows for validation there are no
+        tests."""
         solver = job.with_defaults(solver).with_fields(snapshot_prefix="snapshot", snapshot_after_train=False)
         return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
-        """The rows to learn from, and those to test on."""
+        """Return the rows to learn from, and those to test on."""
         if not self.validation:
             return data, None
         if not isinstance(data, DataFrame) or self.validation not in data.columns:
@@ -104,7 +105,7 @@ class Fit:
         return data.where(~is_chosen), data.where(is_chosen)
 
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
-        """The table to test on, and the settings; of these, unset ones let all rows be tested at the end."""
+        """Return the table to test on, and the settings; of these, unset ones let all rows be tested at the end."""
         asks_for_all, solver = not solver.param.test_iter, job.with_tests(solver)
         inputs = inputs_from_rows(solver.tested[0], self.bindings)
         stored = store_inputs(inputs, data, folder / "data" / "test", self.preprocess, self.invalid)
@@ -114,7 +115,7 @@ class Fit:
 
 
 def _net_with_shapes(run: Run) -> pb.NetParameter:
-    """The net with the shapes of its first batch; an error if the data don't fit the net."""
+    """Return the net with the shapes of its first batch; an error if the data don't fit the net."""
     graph = resolve_own_state(run.solver.trained.net)
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
         return with_items(

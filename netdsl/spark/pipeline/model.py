@@ -63,15 +63,15 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
 
     @classmethod
     def read(cls) -> ModelReader:
-        """The reader of saved models."""
+        """Return the reader of saved models."""
         return ModelReader(cls)
 
     def write(self) -> ModelWriter:
-        """The writer that saves the model."""
+        """Return the writer that saves the model."""
         return ModelWriter(self)
 
     def net(self) -> Net:
-        """The net itself, to be run or saved without Spark."""
+        """Return the net itself, to be run or saved without Spark."""
         with self.files() as (net, weights):
             return Net(net, weights=weights, phase=self._opened.phases[0])
 
@@ -93,7 +93,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         return self._shipped.model()
 
     def transform(self, dataset: Any, params: Any = None) -> Any:
-        """The rows of a DataFrame with the new columns; or the elements of an RDD with the new values.
+        """Return the rows of a DataFrame with the new columns; or the elements of an RDD with the new values.
 
         Elements are what `fit` takes: a row or a dict gets values by the columns' names, any other becomes a tuple with
         them at its end.
@@ -125,7 +125,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         )
 
     def _prediction(self) -> tuple[Predictor, list[NewColumn], PredictionTask]:
-        """What predicts, the columns that it fills, and the tasks that do so."""
+        """Return what predicts, the columns that it fills, and the tasks that do so."""
         predictor = Predictor(self._opened, self.getOutputs(), self.getBindings())
         warn_of_doubts(predictor.built)  # here, since nobody sees what tasks warn of
         names = self._column_names()
@@ -135,7 +135,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         return predictor, names.columns(predictor), PredictionTask(self._token, self.getBindings(), adder, device)
 
     def _vector_names(self, columns: Sequence[NewColumn]) -> list[str]:
-        """The names of the columns that have vectors."""
+        """Return the names of the columns that have vectors."""
         return [column.name for column in columns if column.form is ColumnForm.ARRAY and self.getVectors()]
 
     def _column_names(self) -> ColumnNames:
@@ -171,7 +171,7 @@ class _NetBroadcast:
         self._current: tuple[SparkContext, Broadcast[ShippedNet]] | None = None
 
     def in_context(self, context: SparkContext) -> Broadcast[ShippedNet]:
-        """The broadcast in a context, from which its tasks get the net."""
+        """Return the broadcast in a context, from which its tasks get the net."""
         if self._current is None or self._current[0] is not context:
             self._current = context, context.broadcast(self._shipped.with_allowed())
         return self._current[1]
@@ -207,7 +207,7 @@ class ModelReader(MLReader["NetModel"]):
         self._kind = kind
 
     def load(self, path: str) -> NetModel:
-        """The model that was saved in a folder."""
+        """Return the model that was saved in a folder."""
         metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
         history = [Moment(**moment) for moment in metadata["history"]]
         with TemporaryDirectory() as folder:

@@ -33,7 +33,7 @@ _DEFAULTS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0
 
 
 def net_of(value: NetDescription) -> str:
-    """The prototxt of a net: of a description in the DSL, a message, a file, or prototxt itself."""
+    """Return the prototxt of a net: of a description in the DSL, a message, a file, or prototxt itself."""
     if not isinstance(value, (NetParams, pb.NetParameter, str, Path)):
         raise TypeError(f"a net is a NetParams, a NetParameter or a file, not {value!r}")
     if isinstance(value, (str, Path)) and _is_text(value):
@@ -45,7 +45,7 @@ def net_of(value: NetDescription) -> str:
 
 
 def solver_of(value: Settings) -> str:
-    """The prototxt of a solver's settings, with the nets that they name inlined."""
+    """Return the prototxt of a solver's settings, with the nets that they name inlined."""
     if isinstance(value, Mapping):
         param = pb.SolverParameter()
         assign(param, {**_DEFAULTS, **value}, "solver")
@@ -61,17 +61,17 @@ def solver_of(value: Settings) -> str:
 
 
 def _is_text(value: str | Path) -> bool:
-    """Whether a value is prototxt, which has several lines, rather than the name of a file."""
+    """Return whether a value is prototxt, which has several lines, rather than the name of a file."""
     return "\n" in str(value)
 
 
 def strategy_of(value: Strategy | str) -> str:
-    """The text of a strategy, with its name and settings."""
+    """Return the text of a strategy, with its name and settings."""
     return settings.text_of(settings.parse(value) if isinstance(value, str) else value)
 
 
 def transport_of(value: Transport | str) -> str:
-    """The name of a transport."""
+    """Return the name of a transport."""
     possible = [*(transport.value for transport in Transport if transport not in OF_MPI), *CONNECTIONS]
     name = value.value if isinstance(value, Transport) else value
     if name not in possible:
@@ -80,7 +80,7 @@ def transport_of(value: Transport | str) -> str:
 
 
 def device_of(value: torch.device | str) -> str:
-    """The name of a device."""
+    """Return the name of a device."""
     try:
         return str(torch.device(value))
     except (RuntimeError, TypeError):
@@ -88,33 +88,33 @@ def device_of(value: torch.device | str) -> str:
 
 
 def names_of(value: Mapping[str, str]) -> dict[str, str]:
-    """A dict of names by names."""
+    """Return a dict of names by names."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for pair in value.items() for name in pair):
         raise TypeError(f"a dict of names is wanted, from blobs to columns, not {value!r}")
     return dict(value)
 
 
 def classes_of(value: Sequence[str]) -> list[str]:
-    """The names of classes."""
+    """Return the names of classes."""
     if isinstance(value, str) or not all(isinstance(name, str) for name in value):
         raise TypeError(f"a list of names is wanted, of class 0 first, not {value!r}")
     return list(value)
 
 
 def paths_of(value: str | Path | list[str | Path]) -> list[str]:
-    """The names of files."""
+    """Return the names of files."""
     return [str(value)] if isinstance(value, (str, Path)) else [str(path) for path in value]
 
 
 def count_of(value: Any) -> int:
-    """A whole number of 1 or more."""
+    """Return a whole number of 1 or more."""
     if isinstance(value, bool) or int(value) != value or value < 1:
         raise TypeError(f"a whole number of 1 or more is wanted, not {value!r}")
     return int(value)
 
 
 def invalid_of(value: Any) -> str:
-    """The word for what becomes of invalid rows."""
+    """Return the word for what becomes of invalid rows."""
     words = [choice.value for choice in InvalidRows]
     if value not in words:
         raise TypeError(f"handleInvalid is one of {', '.join(words)}, not {value!r}")
@@ -122,7 +122,7 @@ def invalid_of(value: Any) -> str:
 
 
 def function_of(value: Any) -> Any:
-    """A function, or anything else that can be called."""
+    """Return a function, or anything else that can be called."""
     if not callable(value):
         raise TypeError(f"a function is wanted, not {value!r}")
     return value
@@ -207,7 +207,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(bindings=value)
 
     def getBindings(self) -> dict[str, str]:
-        """The columns of blobs."""
+        """Return the columns of blobs."""
         return self.getOrDefault(self.bindings)
 
     def setOutputs(self, value: Mapping[str, str]) -> Self:
@@ -215,7 +215,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(outputs=value)
 
     def getOutputs(self) -> dict[str, str]:
-        """The columns that blobs become."""
+        """Return the columns that blobs become."""
         return self.getOrDefault(self.outputs)
 
     def setPredictionCol(self, value: str) -> Self:
@@ -231,7 +231,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(classes=value)
 
     def getClasses(self) -> list[str]:
-        """The names of the classes."""
+        """Return the names of the classes."""
         return self.getOrDefault(self.classes)
 
     def setClassCol(self, value: str) -> Self:
@@ -239,7 +239,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(classCol=value)
 
     def getClassCol(self) -> str:
-        """The column with the name of the predicted class."""
+        """Return the column with the name of the predicted class."""
         return self.getOrDefault(self.classCol)
 
     def setVectors(self, value: bool) -> Self:
@@ -247,7 +247,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(vectors=value)
 
     def getVectors(self) -> bool:
-        """Whether several numbers are a vector."""
+        """Return whether several numbers are a vector."""
         return self.getOrDefault(self.vectors)
 
     def setBatchSize(self, value: int) -> Self:
@@ -255,7 +255,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(batchSize=value)
 
     def getBatchSize(self) -> int:
-        """The number of rows that are predicted at once."""
+        """Return the number of rows that are predicted at once."""
         return self.getOrDefault(self.batchSize)
 
     def setDevice(self, value: str) -> Self:
@@ -263,7 +263,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(device=value)
 
     def getDevice(self) -> str:
-        """The device that tasks train and predict on."""
+        """Return the device that tasks train and predict on."""
         return self.getOrDefault(self.device)
 
     def setHandleInvalid(self, value: str) -> Self:
@@ -271,7 +271,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(handleInvalid=value)
 
     def getHandleInvalid(self) -> str:
-        """What becomes of rows that are null or not finite."""
+        """Return what becomes of rows that are null or not finite."""
         return self.getOrDefault(self.handleInvalid)
 
     def setPreprocess(self, value: Preprocess) -> Self:
@@ -279,11 +279,11 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(preprocess=value)
 
     def getPreprocess(self) -> Preprocess:
-        """The function that is applied to rows first."""
+        """Return the function that is applied to rows first."""
         return self.getOrDefault(self.preprocess)
 
     def function(self) -> Preprocess | None:
-        """The preprocess function, if there is one; a DataError if there was one that wasn't saved."""
+        """Return the preprocess function, if there is one; a DataError if there was one that wasn't saved."""
         if self.isDefined(self.preprocess):
             return self.getPreprocess()
         if self.lacks_function:

@@ -62,7 +62,7 @@ class ShippedNet(NamedTuple):
 
     @classmethod
     def of(cls, net: str, weights: WeightsSource) -> Self:
-        """A net with weights by layer, or those of a file of any format."""
+        """Return a net with weights by layer, or those of a file of any format."""
         if isinstance(weights, (str, Path)):
             model = open_model(from_text(net, pb.NetParameter), [weights])
             file = model.file or caffe_file_of(model.weights)
@@ -74,19 +74,19 @@ class ShippedNet(NamedTuple):
             return cls(net, path.read_bytes())
 
     def with_allowed(self) -> Self:
-        """The net as it is sent to tasks, with the Python modules that the user allows now."""
+        """Return the net as it is sent to tasks, with the Python modules that the user allows now."""
         python, plugins = PYTHON_LAYERS.places(), plugin_places()
         return self._replace(python=tuple(python.items()), plugins=tuple(plugins.items()))
 
     def model(self) -> Model:
-        """The net with its weights, which stay valid when the file that they are mapped from is removed."""
+        """Return the net with its weights, which stay valid when the file that they are mapped from is removed."""
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)
             return Model(from_text(self.net, pb.NetParameter), open_weights(path).weights)
 
     def load(self) -> Model:
-        """The model in a task, whose process allows from now on what the user allowed on the driver."""
+        """Return the model in a task, whose process allows from now on what the user allowed on the driver."""
         PYTHON_LAYERS.allow(dict(self.python))
         PLUGINS.allow(dict(self.plugins))
         return self.model()
@@ -117,7 +117,7 @@ def _device_of(context: TaskContext | None, name: str | None) -> torch.device:
 
 
 def once_per_process(key: str, make: Callable[[], T]) -> T:
-    """The value of a key, which is made by the first task of a process that asks for it."""
+    """Return the value of a key, which is made by the first task of a process that asks for it."""
     if key not in _CACHE:
         gc.unfreeze()
         _CACHE.clear()
@@ -137,14 +137,15 @@ class PredictionTask:
     device: str | None = None  # if unset, the GPU that Spark assigned to the task, or else the processor
 
     def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
-        """The batches with the new columns."""
+        """Yield the batches with the new columns."""
         with in_task(self.device) as (part, device):
             yield from self.adder.add(self._predictor(shipped, device), batches, part)
 
     def predict_elements(
         self, shipped: Broadcast[ShippedNet], inputs: Sequence[str], vectors: Collection[str], elements: Iterable[Any]
     ) -> Iterator[Any]:
-        """The elements of an RDD with the new values; a tuple has values for all of these inputs, or for those needed.
+        """Yield the elements of an RDD with the new values; a tuple has values for all of these inputs, or for those
+        needed.
 
         Values of some columns become vectors of pyspark.ml.
         """
@@ -188,7 +189,7 @@ class _ScoringTask:
     device: str | None
 
     def score(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
-        """The sums of a partition, as a row."""
+        """Yield the sums of a partition, as a row."""
         with in_task(self.device) as (part, device):
             scorer = once_per_process(
                 f"{self.token} {device}", lambda: Scorer(shipped.value.load(), self.columns, device)
@@ -207,7 +208,7 @@ def score_rows(
     columns: Mapping[str, str],
     device: str | None = None,
 ) -> RowScore:
-    """The sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs.
+    """Return the sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs.
 
     No rules leave out layers of the net, and its data layers state their shapes.
     """

@@ -32,7 +32,7 @@ class RowBatch(NamedTuple):
 def element_batches(
     elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str, invalid: InvalidRows = InvalidRows.ERROR
 ) -> Iterator[RowBatch]:
-    """The elements of a part of an RDD in batches, with or without those that have a value that is None.
+    """Yield the elements of a part of an RDD in batches, with or without those that have a value that is None.
 
     An element is a row or a dict, with values by name; a tuple, with values in the order of the blobs; or the value of
     the only blob.
@@ -65,7 +65,7 @@ def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
 
 
 def _blob_values(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tuple[Array, Any | None]:
-    """The values of a blob: arrays, values that become arrays, or others that Arrow has columns for.
+    """Return the values of a blob: arrays, values that become arrays, or others that Arrow has columns for.
 
     The column is returned too if it has images, whose sizes may differ.
     """
@@ -82,7 +82,7 @@ def _blob_values(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tup
 
 
 def holds_images(column: Any) -> bool:
-    """Whether a column has images, whose sizes may differ."""
+    """Return whether a column has images, whose sizes may differ."""
     reader = reader_of(column.type, None)
     return reader is not None and reader.holds_images
 
@@ -98,7 +98,7 @@ def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
 def element_table(
     elements: Sequence[Any], blobs: Sequence[BlobColumn], names: Sequence[str], rows: RowRange, invalid: InvalidRows
 ) -> Any:
-    """The values of elements as an Arrow batch with the blobs' columns, null where an element has None.
+    """Return the values of elements as an Arrow batch with the blobs' columns, null where an element has None.
 
     `names` are all blobs that a net takes, of which a tuple may have values for more than are needed. Where rows
     without values are an error, so is a None.
@@ -127,7 +127,8 @@ def _needed_part(element: Any, blobs: Sequence[BlobColumn], names: Sequence[str]
 
 
 def with_values(element: Any, names: Sequence[str], values: Sequence[Any]) -> Any:
-    """An element with new values: a row or a dict has them by their names, anything else as a tuple, at its end."""
+    """Return an element with new values: a row or a dict has them by their names, anything else as a tuple, at its
+    end."""
     own = element.__fields__ if isinstance(element, Row) and hasattr(element, "__fields__") else element
     if isinstance(element, Mapping) or own is not element:
         for name in names:

@@ -23,7 +23,8 @@ _OUR_ERROR = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILI
 
 
 def read(session: SparkSession, path: str) -> DataFrame:
-    """The rows of a file or a folder, with tensors as nested arrays; Spark alone would read them as flat ones."""
+    """Return the rows of a file or a folder, with tensors as nested arrays; Spark alone would read them as flat
+    ones."""
     with query_errors(path, "can't be read"):
         frame = session.read.parquet(path)
         schema = arrow_schema(session, frame)
@@ -47,13 +48,13 @@ def arrow_schema(session: SparkSession, frame: DataFrame) -> Any:
 
 
 def count(frame: DataFrame) -> int:
-    """The number of rows."""
+    """Return the number of rows."""
     with query_errors("the table", "can't be read"):
         return frame.count()
 
 
 def _nested(values: Column, kind: Any) -> Column:
-    """A flat array as nested arrays, with the axes in the order of a tensor's type."""
+    """Return a flat array as nested arrays, with the axes in the order of a tensor's type."""
     if len(kind.shape) < 2:
         return values
     strides = [math.prod(kind.shape[axis + 1 :]) for axis in range(len(kind.shape))]
@@ -62,7 +63,7 @@ def _nested(values: Column, kind: Any) -> Column:
 
 
 def _axes(values: Column, start: Column, axes: Sequence[tuple[int, int]]) -> Column:
-    """The values from an index on, as nested arrays with these lengths and strides."""
+    """Return the values from an index on, as nested arrays with these lengths and strides."""
     (length, stride), *inner = axes
     if not inner and stride == 1:
         return sql.slice(values, start + 1, length)
@@ -73,7 +74,7 @@ def _axes(values: Column, start: Column, axes: Sequence[tuple[int, int]]) -> Col
 
 
 def sample(frame: DataFrame, columns: Iterable[str]) -> Any:
-    """The first row as an Arrow batch, with those of some columns that exist; no row if there is none."""
+    """Return the first row as an Arrow batch, with those of some columns that exist; no row if there is none."""
     chosen = frame.select([col(f"`{name}`") for name in frame.columns if name in columns])
     with query_errors("the table", "can't be read"):
         return chosen.limit(1).toArrow().combine_chunks().to_batches()[0]

@@ -170,7 +170,8 @@ class PartitionWriter:
         return {name: column for name, column in columns.items() if holds_images(column)}
 
     def _preprocessed(self, batch: RowBatch) -> RowBatch:
-        """The rows after the user's function, which replaces images too, and without those that aren't finite."""
+        """Return the rows after the user's function, which replaces images too, and without those that aren't
+        finite."""
         arrays = apply_preprocess(batch.arrays, self.blobs, self.preprocess)
         batch = batch._replace(arrays=arrays, images={} if self.preprocess else batch.images)
         for blob in self.blobs:
@@ -182,7 +183,8 @@ class PartitionWriter:
         return _some_rows(batch, np.logical_and.reduce([finite_rows(arrays[blob.name]) for blob in self.blobs]))
 
     def _table_of(self, batch: RowBatch) -> Any:
-        """Rows to write: arrays become tensors, and columns of images, whose sizes may differ, stay as they are."""
+        """Return rows to write: arrays become tensors, and columns of images, whose sizes may differ, stay as they
+        are."""
         columns = [
             batch.images[blob.name] if blob.name in batch.images else column_of(batch.arrays[blob.name])
             for blob in self.blobs
@@ -203,7 +205,7 @@ class PartitionWriter:
             return StoredPartition(partition, problem=f"{why}; data go to a folder that all machines share")
 
     def _tables(self, batches: Iterator[RowBatch], skipped: list[int]) -> Iterator[Any]:
-        """The tables of batches that have rows; how many were left out is added to a list."""
+        """Yield the tables of batches that have rows; how many were left out is added to a list."""
         for batch in batches:
             chosen = self._preprocessed(batch) if batch.arrays else batch
             skipped.append(chosen.skipped)
@@ -228,7 +230,7 @@ class PartitionWriter:
 
 
 def _some_rows(batch: RowBatch, chosen: Mask) -> RowBatch:
-    """Some rows of a batch; the others are counted."""
+    """Return some rows of a batch; the others are counted."""
     if chosen.all():
         return batch
     arrays = {name: values[chosen] for name, values in batch.arrays.items()}
@@ -253,6 +255,6 @@ def _columns_text(schema: Any) -> str:
 
 
 def _type_words(kind: Any) -> str:
-    """The type of a column, with the shape if it has arrays."""
+    """Return the type of a column, with the shape if it has arrays."""
     shape = "x".join(map(str, kind.shape)) if hasattr(kind, "shape") else ""
     return f"{kind.value_type} {shape}" if shape else str(kind)

@@ -74,7 +74,7 @@ def align(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...
 
 @rule(_ARITHMETIC, _OPERATORS, _COPIES, _FUNCTIONS, _MORE_OPERATORS, _IN_PLACE)
 def on_parts(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Each rank computes its items."""
+    """Return each rank computes its items."""
     if not isinstance(args[0], BatchTensor) and changes_argument(func.__name__):
         return NotImplemented
     aligned = align(args, kwargs)
@@ -89,7 +89,7 @@ def on_parts(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 @rule(_ARITHMETIC, _OPERATORS, _COPIES, _LINEAR, " ".join(f"{name}_" for name in _ARITHMETIC.split()))
 def on_rank_means(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What is linear may be computed before the mean over the ranks is taken."""
+    """Return what is linear may be computed before the mean over the ranks is taken."""
     tensors = list(batch_tensors(args, kwargs))
     if (
         any(tensor.placement is not RANK_MEAN for tensor in tensors)
@@ -110,7 +110,7 @@ def on_rank_means(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _dims(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], ndim: int) -> set[int] | None:
-    """The dimensions along which it computes; None for all, or where that isn't clear."""
+    """Return the dimensions along which it computes; None for all, or where that isn't clear."""
     name = name_of(func)
     dims = argument(args, kwargs, _DIM_PLACES.get(name, 1), "dim", kwargs.get("axis", _DIM_DEFAULTS.get(name)))
     if isinstance(dims, bool) or dims is None or dims == ():
@@ -119,14 +119,14 @@ def _dims(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], ndim: i
 
 
 def _part_after(placement: Part, dims: set[int], before: int, after: int) -> Part:
-    """The placement in a result that may have lost the dimensions."""
+    """Return the placement in a result that may have lost the dimensions."""
     lost = sum(dim < placement.dim for dim in dims) if after < before else 0
     return Part(placement.dim - lost, placement.items, placement.granule)
 
 
 @rule("sum mean")
 def add_up(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A sum or mean over items is a mean over the ranks of each one's share, made as large as the whole."""
+    """Return a sum or mean over items is a mean over the ranks of each one's share, made as large as the whole."""
     tensor = args[0]
     if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part) or kwargs.get("out") is not None:
         return NotImplemented

@@ -51,7 +51,7 @@ soft_margin_loss poisson_nll_loss gaussian_nll_loss kl_div hinge_embedding_loss"
 
 
 def _first_part(args: tuple[Any, ...], kwargs: dict[str, Any], *, only: bool = True) -> Part | None:
-    """The placement of the first argument, if that is a part; with `only`, if no other argument is."""
+    """Return the placement of the first argument, if that is a part; with `only`, if no other argument is."""
     tensor = args[0] if args else None
     if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part):
         return None
@@ -90,7 +90,7 @@ def normalise_items(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any
 
 @rule("linear addmm matmul mm bmm __matmul__")
 def multiply_matrices(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Rows of items times a matrix that all ranks have, or one matrix for each item."""
+    """Return rows of items times a matrix that all ranks have, or one matrix for each item."""
     name = name_of(func)
     if name == "addmm":
         bias, left, right = args[:3]
@@ -111,7 +111,7 @@ def multiply_matrices(func: Function, args: tuple[Any, ...], kwargs: dict[str, A
 
 @rule("embedding")
 def embed(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Rows of a table for the items' numbers."""
+    """Return rows of a table for the items' numbers."""
     placement = _first_part(args, kwargs)
     if placement is None or argument(args, kwargs, 3, "max_norm") is not None:
         return NotImplemented
@@ -143,7 +143,7 @@ def attend(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 @rule("dropout dropout1d dropout2d dropout3d")
 def drop(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A part of what the whole batch's dropout would be, so that all ranks draw as many random numbers."""
+    """Return a part of what the whole batch's dropout would be, so that all ranks draw as many random numbers."""
     tensor, placement = args[0], _first_part(args, kwargs)
     if placement is None:
         return NotImplemented
@@ -195,13 +195,13 @@ def _update_statistics(running: Tensor | None, value: Tensor, momentum: float) -
 
 
 def _reduction_of(kwargs: dict[str, Any]) -> str:
-    """Its name; empty for torch's old arguments."""
+    """Return its name; empty for torch's old arguments."""
     is_old = kwargs.get("size_average") is not None or kwargs.get("reduce") is not None
     return "" if is_old else kwargs.get("reduction", "mean")
 
 
 def _reduced_loss(result: Tensor, reduction: str, placement: Part) -> BatchTensor:
-    """The result of a rank's items as what it is to the whole."""
+    """Return the result of a rank's items as what it is to the whole."""
     if reduction == "none":
         return place(result, placement)
     factor = BatchTensor.ranks.size if reduction == "sum" else fraction(placement)
@@ -246,7 +246,7 @@ def class_loss(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 @torch.no_grad()
 def _weight_of(labels: Tensor, weight: Tensor | None, kwargs: dict[str, Any]) -> Tensor:
-    """The weights of all ranks' labels that count."""
+    """Return the weights of all ranks' labels that count."""
     labels = labels.as_subclass(Tensor)
     counting = labels[labels != kwargs.get("ignore_index", -100)]
     if weight is None:

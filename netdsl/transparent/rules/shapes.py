@@ -41,13 +41,13 @@ new_full new_tensor"""
 
 
 def _part_of(args: tuple[Any, ...]) -> Part | None:
-    """The placement of the first argument, if that is a part."""
+    """Return the placement of the first argument, if that is a part."""
     tensor = args[0] if args else None
     return tensor.placement if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part) else None
 
 
 def _result_shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Size:
-    """The shape that the operation makes of the whole batch."""
+    """Return the shape that the operation makes of the whole batch."""
 
     def outline(tensor: Tensor) -> Tensor:
         return torch.empty(whole_shape(tensor), device="meta")
@@ -59,7 +59,7 @@ def _result_shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 @rule("view reshape view_as reshape_as flatten unflatten ravel squeeze unsqueeze")
 def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Rows of items stay together where what lies before them keeps its size."""
+    """Return rows of items stay together where what lies before them keeps its size."""
     placement, tensor = _part_of(args), args[0]
     if placement is None or any(isinstance(value, torch.dtype) for value in (*args, *kwargs.values())):
         return NotImplemented
@@ -170,32 +170,32 @@ def join(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule(_PASSED)
 def pass_on(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What isn't of the values."""
+    """Return what isn't of the values."""
     return func(*args, **kwargs)
 
 
 @rule("shape")
 def shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The shape of the whole."""
+    """Return the shape of the whole."""
     return whole_shape(args[0])
 
 
 @rule("size")
 def size(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The shape of the whole, or one of its lengths."""
+    """Return the shape of the whole, or one of its lengths."""
     dim = argument(args, kwargs, 1, "dim")
     return whole_shape(args[0]) if dim is None else whole_shape(args[0])[dim]
 
 
 @rule("numel nelement")
 def count(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The number of values of the whole."""
+    """Return the number of values of the whole."""
     return whole_shape(args[0]).numel()
 
 
 @rule("__len__")
 def length(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The length of the whole."""
+    """Return the length of the whole."""
     return whole_shape(args[0])[0] if args[0].ndim else func(*args)
 
 
@@ -212,19 +212,19 @@ def like(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule("data")
 def data(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The values without their history."""
+    """Return the values without their history."""
     return place(func(*args), args[0].placement)
 
 
 @rule("grad")
 def grad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The true gradient of a batch: only one rank has an item, and a rank's gradients count one size-th."""
+    """Return the true gradient of a batch: only one rank has an item, and a rank's gradients count one size-th."""
     gradient = func(*args)
     return None if gradient is None else true_gradient(args[0], gradient)
 
 
 def true_gradient(tensor: Tensor, gradient: Tensor) -> Tensor:
-    """The true gradient of a tensor, from this rank's."""
+    """Return the true gradient of a tensor, from this rank's."""
     if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part):
         return place(gradient / BatchTensor.ranks.size, tensor.placement)
     return mean_of_ranks(gradient)
@@ -232,7 +232,7 @@ def true_gradient(tensor: Tensor, gradient: Tensor) -> Tensor:
 
 @rule("backward")
 def backward(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The backward pass, which averages gradients."""
+    """Return the backward pass, which averages gradients."""
     return func(*args, **kwargs)
 
 
@@ -246,7 +246,7 @@ def hook(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def set_attribute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Whether it has a gradient, and that it has none yet."""
+    """Return whether it has a gradient, and that it has none yet."""
     return func(*args) if isinstance(args[1], bool) or args[1] is None else NotImplemented
 
 

@@ -28,14 +28,14 @@ class RunLengths(NamedTuple):
 
     @classmethod
     def of(cls, mask: NDArray[np.bool_]) -> RunLengths:
-        """The runs of a mask."""
+        """Return the runs of a mask."""
         pixels = mask.T.ravel()
         changes = np.flatnonzero(np.diff(pixels, prepend=False, append=not pixels[-1])).tolist()
         height, width = mask.shape
         return cls(height, width, tuple(int(count) for count in np.diff(changes, prepend=0)))
 
     def mask(self) -> NDArray[np.bool_]:
-        """Whether each pixel belongs to the object, as rows of columns."""
+        """Return whether each pixel belongs to the object, as rows of columns."""
         inside = np.arange(len(self.counts)) % 2 == 1
         return np.repeat(inside, self.counts).reshape(self.width, self.height).T
 
@@ -46,7 +46,7 @@ class RunLengths(NamedTuple):
 
 
 def checked_runs(size: tuple[int, int], counts: Sequence[int] | str, height: int, width: int, where: str) -> RunLengths:
-    """The runs of a file, which must cover an image exactly."""
+    """Return the runs of a file, which must cover an image exactly."""
     if size != (height, width):
         raise DataError(f"{where}: has a mask of {size[0]} x {size[1]} pixels, and its image has {height} x {width}")
     numbers = _numbers(counts, where) if isinstance(counts, str) else list(counts)
@@ -56,7 +56,7 @@ def checked_runs(size: tuple[int, int], counts: Sequence[int] | str, height: int
 
 
 def _numbers(text: str, where: str) -> list[int]:
-    """The numbers in COCO's text. From the fourth on it has differences from the number before the last one."""
+    """Return the numbers in COCO's text. From the fourth on it has differences from the number before the last one."""
     numbers: list[int] = []
     number = length = 0
     for character in text:
@@ -145,7 +145,7 @@ class AnnotatedImage:
     encoded: bytes | None = field(default=None, repr=False)
 
     def read(self) -> bytes:
-        """The encoded image."""
+        """Return the encoded image."""
         return read_bytes(str(self.path)) if self.encoded is None else self.encoded
 
 
@@ -163,11 +163,11 @@ class AnnotatedSet(Protocol):
         ...
 
     def __len__(self) -> int:
-        """How many images there are."""
+        """Return how many images there are."""
         ...
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image with its objects. An image that is bad raises a DataError that says which one it is."""
+        """Return one image with its objects. An image that is bad raises a DataError that says which one it is."""
         ...
 
 
@@ -178,7 +178,7 @@ class SetImages:
         self._set = annotated
 
     def fetch(self, index: int) -> AnnotatedImage:
-        """One image."""
+        """Return one image."""
         return self._set.image(index)
 
 
@@ -202,5 +202,5 @@ class SomeOfSet:
         return len(self._places)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image."""
+        """Return one image."""
         return self._set.image(self._places[index])

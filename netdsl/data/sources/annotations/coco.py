@@ -108,7 +108,7 @@ class CocoInstances:
         return len(self._images)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image, with what the file says."""
+        """Return one image, with what the file says."""
         image, where = self._images[index], f"{self._path}: images[{index}]"
         path = path_inside(self._folder, image.file_name, where)
         size = checked_size(image.height, image.width, where)
@@ -166,7 +166,7 @@ def _outline(numbers: list[float], where: str) -> Outline:
 
 
 def image_folder(path: Path, name: str) -> Path:
-    """The folder that has an image: the file's own, or one where such files usually have them."""
+    """Return the folder that has an image: the file's own, or one where such files usually have them."""
     part = path.stem
     for prefix in _PREFIXES:
         part = part.removeprefix(prefix)
@@ -207,7 +207,7 @@ class CaptionedImage:
 
 
 def read_captions(path: Path, images: Path | None = None) -> list[CaptionedImage]:
-    """The images of a file such as captions_val2017.json, in a folder that it is beside or that is given."""
+    """Return the images of a file such as captions_val2017.json, in a folder that it is beside or that is given."""
     file = read_json(path, CaptionsFile, LARGEST_FILE)
     if not file.images:
         raise DataError(f"{path}: has no images")

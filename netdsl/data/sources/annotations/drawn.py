@@ -69,13 +69,13 @@ class DrawnPictures:
         return self._count
 
     def _random(self, index: int) -> np.random.Generator:
-        """The random numbers of a picture."""
+        """Return the random numbers of a picture."""
         return np.random.default_rng((list(DataSplit).index(self._split), index))
 
     def _picture(
         self, index: int, pixels: NDArray[np.float64], objects: Iterable[MarkedObject], random: np.random.Generator
     ) -> AnnotatedImage:
-        """A picture with its objects, whose pixels get noise."""
+        """Return a picture with its objects, whose pixels get noise."""
         noisy = np.clip(pixels + random.normal(0, _NOISE, pixels.shape), 0, 255).astype(np.uint8)
         name = f"{self._split.value}_{index:06}"
         data = bytes(opencv().imencode(".png", noisy)[1])
@@ -83,7 +83,7 @@ class DrawnPictures:
 
 
 def drawn_ground(random: np.random.Generator, side: int) -> NDArray[np.float64]:
-    """A ground that changes from corner to corner, in grays with little colour."""
+    """Return a ground that changes from corner to corner, in grays with little colour."""
     corners = random.uniform(40, 200, (2, 2, 1)) + random.uniform(-20, 20, (2, 2, 3))
     across = np.linspace(0, 1, side)[:, None]
     rows = corners[0] * (1 - across)[:, :, None] + corners[1] * across[:, :, None]  # side, 2, 3
@@ -120,7 +120,7 @@ class DrawnObjects(DrawnPictures):
         self.classes, self._kinds = (BACKGROUND, *kinds), tuple(kinds)
 
     def image(self, index: int) -> AnnotatedImage:
-        """A picture and its objects."""
+        """Return a picture and its objects."""
         side, random = self.side, self._random(index)
         pixels, seen = drawn_ground(random, side), np.zeros((side, side), np.int64)
         shapes: list[DrawnShape] = []
@@ -138,7 +138,7 @@ class DrawnObjects(DrawnPictures):
         return self._picture(index, pixels, objects, random)
 
     def _shape(self, random: np.random.Generator) -> DrawnShape:
-        """A shape somewhere."""
+        """Return a shape somewhere."""
         side, kind = self.side, int(random.integers(len(self._kinds)))
         size, turn = random.uniform(*_RADII) * side, random.uniform(0, 2 * np.pi)
         x, y = random.uniform(_OUTSIDE * side, (1 - _OUTSIDE) * side, 2)
@@ -149,7 +149,7 @@ class DrawnObjects(DrawnPictures):
 
 
 def _color(kind: int, kinds: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """A colour of a class: classes have their places on the circle of colours, at equal distances."""
+    """Return a colour of a class: classes have their places on the circle of colours, at equal distances."""
     turn = 2 * np.pi * (kind + random.uniform(-_COLOR_SPREAD, _COLOR_SPREAD)) / kinds
     light = random.uniform(120, 150)
     return np.clip(light + 105 * np.cos(turn - np.arange(3) * 2 * np.pi / 3), 0, 255)
@@ -177,7 +177,7 @@ class DrawnPeople(DrawnPictures):
     classes = (BACKGROUND, "person")
 
     def image(self, index: int) -> AnnotatedImage:
-        """A picture and its people."""
+        """Return a picture and its people."""
         side, random = self.side, self._random(index)
         pixels, seen = drawn_ground(random, side), np.zeros((side, side), np.int64)
         poses, wholes = list[Points](), list[int]()
@@ -196,7 +196,7 @@ class DrawnPeople(DrawnPictures):
 
 
 def _pose(random: np.random.Generator) -> Points:
-    """The joints of a person of height 1, as x and y from the middle of the hips, y growing downwards."""
+    """Return the joints of a person of height 1, as x and y from the middle of the hips, y growing downwards."""
     shoulders, hips = np.array(_SHOULDERS), np.array(_HIPS)
     arms = _limbs(shoulders, _ARM, _RAISED, random)
     legs = _limbs(hips, _LEG, _SPREAD_OF_LEGS, random)
@@ -210,7 +210,7 @@ def _pose(random: np.random.Generator) -> Points:
 def _limbs(
     ends: Points, lengths: tuple[float, float], angles: tuple[float, float], random: np.random.Generator
 ) -> tuple[Points, Points]:
-    """The next joints of both sides, the left one's first, and the last ones."""
+    """Return the next joints of both sides, the left one's first, and the last ones."""
     outwards = random.uniform(*angles, 2)
     middles = ends + lengths[0] * _direction(outwards)
     return middles, middles + lengths[1] * _direction(outwards + random.uniform(-_BENT, _BENT, 2))
@@ -242,7 +242,7 @@ def _draw(pixels: Points, joints: Points, random: np.random.Generator) -> Mask:
 
 
 def _joints(pose: Points, visible: Mask) -> tuple[Joint, ...]:
-    """The joints of a person of whom these pixels are seen."""
+    """Return the joints of a person of whom these pixels are seen."""
     return tuple(_joint(x, y, visible) for x, y in np.rint(pose).astype(int).tolist())
 
 

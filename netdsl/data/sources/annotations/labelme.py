@@ -63,7 +63,7 @@ class LabelmeFolder:
         return len(self._files)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image, with what its JSON says."""
+        """Return one image, with what its JSON says."""
         path, file = self._files[index], self._read(index)
         image = path_inside(path.parent, file.image_path, str(path))
         if file.image_height is None or file.image_width is None:
@@ -81,7 +81,7 @@ class LabelmeFolder:
         return read_json(self._files[index], LabelmeFile, _LARGEST)
 
     def _found_classes(self) -> ClassList:
-        """The classes of all files that can be read; others are errors when their turn comes."""
+        """Return the classes of all files that can be read; others are errors when their turn comes."""
         found: set[str] = set()
         for index in range(len(self)):
             with suppress(DataError):
@@ -89,7 +89,7 @@ class LabelmeFolder:
         return ClassList.of(sorted(found), str(self._path))
 
     def _object(self, path: Path, shapes: Sequence[LabelmeShape], places: Sequence[int]) -> MarkedObject:
-        """An object of one shape or several."""
+        """Return an object of one shape or several."""
         for place in places:
             _check_shape(shapes[place], f"{path}: shapes[{place}]")
         where, parts = f"{path}: shapes[{places[0]}]", [shapes[place] for place in places]

@@ -33,7 +33,7 @@ class MapFolder:
         return len(self._lines)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image with its map."""
+        """Return one image with its map."""
         number, line = self._lines[index]
         where, words = f"{self._list}:{number}", line.split()
         if len(words) != 2:

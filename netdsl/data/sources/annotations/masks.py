@@ -21,7 +21,7 @@ _MOST_OBJECTS = UNKNOWN - 1  # that a map can number
 
 
 def object_masks(image: AnnotatedImage) -> list[Mask | None]:
-    """Which pixels belong to each object; None for objects that have nothing but a box."""
+    """Return which pixels belong to each object; None for objects that have nothing but a box."""
     if image.object_map is not None:
         numbers = read_map(image.object_map, image)
         masks = [numbers == number for number in range(1, len(image.objects) + 1)]
@@ -30,7 +30,7 @@ def object_masks(image: AnnotatedImage) -> list[Mask | None]:
 
 
 def class_map(image: AnnotatedImage) -> PixelMap | None:
-    """The class of each pixel, and 255 in crowds and in boxes whose pixels aren't known; None if none are."""
+    """Return the class of each pixel, and 255 in crowds and in boxes whose pixels aren't known; None if none are."""
     if image.class_map is not None:
         return read_map(image.class_map, image)
     labels = [UNKNOWN if marked.crowd else marked.label for marked in image.objects]
@@ -38,7 +38,7 @@ def class_map(image: AnnotatedImage) -> PixelMap | None:
 
 
 def object_map(image: AnnotatedImage) -> PixelMap | None:
-    """The number of the object, from 1, that each pixel belongs to; else as `class_map`.
+    """Return the number of the object, from 1, that each pixel belongs to; else as `class_map`.
 
     None if only the classes of pixels are known.
     """
@@ -52,7 +52,7 @@ def object_map(image: AnnotatedImage) -> PixelMap | None:
 
 
 def read_map(path: Path, image: AnnotatedImage) -> PixelMap:
-    """The bytes of a map's pixels. Of one with a palette these aren't colours, but what the palette numbers."""
+    """Return the bytes of a map's pixels. Of one with a palette these aren't colours, but what the palette numbers."""
     pixels = decode_indices(read_bytes(str(path)), str(path))
     if pixels.shape != (image.height, image.width):
         height, width = pixels.shape
@@ -61,7 +61,7 @@ def read_map(path: Path, image: AnnotatedImage) -> PixelMap:
 
 
 def _map(image: AnnotatedImage, numbers: Sequence[int]) -> PixelMap | None:
-    """A map of masks, the smaller ones over the larger, all over the boxes of objects that have none."""
+    """Return a map of masks, the smaller ones over the larger, all over the boxes of objects that have none."""
     masks = object_masks(image)
     if image.objects and all(mask is None for mask in masks):
         return None
@@ -76,13 +76,13 @@ def _map(image: AnnotatedImage, numbers: Sequence[int]) -> PixelMap | None:
 
 
 def edges_of(mask: Mask) -> Edges:
-    """The box around pixels, of which there are some."""
+    """Return the box around pixels, of which there are some."""
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     return Edges(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
 
 
 def pixels_inside(edges: Edges) -> tuple[slice, slice]:
-    """The rows and columns that a box touches."""
+    """Return the rows and columns that a box touches."""
     left, top = (max(0, int(np.floor(edge))) for edge in edges[:2])
     right, bottom = (max(0, int(np.ceil(edge))) for edge in edges[2:])
     return slice(top, bottom), slice(left, right)
@@ -100,7 +100,8 @@ def _mask(marked: MarkedObject, height: int, width: int) -> Mask | None:
 
 
 def _filled(outline: Outline, height: int, width: int) -> Mask:
-    """The pixels whose middles are inside a polygon: left of them, its edges cross their row an odd number of times."""
+    """Return the pixels whose middles are inside a polygon: left of them, its edges cross their row an odd number of
+    times."""
     crossings = np.zeros((height, width + 1), np.int64)
     middles = np.arange(height) + 0.5
     for (x1, y1), (x2, y2) in zip(outline, (*outline[1:], outline[0]), strict=True):

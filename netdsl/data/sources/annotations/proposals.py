@@ -23,7 +23,8 @@ _SMALLEST = 2  # pixels from a selective search's first to its last, on each sid
 
 
 def read_proposals(path: str | Path, names: Sequence[str]) -> list[Boxes]:
-    """The regions of these images, from an .npz file of `write_proposals` or a .mat file of a selective search."""
+    """Return the regions of these images, from an .npz file of `write_proposals` or a .mat file of a selective
+    search."""
     path = regular_file(path)
     found = _selective_search(path) if path.suffix == _MATLAB else _from_archive(path, names)
     if len(found) != len(names):
@@ -44,7 +45,8 @@ def write_proposals(path: str | Path, names: Sequence[str], boxes: Sequence[Boxe
 
 
 def _from_archive(path: Path, names: Sequence[str]) -> list[Boxes]:
-    """The regions in an archive of arrays, which are stored as they are, so that none is larger than the file."""
+    """Return the regions in an archive of arrays, which are stored as they are, so that none is larger than the
+    file."""
     with file_errors(path, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
         with zipfile.ZipFile(path) as archive:
             if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
@@ -61,7 +63,7 @@ def _from_archive(path: Path, names: Sequence[str]) -> list[Boxes]:
 
 
 def _selective_search(path: Path) -> list[Boxes]:
-    """The regions of a selective search: a cell for each image, with rows of top, left, bottom, right from 1.
+    """Return the regions of a selective search: a cell for each image, with rows of top, left, bottom, right from 1.
 
     py-faster-rcnn's rule: of equal regions one stays, and none that is small.
     """

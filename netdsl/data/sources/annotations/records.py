@@ -49,7 +49,7 @@ class AnnotatedRecords:
         return len(self._records)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image, with what its record says."""
+        """Return one image, with what its record says."""
         fetched = self._records.fetch(index)
         where, annotated = self._records.where(fetched), self._source.record(fetched)
         data = _encoded(annotated.datum, where)
@@ -65,7 +65,7 @@ class AnnotatedRecords:
         return AnnotatedImage(name, self._records.path / name, height, width, tuple(objects), encoded=data)
 
     def _largest_label(self) -> int:
-        """The largest label of all records that can be read; others are errors when their turn comes."""
+        """Return the largest label of all records that can be read; others are errors when their turn comes."""
         largest = 0
         for index in range(len(self)):
             with suppress(DataError):
@@ -75,12 +75,12 @@ class AnnotatedRecords:
 
 
 def open_records(path: Path) -> DatumSource:
-    """The records of a database, which is an LMDB or a LevelDB."""
+    """Return the records of a database, which is an LMDB or a LevelDB."""
     return LmdbSource(path) if (path / LMDB_FILE).exists() or not (path / "CURRENT").exists() else LevelDbSource(path)
 
 
 def has_annotated_records(path: Path) -> bool:
-    """Whether a path is that of a database whose first record is an AnnotatedDatum with boxes."""
+    """Return whether a path is that of a database whose first record is an AnnotatedDatum with boxes."""
     return first_record_shows(path, _are_annotated)
 
 
@@ -91,7 +91,8 @@ def _are_annotated(records: DatumSource) -> bool:
 
 
 def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
-    """Whether a path is that of a database whose records, of which the first can be read, are what a test says."""
+    """Return whether a path is that of a database whose records, of which the first can be read, are what a test
+    says."""
     if not any((path / name).is_file() for name in (LMDB_FILE, "CURRENT")):
         return False
     try:
@@ -108,7 +109,7 @@ def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
 
 
 def _image_name(record: DatumRecord, index: int) -> str:
-    """The name in a key such as 00000000_VOC2007/JPEGImages/000001.jpg, without the file's ending."""
+    """Return the name in a key such as 00000000_VOC2007/JPEGImages/000001.jpg, without the file's ending."""
     text = record.key.decode("utf-8", "replace")
     digits, _, name = text.partition("_")
     parts = (
@@ -119,7 +120,7 @@ def _image_name(record: DatumRecord, index: int) -> str:
 
 
 def _encoded(datum: pb.Datum, where: str) -> bytes:
-    """The encoded image of a record, made of its pixels if they aren't encoded."""
+    """Return the encoded image of a record, made of its pixels if they aren't encoded."""
     if datum.encoded:
         return datum.data
     pixels = raw_image(datum, where)
@@ -129,7 +130,7 @@ def _encoded(datum: pb.Datum, where: str) -> bytes:
 
 
 def normalised_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: int) -> NDArray[np.float32]:
-    """An object's box in parts of its image.
+    """Return an object's box in parts of its image.
 
     The rule of SSD's own converter: the numbers of the set's files are divided by the size, wherever they begin, so
     that a box of Pascal VOC begins at a pixel's far edge.
@@ -155,12 +156,12 @@ class MarkedItems:
         return len(self._marked)
 
     def fetch(self, index: int) -> tuple[AnnotatedImage, bytes]:
-        """An image with its objects, and its bytes."""
+        """Return an image with its objects, and its bytes."""
         image = self._marked.image(index)
         return image, image.read()
 
     def item(self, fetched: tuple[AnnotatedImage, bytes]) -> Item:
-        """The image, its rows, and maybe its map of classes."""
+        """Return the image, its rows, and maybe its map of classes."""
         image, data = fetched
         pixels = decode_pixels(data, self._color, str(image.path)).transpose(2, 0, 1)
         return pixels, self._rows(image), *self._map(image)

@@ -21,7 +21,8 @@ _ENDINGS = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG", ".bmp", ".tif", ".
 
 
 def path_inside(folder: Path, name: str, where: str) -> Path:
-    """The path of a file that another file names. It must be in the folder, since nobody need trust that file."""
+    """Return the path of a file that another file names. It must be in the folder, since nobody need trust that
+    file."""
     parts = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or parts.is_absolute() or ".." in parts.parts:
         raise DataError(f"{where}: names the file '{name[:80]}', which isn't below {folder}; move it there")
@@ -29,19 +30,20 @@ def path_inside(folder: Path, name: str, where: str) -> Path:
 
 
 def image_file(folder: Path, name: str, where: str) -> Path:
-    """The file of an image that is named without its ending; a JPEG if there is none, which is then missed later."""
+    """Return the file of an image that is named without its ending; a JPEG if there is none, which is then missed
+    later."""
     paths = [path_inside(folder, name + ending, where) for ending in _ENDINGS]
     return next((path for path in paths if path.is_file()), paths[0])
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """The height and width of an image as OpenCV decodes it, which are in its file's first bytes."""
+    """Return the height and width of an image as OpenCV decodes it, which are in its file's first bytes."""
     with file_errors(path), regular_file(path).open("rb") as file:
         return _size_in(file, str(path))
 
 
 def encoded_size(data: bytes, where: str) -> tuple[int, int]:
-    """The height and width of an encoded image as OpenCV decodes it."""
+    """Return the height and width of an encoded image as OpenCV decodes it."""
     return _size_in(BytesIO(data), where)
 
 
@@ -63,14 +65,14 @@ def _lies_on_its_side(image: Any) -> bool:
 
 
 def checked_size(height: int, width: int, where: str) -> tuple[int, int]:
-    """A height and a width that an image can have."""
+    """Return a height and a width that an image can have."""
     if height < 1 or width < 1 or height * width > image_limit().pixels:
         raise DataError(f"{where}: has an image of height {height} and width {width}, which none can be; correct it")
     return height, width
 
 
 def number_in(text: str, where: str) -> float:
-    """A number that a text file has."""
+    """Return a number that a text file has."""
     try:
         number = float(text)
     except ValueError:
@@ -81,7 +83,7 @@ def number_in(text: str, where: str) -> float:
 
 
 def checked_edges(edges: Edges, where: str) -> Edges:
-    """A box that isn't the wrong way round, and no farther away than one can be by mistake."""
+    """Return a box that isn't the wrong way round, and no farther away than one can be by mistake."""
     left, top, right, bottom = edges
     if not all(abs(edge) <= _FARTHEST for edge in edges):  # also of numbers that aren't any
         raise DataError(f"{where}: a box has edges at {_in_words(edges)}, where no image can be; correct it")
@@ -91,14 +93,14 @@ def checked_edges(edges: Edges, where: str) -> Edges:
 
 
 def checked_place(x: float, y: float, where: str) -> tuple[float, float]:
-    """A point that is no farther away than one can be by mistake."""
+    """Return a point that is no farther away than one can be by mistake."""
     if not max(abs(x), abs(y)) <= _FARTHEST:
         raise DataError(f"{where}: a point is at {x:g}, {y:g}, where no image can be; correct it")
     return x, y
 
 
 def bounds(points: Any) -> Edges:
-    """The box around points."""
+    """Return the box around points."""
     across, down = zip(*points, strict=True)
     return Edges(min(across), min(down), max(across), max(down))
 
@@ -108,7 +110,7 @@ def _in_words(edges: Edges) -> str:
 
 
 def read_json(path: Path, kind: type[T], largest: int) -> T:
-    """The contents of a file that has at most this many bytes, as a msgspec struct."""
+    """Return the contents of a file that has at most this many bytes, as a msgspec struct."""
     import msgspec  # without which nets are built
 
     with file_errors(path):

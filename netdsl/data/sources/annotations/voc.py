@@ -42,18 +42,18 @@ class XmlElement:
     children: list[XmlElement] = field(default_factory=list)
 
     def all(self, name: str) -> Iterator[XmlElement]:
-        """The elements of a name directly in this one."""
+        """Return the elements of a name directly in this one."""
         return (child for child in self.children if child.name == name)
 
     def find(self, *names: str) -> XmlElement | None:
-        """The first element by a way of names down from this one, if there is one."""
+        """Return the first element by a way of names down from this one, if there is one."""
         element: XmlElement | None = self
         for name in names:
             element = None if element is None else next(element.all(name), None)
         return element
 
     def required(self, name: str) -> XmlElement:
-        """The first element of a name directly in this one."""
+        """Return the first element of a name directly in this one."""
         child = self.find(name)
         if child is None:
             raise DataError(f"{self.where}: <{self.name}> has no <{name}>")
@@ -61,7 +61,7 @@ class XmlElement:
 
 
 def read_xml(path: Path) -> XmlElement:
-    """The outermost element of a file."""
+    """Return the outermost element of a file."""
     with file_errors(path):
         data = regular_file(path).read_bytes() if regular_file(path).stat().st_size <= _LARGEST_XML else None
     if data is None:
@@ -142,7 +142,7 @@ class VocFolder:
         return len(self._names)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image, with what its XML says."""
+        """Return one image, with what its XML says."""
         name = self._names[index]
         annotation = self._annotation(name)
         path = image_file(self._path / JPEG_IMAGES, name, annotation.where)
@@ -156,7 +156,7 @@ class VocFolder:
         )
 
     def _annotation(self, name: str) -> XmlElement:
-        """The outermost element of an image's XML."""
+        """Return the outermost element of an image's XML."""
         folder = self._path / ANNOTATIONS
         element = read_xml(path_inside(folder, f"{name}.xml", str(folder)))
         if element.name != "annotation":
@@ -164,7 +164,7 @@ class VocFolder:
         return element
 
     def _found_classes(self) -> ClassList:
-        """The classes of all images that can be read; others are errors when their turn comes."""
+        """Return the classes of all images that can be read; others are errors when their turn comes."""
         found: set[str] = set()
         for name in self._names:
             with suppress(DataError):
@@ -202,7 +202,7 @@ def _all_names(path: Path) -> list[str]:
 
 
 def _names_of_set(path: Path, image_set: str) -> list[str]:
-    """The names in a list of images. Lists of one class have a number behind each name."""
+    """Return the names in a list of images. Lists of one class have a number behind each name."""
     sets = path / IMAGE_SETS
     file = path_inside(sets, f"{image_set}.txt" if "/" in image_set else f"{MAIN}/{image_set}.txt", str(path))
     if not file.is_file():
@@ -216,14 +216,14 @@ def _class_name(element: XmlElement) -> str:
 
 
 def _size_of_image(annotation: XmlElement, path: Path) -> tuple[int, int]:
-    """The height and width that the XML says, or else the image itself."""
+    """Return the height and width that the XML says, or else the image itself."""
     numbers = [annotation.find("size", side) for side in ("height", "width")]
     height, width = (0 if element is None else number_in(element.text, element.where) for element in numbers)
     return checked_size(int(height), int(width), annotation.where) if height or width else image_size(path)
 
 
 def _edges_of_box(box: XmlElement) -> Edges:
-    """A box from its first to its last pixel, which are counted from 1."""
+    """Return a box from its first to its last pixel, which are counted from 1."""
     corners = (box.required(name) for name in ("xmin", "ymin", "xmax", "ymax"))
     left, top, right, bottom = (number_in(corner.text, corner.where) for corner in corners)
     return checked_edges(Edges(left - 1, top - 1, right, bottom), box.where)

@@ -49,7 +49,7 @@ class YoloFolder:
         return len(self._files)
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image, with what its text file says."""
+        """Return one image, with what its text file says."""
         file = self._files[index]
         height, width = image_size(self._path / file)
         labels = self._path / _label_file(file)
@@ -59,7 +59,7 @@ class YoloFolder:
         return AnnotatedImage(name, self._path / file, height, width, objects)
 
     def _object(self, line: str, where: str, height: int, width: int) -> MarkedObject:
-        """The object of a line: its class, and its box or its polygon in parts of the image."""
+        """Return the object of a line: its class, and its box or its polygon in parts of the image."""
         number, *words = line.split()
         if not number.isdecimal() or len(number) > 9 or int(number) + 1 >= len(self.classes):
             raise DataError(f"{where}: '{number[:40]}' isn't a class; there are 0 to {len(self.classes) - 2}")
@@ -81,19 +81,19 @@ class YoloFolder:
 
 
 def _image_files(path: Path) -> list[Path]:
-    """The images in folders `images`, relative to the path."""
+    """Return the images in folders `images`, relative to the path."""
     files = (file.relative_to(path) for folder in path.glob(f"**/{IMAGE_FOLDER}") for file in folder.rglob("*"))
     return sorted({file for file in files if is_image_file(file)})
 
 
 def _label_file(image: Path) -> Path:
-    """The text file of an image: the last folder `images` of its path is `labels` there."""
+    """Return the text file of an image: the last folder `images` of its path is `labels` there."""
     place = max(index for index, part in enumerate(image.parts) if part == IMAGE_FOLDER)
     return Path(*image.parts[:place], LABEL_FOLDER, *image.parts[place + 1 :]).with_suffix(".txt")
 
 
 def _classes(path: Path, given: str | Path | None) -> tuple[str, ...]:
-    """The classes with the background, which has no number in such files."""
+    """Return the classes with the background, which has no number in such files."""
     files = [path / name for name in (SETTINGS, *NAMES)] if given is None else [Path(given)]
     file = next((file for file in files if file.is_file() or given is not None), None)
     if file is None:
@@ -104,7 +104,7 @@ def _classes(path: Path, given: str | Path | None) -> tuple[str, ...]:
 
 
 def _names(path: Path) -> list[str]:
-    """The classes of data.yaml, which has them as a list or with their numbers."""
+    """Return the classes of data.yaml, which has them as a list or with their numbers."""
     with file_errors(path):
         if regular_file(path).stat().st_size > _LARGEST_YAML:
             raise DataError(f"{path}: is longer than 1 MB, which no file of settings is")

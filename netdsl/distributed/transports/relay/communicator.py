@@ -107,7 +107,7 @@ class RelayCommunicator:
         self.gather([])
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """A variable at the driver, which the first worker fills."""
+        """Return a variable at the driver, which the first worker fills."""
         if not buffer.is_floating_point():
             raise DistributedError(f"a shared variable of {buffer.dtype} values; give float32 or float64")
         request = RelayRequest(RelayOperation.VARIABLE, _dtype_of(buffer), buffer.numel())
@@ -222,7 +222,7 @@ class RelayValues:
 
 
 def _dtype_of(buffer: Tensor) -> np.dtype[Any]:
-    """The type that the driver adds up."""
+    """Return the type that the driver adds up."""
     if buffer.dtype not in _DTYPES:
         raise DistributedError(f"{buffer.dtype} values can't be added up; give float32, float64 or int64")
     return _DTYPES[buffer.dtype]

@@ -85,7 +85,7 @@ class RelayRequest:
 
     @classmethod
     def of(cls, data: bytes) -> RelayRequest:
-        """What came over the network; a DistributedError if that is nonsense."""
+        """Return what came over the network; a DistributedError if that is nonsense."""
         operation, kind, other, count, value = _FORM.unpack(data)
         try:
             request = cls(RelayOperation(operation), _KINDS[kind], count, other, value)
@@ -147,7 +147,7 @@ class Connection:
             got += more
 
     def request(self) -> RelayRequest:
-        """The worker's next request."""
+        """Return the worker's next request."""
         data = np.empty(LENGTH, np.uint8)
         self.fill(data, patient=True)
         try:
@@ -207,17 +207,17 @@ class Connection:
 
 
 def pieces(data: Bytes) -> Iterator[Bytes]:
-    """A buffer in parts that are handled at once."""
+    """Yield a buffer in parts that are handled at once."""
     for start in range(0, data.size, PIECE):
         yield data[start : start + PIECE]
 
 
 def lengths(total: int) -> Iterator[int]:
-    """How many bytes are in each of them."""
+    """Yield how many bytes are in each of them."""
     for start in range(0, total, PIECE):
         yield min(PIECE, total - start)
 
 
 def bytes_of(values: NDArray[Any]) -> Bytes:
-    """The bytes of an array in a row."""
+    """Return the bytes of an array in a row."""
     return values.view(np.uint8)

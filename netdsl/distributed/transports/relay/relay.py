@@ -99,7 +99,7 @@ class Relay:
         return self._lost
 
     def _cause(self, problem: PeerLostError) -> PeerLostError:
-        """The reason that a connection has ended: the first one, if there was another before."""
+        """Return the reason that a connection has ended: the first one, if there was another before."""
         return self._lost or problem
 
 
@@ -186,7 +186,7 @@ class LaneServer:
         self._assure_all(self._connections)
 
     def _taker(self, rank: int) -> int | None:
-        """The worker that receives what this one sends, if it is there."""
+        """Return the worker that receives what this one sends, if it is there."""
         sent = self._requests[rank]
         received = self._requests.get(sent.other)
         if (
@@ -258,7 +258,7 @@ class Meeting:
             raise DistributedError(f"worker {rank} asks for a {request}, which can't be")
 
     def _variable_of(self, request: RelayRequest) -> Variable | None:
-        """The variable that a request is about, if it is about one that exists."""
+        """Return the variable that a request is about, if it is about one that exists."""
         if request.operation not in CHANGES or request.other not in range(len(self._variables)):
             return None
         variable = self._variables[request.other]
@@ -325,7 +325,7 @@ class Variable:
         self._using = threading.Lock()
 
     def fits(self, request: RelayRequest) -> bool:
-        """Whether a request is about as many values of this type."""
+        """Return whether a request is about as many values of this type."""
         return (request.kind, request.count) == (self._kind, self._count)
 
     def serve(self, request: RelayRequest, connection: Connection) -> None:
