@@ -1,0 +1,85 @@
+"""Checks the language of pages, docstrings, comments and messages: `make lint`.
+
+proselint runs those of its checks that suit technical text, and docs/vocabulary.toml adds the words that docs/style.md avoids.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from proselint.checks import __register__ as proselint_checks
+from proselint.registry import CheckRegistry
+from proselint.registry.checks import Check
+from proselint.registry.checks.engine import Fancy
+from proselint.registry.checks.types import ExistenceSimple
+from proselint.tools import LintFile
+
+ROOT = Path(__file__).parent.parent
+CHECKS = ("archaism", "malapropisms", "mondegreens", "needless_variants", "nonwords", "vocabulary")
+WRITTEN_BY_PROGRAMS = ("docs/command_line.md", "docs/python.md", "docs/layer_types.md")
+QUOTES_BAD_ENGLISH = ("docs/style.md", "docs/check_prose.py")
+
+
+def main() -> int:
+    """Print a line for each fault, and return 1 if there are any."""
+    registry = CheckRegistry()
+    registry.register_many(proselint_checks)
+    registry.register_many(tuple(vocabulary()))
+    settings = {"max_errors": 1000, "checks": dict.fromkeys(CHECKS, True)}
+    faults = 0
+    for path in prose_files():
+        text = "".join(prose_of_python(path) if path.suffix == ".py" else prose_of_markdown(path))
+        for result in LintFile(str(path), text).lint(settings):
+            print(f"{path}:{result.pos[0] - 1}: {result.check_result.message}")
+            faults += 1
+    return int(faults > 0)
+
+
+def vocabulary() -> Iterator[Check]:
+    """Yield a check for each word that docs/vocabulary.toml lists."""
+    words = tomllib.loads((ROOT / "docs/vocabulary.toml").read_text())["words"]
+    for pattern, instead in words.items():
+        yield Check(ExistenceSimple(pattern), Fancy(), "vocabulary", f"'{{}}': write instead: {instead}")
+
+
+def prose_files() -> Iterator[Path]:
+    """Yield the files of the repository that contain text for people, relative to its root."""
+    listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    for name in listed.stdout.splitlines():
+        if name not in WRITTEN_BY_PROGRAMS and name not in QUOTES_BAD_ENGLISH and not name.endswith("_pb2.py"):
+            yield Path(name)
+
+
+def prose_of_markdown(path: Path) -> Iterator[str]:
+    """Yield the lines of a page, with code, comments and addresses left out of them."""
+    in_code = False
+    for line in (ROOT / path).read_text().splitlines():
+        fence = line.lstrip().startswith("```")
+        in_code ^= fence
+        yield "\n" if in_code or fence else re.sub(r"`[^`]*`|<!--.*?-->|\]\([^)]*\)|<[^>]*>", "", line) + "\n"
+
+
+def prose_of_python(path: Path) -> Iterator[str]:
+    """Yield the lines of a program, with only docstrings, comments and messages left in them. Tests have no messages."""
+    source = (ROOT / path).read_text()
+    lines = [""] * (source.count("\n") + 2)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and "tests" not in path.parts:
+            for number, line in enumerate(node.value.splitlines()):
+                lines[min(node.lineno + number, node.end_lineno or node.lineno)] += f"{line} "
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            lines[token.start[0]] += token.string.removeprefix("#")
+    yield from (re.sub(r"`[^`]*`", "", line) + "\n" for line in lines[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
