@@ -22,7 +22,7 @@ def transformed(
     return list(made((image, ROWS, *maps), np.random.default_rng(1), 0))
 
 
-@shows("Images on their way through `AnnotatedData`")
+@shows("Images in the steps of `AnnotatedData`")
 def test_no_step_changes_pixels_that_it_has_nothing_to_do_with() -> None:
     text = "distort_param { random_order_prob: 1 } expand_param { prob: 1 max_expand_ratio: 2 }"
     image = transformed(text, NOISE)[0]
@@ -41,7 +41,9 @@ def test_values_that_were_not_encoded_are_treated_as_others() -> None:
     assert 0 in image and not (image == 32 - 77).any() and not (image == 99 - 77).any()
 
 
-@shows("`MIN_OVERLAP` of objects in images that were cut or expanded, and are then padded by `FIT_LARGE_SIZE_AND_PAD`")
+@shows(
+    "`MIN_OVERLAP` of objects in images that were cropped or expanded, and are then padded by `FIT_LARGE_SIZE_AND_PAD`"
+)
 def test_padding_loses_no_objects() -> None:
     text = """emit_constraint { emit_type: MIN_OVERLAP emit_overlap: 0.9 }
         resize_param { height: 20 width: 20 resize_mode: FIT_LARGE_SIZE_AND_PAD }"""
@@ -55,7 +57,7 @@ def test_rows_for_yolo_are_300_and_those_without_an_object_are_zero() -> None:
     assert not centred_rows(ROWS[:0], difficult=True).any()
 
 
-@shows("Maps of classes of MobileNet-YOLO")
+@shows("Class maps of MobileNet-YOLO")
 def test_a_map_shows_what_its_image_shows() -> None:
     white = np.where(np.add.outer(range(16), range(24)) > 20, 255, 0).astype(np.uint8)[None]
     text = "expand_param { prob: 1 max_expand_ratio: 2 } mirror: true"

@@ -75,14 +75,14 @@ def test_power_in_place_passes_nothing_on_in_caffe() -> None:
     assert gradients(halves + TOTAL.replace("loss_weight: 1", "loss_weight: 100")) == (50, 0.25)
 
 
-@shows("A layer in place on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, on the way back")
+@shows("A layer in place on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the backward pass")
 def test_a_layer_beside_one_in_place_reads_that_ones_top_backward_in_caffe() -> None:
     squares = layer("Reduction", "x", "loss", "loss_weight: 1 reduction_param { operation: SUMSQ }")
     flat = layer("Flatten", "x", "flat") + layer("Bias", "flat", "flat", "bias_param { filler { value: 3 } }")
     assert gradients(times(2) + squares + flat) == (2 * 2, 2 * (2 + 3))
 
 
-@shows("A layer in place on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, on the way forward")
+@shows("A layer in place on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the forward pass")
 def test_a_layer_reads_what_was_made_for_it_and_is_named_where_caffe_gives_it_something_else() -> None:
     net = module(times(-2) + layer("Flatten", "x", "flat") + layer("ReLU", "flat", "flat") + TOTAL)
     assert net(torch.ones(1, 1))["loss"].item() == -2  # Caffe has 0

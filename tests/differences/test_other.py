@@ -319,7 +319,7 @@ class Double(caffe.Layer):
             assert allocated_layer("Python", settings, (2,))(torch.tensor([1.0, 3]))[0].tolist() == [2, 6]
 
 
-@shows("Weights of which a net has no layer")
+@shows("Weights for none of a net's layers")
 def test_weights_of_another_net() -> None:
     net = Net(from_text(BN, pb.NetParameter), dialect="pspnet")
     with tempfile.TemporaryDirectory() as folder:
@@ -386,7 +386,7 @@ def test_a_snapshot() -> None:
             assert solver.iteration == 2
 
 
-@shows("Random numbers: what fillers, Dropout, crops, mirrors and shuffling draw")
+@shows("Random numbers for fillers, Dropout, crops, mirroring and shuffling")
 def test_random_numbers() -> None:
     param, drawn = from_text(SOLVER.format(1, "s"), pb.SolverParameter), []
     for _ in range(2):
@@ -426,7 +426,7 @@ def pose_maps(visibility: int) -> NDArray[np.float32]:
     return np.asarray(maps, np.float32)
 
 
-@shows("Maps with the number of a joint that nobody marked, in `CPMData`")
+@shows("Maps of joints that aren't annotated, in `CPMData`")
 def test_maps_with_the_number_of_an_unknown_joint_weigh_nothing() -> None:
     unknown, known = (pose_maps(visibility)[:57].any(axis=(1, 2)) for visibility in (3, 1))
     assert known.all() and np.flatnonzero(~unknown).tolist() == [10]
@@ -453,7 +453,7 @@ def test_a_window_stays_with_its_image() -> None:
         assert [int(labels.max()) for _, labels in shown] != sorted(int(labels.max()) for _, labels in shown)
 
 
-@shows("Which images FCN's Python layers draw")
+@shows("Images that FCN's Python layers draw")
 def test_an_image_that_is_drawn_follows_from_its_seed_and_its_number() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pixels = voc(folder, "train", (0, 0, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.differences import test_boxes, test_in_place, test_other, test_refused, test_regions  # noqa: F401 - they say what they show
+from tests.differences import test_boxes, test_in_place, test_other, test_refused, test_regions, test_videos  # noqa: F401 - they say what they show
 from tests.differences.shown import SHOWN
 
 PAGE = Path(__file__).parent.parent.parent / "docs/caffe_differences.md"

@@ -150,7 +150,7 @@ def test_labels_and_indices_out_of_range() -> None:
 
 
 @shows(
-    "`data_param`'s source can be `digits:train`, `mnist:FOLDER`, `parquet:PATH` and the like, and its settings "
+    "`data_param`'s source can be `digits:train`, `mnist:FOLDER`, `parquet:PATH` and similar names, and its settings "
     "`resize_param` and `shuffle`"
 )
 def test_data_that_caffe_cannot_read() -> None:

@@ -66,7 +66,7 @@ def test_a_class_without_regions_has_no_units() -> None:
     assert all(0 < deviation < 1 for deviation in units.deviations[1])
 
 
-@shows("A box of Pascal VOC that begins before the first pixel or ends behind the last")
+@shows("A box of Pascal VOC that begins before the first pixel or ends after the last")
 def test_a_box_is_cut_to_its_image() -> None:
     found = image(MarkedObject(1, Edges(-1, 5, 20, 99)), MarkedObject(1, Edges(80, 5, 90, 10)))
     assert found.objects.tolist() == [[0, 5, 19, 49]]

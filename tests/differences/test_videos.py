@@ -57,7 +57,7 @@ def test_a_frame_that_is_not_there_is_an_error_or_another_video_takes_its_place(
             next(batches)
 
 
-@shows("Several `mean_value`s, and a multiple of them in channels")
+@shows("Several `mean_value`s for a multiple of their number of channels")
 def test_mean_values_are_for_each_frame_of_a_stack() -> None:
     transform = Transform(pb.TransformationParameter(mean_value=[1, 2, 3]), train=False)
     stack = np.full((6, 2, 2), 9, np.uint8)
