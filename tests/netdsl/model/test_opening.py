@@ -94,7 +94,7 @@ def test_what_names_nothing_of_the_net_is_refused(saved: None) -> None:
     for name in ("other.npz", "other.safetensors"):
         with pytest.raises(FileError, match=rf"{name}: has weights without a net"):
             open_model(name)
-    with pytest.raises(FileError, match="is the state of a solver, and what is needed here is a net"):
+    with pytest.raises(FileError, match="contains a solver's state instead of a net"):
         Path("x.solverstate").write_bytes(pb.SolverState(iter=3, learned_net="x").SerializeToString())
         open_weights("x.solverstate")
 

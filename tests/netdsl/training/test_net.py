@@ -259,7 +259,7 @@ def test_weights_that_cannot_be_loaded(tmp_path: Path) -> None:
 
 
 def test_a_net_is_saved_under_a_name_that_says_how(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="can't tell the format by the name"):
+    with pytest.raises(FileError, match="can't tell the format from the name"):
         net().save(tmp_path / "x.weights")
     assert not list(tmp_path.iterdir())
 

@@ -218,7 +218,7 @@ TARGETS = [
     pytest.param("torch", marks=pytest.mark.slow),
 ]
 BAD = {
-    "noise.prototxt": (bytes(range(256)), "noise.prototxt: a .prototxt file is prototxt, and this one is binary"),
+    "noise.prototxt": (bytes(range(256)), "noise.prototxt: a .prototxt file must be prototxt, but this one is binary"),
     "words.prototxt": (b"hello world", "words.prototxt:1:7: expected ':' or '{' after 'hello', found 'world'"),
     "wide.prototxt": (
         NET.replace("num_output: 4", "num_output: 6").encode(),
@@ -343,4 +343,4 @@ def test_what_is_exported_says_the_dialect_that_was_named(zoo):
     assert code == 0, err
     assert Path("out/deploy.prototxt").read_text().startswith("# dialect: happynear\n")
     code, _, err = zoo(*export, "--dialect", "hapynear")
-    assert (code, err.startswith("zoo: there is no dialect 'hapynear'; the dialects are bvlc")) == (2, True), err
+    assert (code, err.startswith("zoo: there is no dialect 'hapynear'; choose one of bvlc")) == (2, True), err

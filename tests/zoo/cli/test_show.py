@@ -60,7 +60,9 @@ def test_who_names_a_folder_is_told_what_shows_data(zoo) -> None:
     Path("train lmdb").mkdir()
     code, out, err = zoo("show", "train lmdb")
     assert (code, out) == (2, "")
-    assert err == ("zoo: train lmdb: is a directory; name a file in it, or show its data: zoo data show 'train lmdb'\n")
+    assert err == (
+        "zoo: train lmdb: this is a directory; name a file in it, or show its data: zoo data show 'train lmdb'\n"
+    )
 
 
 def test_weights_are_shown_with_shapes_and_their_number(zoo, files) -> None:
@@ -122,7 +124,7 @@ print("torch" in sys.modules)
 def test_a_named_dialect_must_exist(zoo, files) -> None:
     code, _, err = zoo("show", "--dialect", "klingon", "w.caffemodel")
     assert code == 2
-    assert err.startswith("zoo: there is no dialect 'klingon'; the dialects are bvlc, ")
+    assert err.startswith("zoo: there is no dialect 'klingon'; choose one of bvlc, ")
     assert err.count("\n") == 1
 
 

@@ -118,9 +118,9 @@ def test_files_of_another_kind_are_told_by_what_they_are(zoo, lenet: Path) -> No
     zoo("train", "lenet", "--max-iter", "1")
     net, solver, model = str(lenet / "train_val.prototxt"), str(lenet / "solver.prototxt"), "lenet_iter_1.caffemodel"
     for words, says in (
-        (["train", "--solver", net], f"{net}: is a net, and what is needed here is the settings of a solver"),
-        (["train", "--solver", model], f"{model}: is a net, and what is needed here is the settings of a solver"),
-        (["test", solver, "--weights", model], f"{solver}: is the settings of a solver, and what is needed here is a"),
+        (["train", "--solver", net], f"{net}: this file contains a net instead of a solver's settings"),
+        (["train", "--solver", model], f"{model}: this file contains a net instead of a solver's settings"),
+        (["test", solver, "--weights", model], f"{solver}: this file contains a solver's settings instead of a"),
         (["test", model, "--weights", model], "this file has trained weights and the net of their training, so name"),
     ):
         done = zoo(*words)

@@ -80,7 +80,7 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
         ("a.npz", "a.npz: are weights without a net; name both, as in deploy.prototxt,a.npz"),
         (",", "no file is named"),
         ("small.prototxt", "small.prototxt: net 'small' has no weights here; name the files that have them"),
-        ("noise.prototxt", "noise.prototxt: a .prototxt file is prototxt, and this one is binary"),
+        ("noise.prototxt", "noise.prototxt: a .prototxt file must be prototxt, but this one is binary"),
         ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
         ("small.prototxt,cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
         ("unknown.prototxt,a.caffemodel", "unknown.prototxt:5: unknown layer type 'Mystery' (layers r)"),
