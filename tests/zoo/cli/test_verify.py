@@ -75,9 +75,9 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
     ("other", "what"),
     [
         pytest.param("gone.onnx", "gone.onnx: can't be opened: No such file", marks=needs_onnx),
-        pytest.param("text.onnx", "text.onnx: is no ONNX model that can be read", marks=needs_onnx),
-        ("a.pt2", "a.pt2: a .pt2 file can hold pickled code, which is never loaded"),
-        ("a.npz", "a.npz: are weights without a net; name both, as in deploy.prototxt,a.npz"),
+        pytest.param("text.onnx", "text.onnx: not a readable ONNX model", marks=needs_onnx),
+        ("a.pt2", "a.pt2: a .pt2 file can contain pickled code, so it is never loaded"),
+        ("a.npz", "a.npz: the file contains weights but no net; name both, as in deploy.prototxt,a.npz"),
         (",", "no file is named"),
         ("small.prototxt", "small.prototxt: net 'small' has no weights here; name the files that have them"),
         ("noise.prototxt", "noise.prototxt: a .prototxt file must be prototxt, but this one is binary"),
