@@ -187,12 +187,12 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
     ("words", "code", "what"),
     [
         (["--to", "caffe", "-o", "."], 2, ".: has 'small.prototxt', which is exported; name another folder"),
-        (["--to", "onnx"], 2, "small.prototxt: net 'small' has no weights here; name the files that have them"),
+        (["--to", "onnx"], 2, "small.prototxt: net 'small' has no weights here; name the files that contain them"),
         (["--to", "onnx", "--weights", "gone.npz"], 2, "gone.npz: can't be opened"),
         (
             ["--to", "onnx", "--weights", "less.npz"],
             2,
-            "small.prototxt: the weights have nothing for layer 'bn', 's', 'ip'",
+            "small.prototxt: the weights don't contain layer 'bn', 's', 'ip'",
         ),
         (["--to", "caffe", "--fold"], 2, "small.prototxt: net 'small' can't be rewritten without its weights"),
         (["--to", "caffe", "--weights", "small.caffemodel", "--prune-to", "x"], 2, "there is no layer 'x'"),

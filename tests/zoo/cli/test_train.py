@@ -111,7 +111,7 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo,
     both = zoo("test", "new.prototxt", *words, "--weights", "solver_iter_2.caffemodel", "--iterations", "1", "--json")
     assert json.loads(both.out)["weights"] == f"4 of 4 layers filled; unused: '{last}'"
     exported = zoo("export", "new.prototxt", *words, "--to", "onnx", "-o", "new.onnx")
-    assert exported.code == 2 and f"the weights have nothing for layer '{last}_new'" in exported.err
+    assert exported.code == 2 and f"the weights don't contain layer '{last}_new'" in exported.err
 
 
 def test_files_of_another_kind_are_told_by_what_they_are(zoo, lenet: Path) -> None:

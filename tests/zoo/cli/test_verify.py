@@ -79,7 +79,7 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
         ("a.pt2", "a.pt2: a .pt2 file can contain pickled code, so it is never loaded"),
         ("a.npz", "a.npz: the file contains weights but no net; name both, as in deploy.prototxt,a.npz"),
         (",", "no file is named"),
-        ("small.prototxt", "small.prototxt: net 'small' has no weights here; name the files that have them"),
+        ("small.prototxt", "small.prototxt: net 'small' has no weights here; name the files that contain them"),
         ("noise.prototxt", "noise.prototxt: a .prototxt file must be prototxt, but this one is binary"),
         ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
         ("small.prototxt,cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
@@ -88,8 +88,8 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
             "wide.prototxt,a.caffemodel",
             "wide.prototxt: layer 'c': blob 0 has shape [4, 5, 3, 3], the weights have [4, 3, 3, 3]",
         ),
-        ("two.prototxt,a.caffemodel", "one model has the inputs data, more, the other data"),
-        ("ends.prototxt,a.caffemodel", "one model has the outputs ip, end, the other ip"),
+        ("two.prototxt,a.caffemodel", "one model has the inputs data, more, the other has data"),
+        ("ends.prototxt,a.caffemodel", "one model has the outputs ip, end, the other has ip"),
     ],
 )
 def test_what_cannot_be_compared_is_told(zoo, other: str, what: str) -> None:
