@@ -1,4 +1,4 @@
-"""Caffe's file formats, read, checked, upgraded and written without Caffe and without torch."""
+"""Reads, checks, upgrades and writes Caffe's file formats without Caffe and without torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from caffe_proto.upgrade import Upgraded, upgrade_net, upgrade_solver
     from caffe_proto.upgrade.file import upgrade_file
 
-# The modules of the public names. They are imported on first use, since the command line's help must not wait for
+# The public names of each module. Modules are imported on first use because the command line's help must not wait for
 # numpy and protobuf.
 _MODULES = {
     "blobs": ("Blob", "Blobs"),

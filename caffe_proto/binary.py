@@ -1,4 +1,7 @@
-"""Binary messages whose blob values stay in the file: they are cut out before parsing and put back while writing."""
+"""Reads and writes binary messages whose blob values stay in the file.
+
+The values are cut out before parsing and put back while writing.
+"""
 
 from __future__ import annotations
 
@@ -33,30 +36,34 @@ _BLOB = descriptor_of(pb.BlobProto)
 _STORED = _BLOB.fields_by_name["stored"].number
 _VALUE_TYPES = {**VALUES, **GRADIENTS}
 _FIXED_KINDS = {4: FIXED32, 8: FIXED64}  # the wire type of a single value, by its size
-_MAX_PARTS = 1000  # a writer leaves the values of a blob in one or two places; more is an attack on memory
-_MAX_SUBMESSAGES = 100_000  # layers of a net; two bytes of a file can take two kilobytes of memory
+_MAX_PARTS = 1000  # writers store the values of a blob in one or two places; more is an attack on memory
+_MAX_SUBMESSAGES = 100_000  # layers or blobs of a message; two bytes of a file can take two kilobytes of memory
 
 M = TypeVar("M", bound=Message)
 
 
 def cut(data: Buffer, descriptor: Descriptor, blobs: Blobs) -> bytes:
-    """Return the encoded message without the values of its blobs, which are added to `blobs` as views on `data`."""
+    """Return the encoded message without the values of its blobs.
+
+    The values are added to `blobs` as views on `data`.
+    """
     if descriptor is _BLOB:
         return _cut_blob(data, 0, len(data), blobs)
     return b"".join(_cut(data, 0, len(data), descriptor, blobs, 0))
 
 
 def parse(skeleton: bytes, message: type[M]) -> M:
-    """Return the message that the result of `cut` encodes."""
+    """Return the message that an encoded message from `cut` stands for."""
     try:
         return message.FromString(skeleton)
     except DecodeError:
-        reason = f"not a valid {message.DESCRIPTOR.name}; the file is damaged, or is something else"
+        reason = f"not a valid {message.DESCRIPTOR.name}; the file is damaged or isn't a Caffe file"
         raise BinaryError(reason) from None
 
 
 def join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> Iterator[Buffer]:
-    """Return the encoded message with its blobs, in pieces to write one after the other; the inverse of `cut`."""
+    """Return the pieces of an encoded message with its blobs, in the order to write them. This is the inverse of
+    `cut`."""
     if descriptor is _BLOB:
         return iter(_join_blob(skeleton, blobs)[1])
     return iter(_join(skeleton, descriptor, blobs)[1])
@@ -64,7 +71,7 @@ def join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> Iterator[Buff
 
 @cache
 def _blob_fields(descriptor: Descriptor) -> dict[int, Descriptor]:
-    """Return the message types of a message's fields that are blobs or contain blobs, by field number."""
+    """Return the type of each field that is a blob or contains blobs, by field number."""
     return {
         field.number: field.message_type
         for field in descriptor.fields
@@ -93,7 +100,10 @@ def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blo
                 continue
             count += 1
             if count > _MAX_SUBMESSAGES:
-                raise BinaryError(f"byte {offset}: more than {_MAX_SUBMESSAGES:,} layers or blobs; the file is damaged")
+                raise BinaryError(
+                    f"byte {offset}: the message contains more than {_MAX_SUBMESSAGES:,} layers or blobs; the file "
+                    "is damaged"
+                )
             yield bytes(data[unchanged : field.start])
             offset = field.start
             if submessage is _BLOB:
@@ -108,7 +118,7 @@ def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blo
 
 
 def _layer_prefix_at(data: Buffer, offset: int, end: int, blob_fields: dict[int, Descriptor]) -> str:
-    """Return the beginning of an error about the field that starts at `offset`, which may be cut short."""
+    """Return the beginning of an error about the field that starts at `offset`. The field may be cut short."""
     try:
         key, offset = read_varint(data, offset, end)
         size, offset = read_varint(data, offset, end)
@@ -123,7 +133,7 @@ def _layer_prefix_at(data: Buffer, offset: int, end: int, blob_fields: dict[int,
 
 
 def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
-    """Return the encoded blob with `stored` in place of its values; a blob without values is left as it is."""
+    """Return the encoded blob with `stored` in place of its values. A blob without values is left as it is."""
     kept_pieces, parts, offset = [], [], start
     for field in _fields_with_runs(data, start, end):
         if field.number == _STORED:
@@ -134,7 +144,7 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
             parts.append(part)
             offset = field.end
         if len(parts) > _MAX_PARTS:
-            raise BinaryError(f"byte {start}: a blob in more than {_MAX_PARTS} pieces; the file is damaged")
+            raise BinaryError(f"byte {start}: the blob consists of more than {_MAX_PARTS} pieces; the file is damaged")
     skeleton = b"".join(kept_pieces) + bytes(data[offset:end])
     if not parts:
         return skeleton
@@ -142,7 +152,7 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
 
 
 def _fields_with_runs(data: Buffer, offset: int, end: int) -> Iterator[Field]:
-    """Yield the fields of a blob, where a run of unpacked floats, as old files have them, counts as one field."""
+    """Yield the fields of a blob. A run of unpacked floats, which old files contain, counts as one field."""
     while offset < end:
         field = next(fields(data, offset, end))
         dtype = _VALUE_TYPES.get(field.number)
@@ -155,8 +165,10 @@ def _fields_with_runs(data: Buffer, offset: int, end: int) -> Iterator[Field]:
 
 
 def _run_length(rows: Array, first: int) -> int:
-    """Return the number of rows that begin with the same tag, searched in growing blocks so that a short run is
-    cheap."""
+    """Return the number of rows that begin with the same tag.
+
+    The search reads growing blocks, so a short run is cheap.
+    """
     row, block = 0, 256
     while row < len(rows):
         other = np.flatnonzero(rows[row : row + block, 0] != first)
@@ -174,13 +186,13 @@ def _blob_part(data: Buffer, field: Field) -> BlobPart | None:
     if field.kind == LENGTH:
         size = field.end - field.value
         if size % dtype.itemsize:
-            reason = f"{size:,} bytes are no whole number of values of {dtype.itemsize} bytes"
+            reason = f"{size:,} bytes aren't a whole number of {dtype.itemsize}-byte values"
             raise BinaryError(f"byte {field.start}: {reason}; the file is damaged")
         return BlobPart(field.number, (encoded,), np.frombuffer(data, dtype, size // dtype.itemsize, field.value))
-    if dtype.itemsize == 1:  # another fork's field, not NVIDIA's raw values
+    if dtype.itemsize == 1:  # the field of another fork, not NVIDIA's raw values
         return None
     if field.kind != _FIXED_KINDS[dtype.itemsize]:
-        raise BinaryError(f"byte {field.start}: values of a blob have the wrong kind; the file is damaged")
+        raise BinaryError(f"byte {field.start}: the values of a blob have the wrong wire type; the file is damaged")
     step = dtype.itemsize + field.value - field.start
     count = (field.end - field.start) // step
     values = np.ndarray((count,), dtype, data, field.value, (step,))
@@ -188,7 +200,7 @@ def _blob_part(data: Buffer, field: Field) -> BlobPart | None:
 
 
 def _join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> tuple[int, list[Buffer]]:
-    """Return the length of a message with its blobs, and its pieces."""
+    """Return the length of a message with its blobs, and the pieces of the message."""
     blob_fields, unchanged = _blob_fields(descriptor), 0
     length, pieces = 0, list[Buffer]()
     for field in fields(skeleton):
@@ -205,7 +217,7 @@ def _join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> tuple[int, l
 
 
 def _join_blob(skeleton: bytes, blobs: Blobs) -> tuple[int, list[Buffer]]:
-    """Return the length and the pieces of a blob, in the order of its field numbers, as Caffe writes it."""
+    """Return the length and the pieces of a blob, ordered by field number as Caffe writes them."""
     numbered: list[tuple[int, tuple[Buffer, ...]]] = []
     for field in fields(skeleton):
         if field.number == _STORED:

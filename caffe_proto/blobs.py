@@ -1,4 +1,5 @@
-"""The values of blobs: views on the file that they came from, which are checked before they are trusted."""
+"""Stores the values of blobs as views on the file that they were read from. They are checked before they are
+trusted."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from caffe_proto.wire import LENGTH, Buffer, tag, varint
 Array = NDArray[Any]
 Kinds = dict[int, np.dtype[Any]]
 
-# The fields of a BlobProto that hold values, and their types. Raw bytes are NVIDIA's; another field has their type.
+# The fields of a BlobProto that hold values, and their types. Only NVIDIA's forks write raw bytes, whose type is in
+# another field.
 VALUES: Kinds = {5: np.dtype("<f4"), 8: np.dtype("<f8"), 12: np.dtype("u1")}
 GRADIENTS: Kinds = {6: np.dtype("<f4"), 9: np.dtype("<f8"), 13: np.dtype("u1")}
 MAX_AXES = 32  # Caffe's own limit, kMaxBlobAxes
@@ -27,7 +29,7 @@ _RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.
 
 
 class BlobPart(NamedTuple):
-    """One field of values in a file: its encoded bytes and the values they stand for."""
+    """One field of values in a file: the encoded bytes and the decoded values."""
 
     number: int
     encoded: tuple[Buffer, ...]
@@ -36,23 +38,26 @@ class BlobPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Blob:
-    """The values of one blob and, rarely, their gradients; the BlobProto itself only has an index to them."""
+    """The values of one blob, with its gradients if they were saved. The BlobProto itself stores only an index."""
 
     parts: tuple[BlobPart, ...] = field(repr=False)
 
     @classmethod
     def of(cls, array: Array, number: int | None = None) -> Blob:
-        """Return a blob to be written: float64 as `double_data`, all else as float32 `data`, unless `number` names a
-        field."""
+        """Return a blob to be written.
+
+        float64 becomes `double_data` and everything else float32 `data`, unless `number` names a field.
+        """
         number = number or (8 if array.dtype == np.float64 else 5)
         values = np.ascontiguousarray(array, {**VALUES, **GRADIENTS}[number]).reshape(-1)
         encoded = (tag(number, LENGTH) + varint(values.nbytes), values.view(np.uint8).data)
         return cls((BlobPart(number, encoded, values),))
 
     def flat(self, numbers: Iterable[int] = tuple(VALUES)) -> Array | None:
-        """Return all values in one dimension, or None if there are none; a view unless they lie in several places.
+        """Return all values in one dimension, or `None` if there are none.
 
-        Of a blob with values of several types, Caffe takes the doubles, so the highest field number is taken.
+        The result is a view unless the values are in several places. If a blob has values of several types, Caffe uses
+        the doubles, so the highest field number wins.
         """
         number = max((part.number for part in self.parts if part.number in numbers), default=None)
         pieces = [part.values for part in self.parts if part.number == number]
@@ -60,7 +65,7 @@ class Blob:
 
 
 class Blobs:
-    """The blobs of one file; a BlobProto's `stored` is an index into them."""
+    """The blobs of one file. A BlobProto's `stored` is an index into them."""
 
     def __init__(self) -> None:
         self._blobs: list[Blob] = []
@@ -72,7 +77,7 @@ class Blobs:
         return self._blobs[index]
 
     def add(self, blob: Blob) -> int:
-        """Add a blob; the result is the index to put into `stored`."""
+        """Add a blob and return the index to put into `stored`."""
         self._blobs.append(blob)
         return len(self._blobs) - 1
 
@@ -84,14 +89,16 @@ class Blobs:
         return self._shaped(flat, shape)
 
     def gradient(self, proto: pb.BlobProto) -> Array | None:
-        """Return the gradients that were saved with a blob's values, or None."""
+        """Return the gradients that were saved with a blob's values, or `None` if there are none."""
         flat = self._flat(proto, GRADIENTS)
         return None if flat is None else self._shaped(flat, shape_of(proto))
 
     def _shaped(self, flat: Array, shape: tuple[int, ...]) -> Array:
-        """Return the values in their shape; only a prototxt can still have a shape that doesn't fit."""
+        """Return the values in their shape. Only a blob in a prototxt can still have a shape that doesn't fit."""
         if flat.size != math.prod(shape):
-            raise BlobError(f"a blob's shape {list(shape)} needs {math.prod(shape):,} values, {flat.size:,} are there")
+            raise BlobError(
+                f"the shape {list(shape)} of a blob needs {math.prod(shape):,} values, but there are {flat.size:,}"
+            )
         return flat.reshape(shape)
 
     def _flat(self, proto: pb.BlobProto, kinds: Kinds) -> Array | None:
@@ -102,7 +109,7 @@ class Blobs:
         field_names = ("data", "double_data") if kinds is VALUES else ("diff", "double_diff")
         field_name = next(
             (field_name for field_name in field_names if getattr(proto, field_name)), None
-        )  # a blob written out in a prototxt
+        )  # the values of a blob in a prototxt
         return (
             np.array(getattr(proto, field_name), kinds[proto.DESCRIPTOR.fields_by_name[field_name].number])
             if field_name
@@ -119,10 +126,13 @@ class Blobs:
         proto.stored = self.add(Blob(parts))
 
     def check(self, proto: pb.BlobProto, what: str) -> None:
-        """Raise a BlobError unless a blob's shape and values fit each other."""
+        """Raise a `BlobError` unless a blob's shape and values fit each other."""
         shape = shape_of(proto)
         if len(shape) > MAX_AXES:
-            raise BlobError(f"{what}: {len(shape):,} dimensions, Caffe has {MAX_AXES} at most; the file is damaged")
+            raise BlobError(
+                f"{what}: the shape has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at most; the file is "
+                "damaged"
+            )
         if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= 2**60:
             raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged")
         if proto.HasField("stored") and proto.stored >= len(self):
@@ -131,10 +141,12 @@ class Blobs:
         for kind, kinds in (("values", VALUES), ("gradients", GRADIENTS)):
             flat = self._flat(proto, kinds)
             if flat is not None and flat.size != math.prod(shape):
-                message = f"{what}: its shape {list(shape)} needs {math.prod(shape):,} {kind}, {flat.size:,} are there"
+                message = (
+                    f"{what}: the shape {list(shape)} needs {math.prod(shape):,} {kind}, but there are {flat.size:,}"
+                )
                 raise BlobError(f"{message}; the file is damaged")
         if self._flat(proto, VALUES) is None and math.prod(shape) > 0 and shape:
-            raise BlobError(f"{what}: its shape {list(shape)} promises {math.prod(shape):,} values, and there are none")
+            raise BlobError(f"{what}: the shape {list(shape)} needs {math.prod(shape):,} values, but there are none")
 
     def _check_raw(self, proto: pb.BlobProto, what: str) -> None:
         if not proto.HasField("stored"):
@@ -147,7 +159,7 @@ class Blobs:
 
 
 def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
-    """Return the shape of a blob, also of an old one that has num, channels, height and width."""
+    """Return the shape of a blob, including an old blob with num, channels, height and width."""
     if proto.HasField("shape"):
         return tuple(proto.shape.dim)
     if any(proto.HasField(name) for name in ("num", "channels", "height", "width")):
@@ -156,7 +168,7 @@ def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
 
 
 def release_pages(array: Array) -> None:
-    """Let the system take back the memory of values in a mapped file, which are read from the file again if needed."""
+    """Release the memory of values in a mapped file. They are read from the file again if they are needed."""
     owner: object = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -168,7 +180,10 @@ def release_pages(array: Array) -> None:
 
 
 def check_message(message: Message, blobs: Blobs) -> None:
-    """Raise an error that names the layer if a text isn't UTF-8, or a blob's shape and values don't fit."""
+    """Check a message's texts and blobs.
+
+    Raises an error that names the layer if a text isn't UTF-8, or if a blob's shape and values don't fit each other.
+    """
     _check_fields(message, blobs, message.DESCRIPTOR.name)
 
 
@@ -183,7 +198,7 @@ def _check_fields(message: Message, blobs: Blobs, where: str) -> None:
             for text in value if schema_field.is_repeated else [value]:
                 if isinstance(text, bytes):  # protobuf returns bytes for a string that isn't UTF-8
                     raise BinaryError(
-                        f"{where}: its {schema_field.name} {text[:40]!r} is not UTF-8 text; the file is damaged"
+                        f"{where}: the {schema_field.name} {text[:40]!r} isn't UTF-8 text; the file is damaged"
                     )
 
 

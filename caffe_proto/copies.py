@@ -1,4 +1,4 @@
-"""Copies of messages: who wants another message changes a copy, since others have the first one."""
+"""Copies messages. Messages are shared, so code that needs a changed message changes a copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ M = TypeVar("M", bound=Message)
 
 
 def copy_of(message: M, *, without: Iterable[str] = ()) -> M:
-    """Return a copy of a message, without the values of some of its fields."""
+    """Return a copy of a message without the values of some fields."""
     copy = type(message)()
     copy.CopyFrom(message)
     for name in without:
@@ -22,7 +22,7 @@ def copy_of(message: M, *, without: Iterable[str] = ()) -> M:
 
 
 def with_layers(net: pb.NetParameter, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
-    """Return a copy of a net with copies of these layers in the place of its own."""
+    """Return a copy of a net with copies of the given layers in place of its own."""
     copy = copy_of(net, without=["layer"])
     copy.layer.extend(layers)
     return copy

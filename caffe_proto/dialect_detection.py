@@ -1,7 +1,7 @@
-"""Detection of the fork that wrote a binary file: of all dialects, the one that reads it with the fewest oddities.
+"""Detects the fork that wrote a binary file: the dialect that reads it with the fewest oddities.
 
-Every dialect reads the fields that not all dialects read alike. A reading costs points for every oddity, such as an
-impossible wire type or an unknown field, and the cheapest reading wins.
+The dialects disagree about some fields. Every dialect reads these fields, and each oddity, such as an impossible wire
+type or an unknown field, costs points. The cheapest reading wins.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects, of_dialect
 from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import FIXED32, FIXED64, LENGTH, MAX_DEPTH, VARINT, Field, fields, read_varint, value_in
 
-# The costs. An explicit default is a faint hint only: writers rarely spell one out, and rather `true` than a name.
+# The costs. An explicit default is only a faint hint: writers rarely write one, and `true` is more likely than an enum
+# name.
 _IMPOSSIBLE, _OUT_OF_RANGE, _UNKNOWN, _OTHER_LAYER, _DEFAULT_NAME, _DEFAULT, _SAME_LAYER = 30, 20, 10, 3, 2, 1, -5
 _COST_PER_RANK = 0.1
 
-_MAX_BYTES = 1 << 14  # of ambiguous fields to judge by; no net needs more, and every dialect reads them all
+_MAX_BYTES = 1 << 14  # the ambiguous fields that are read; every dialect reads them all, and no net needs more
 
 _SIZES = {FIXED32: 4, FIXED64: 8}
 
@@ -36,7 +37,7 @@ _WIRE_KINDS = {
 
 
 class _AmbiguousField(NamedTuple):
-    """A field that not all dialects read alike."""
+    """A field that the dialects read differently."""
 
     message: Descriptor
     encoded: bytes
@@ -44,7 +45,7 @@ class _AmbiguousField(NamedTuple):
 
 
 def detect_dialect(skeleton: bytes, descriptor: Descriptor) -> Dialect:
-    """Return the dialect of an encoded message; BVLC's if all dialects read it alike."""
+    """Return the dialect of an encoded message, or BVLC's if all dialects read it alike."""
     ambiguous: set[_AmbiguousField] = set()
     size = 0
     for field in _ambiguous_fields(skeleton, 0, len(skeleton), descriptor, b"", 0):
@@ -60,17 +61,17 @@ def detect_dialect(skeleton: bytes, descriptor: Descriptor) -> Dialect:
 
 
 def with_numbers_of(skeleton: bytes, descriptor: Descriptor, dialect: Dialect) -> Dialect:
-    """Return a dialect as an encoded message uses it: with BVLC's numbers for the fields that it has under them.
+    """Return the dialect with BVLC's numbers for the fields that the message stores under them.
 
-    A fork that gave such a field another number didn't write it, and others read it under BVLC's number only.
+    A fork that renumbered such a field didn't write it, and other programs read it only under BVLC's number.
     """
     used = set(_renumbered_fields(skeleton, descriptor, dialect))
     kept = {(message, name) for message, name, is_bvlc in used if is_bvlc}
     for message, name, is_bvlc in sorted(used):
         if not is_bvlc and (message, name) in kept:
             raise DialectError(
-                f"'{name}' of {message} is there under BVLC's number and under that of dialect '{dialect.name}', so "
-                "it can't be written again as it is; name another dialect"
+                f"{message} stores '{name}' under both BVLC's number and that of dialect '{dialect.name}', so "
+                "the net can't be written unchanged; name another dialect"
             )
     numbers = {
         message: {name: number for name, number in names.items() if (message, name) not in kept}
@@ -80,7 +81,8 @@ def with_numbers_of(skeleton: bytes, descriptor: Descriptor, dialect: Dialect) -
 
 
 def _renumbered_fields(data: bytes, descriptor: Descriptor, dialect: Dialect) -> Iterator[tuple[str, str, bool]]:
-    """Yield the fields that the dialect renumbered: their message and name, and whether they have BVLC's number."""
+    """Yield the message and name of each field that the dialect renumbered, and whether it is stored under BVLC's
+    number."""
     message, table = schema_name(descriptor), dialect.table(descriptor)
     for field in fields(data):
         schema_field = table.get(field.number)
@@ -112,8 +114,7 @@ def _ambiguous_fields(
 
 @of_dialects
 def _unambiguous_fields(descriptor: Descriptor) -> Mapping[int, Descriptor | None]:
-    """Return the numbers of the fields that all dialects read alike, with the message types of those that are
-    messages."""
+    """Return the numbers of the fields that all dialects read alike, with the types of those that are messages."""
     name = descriptor.full_name.partition(".")[2]
     contested = {number for dialect in all_dialects().values() for number in dialect.numbers.get(name, {}).values()}
     unambiguous = {
@@ -141,7 +142,7 @@ def _type_name(dialect: Dialect, ambiguous: _AmbiguousField) -> str:
 
 
 def _is_setting_of(field: str, layer: str) -> bool:
-    """Return whether a settings field is named like a layer type, as roi_pooling_param is like ROIPooling."""
+    """Return whether a settings field is named after a layer type, as roi_pooling_param is after ROIPooling."""
     stem, kind = field.removesuffix("_param").replace("_", ""), layer.lower().replace("_", "")
     return bool(kind) and (stem in kind or kind in stem)
 
@@ -159,8 +160,10 @@ def _field_cost(dialect: Dialect, data: bytes, field: Field, descriptor: Descrip
 
 
 def _packed_cost(schema_field: FieldDescriptor, data: bytes, kind: int) -> int:
-    """Return the cost of a packed field: parsers accept one for any repeated field, but writers only pack where told
-    to."""
+    """Return the cost of a packed field.
+
+    Parsers accept packed values in any repeated field, but writers pack only fields that are declared as packed.
+    """
     size = _SIZES.get(kind, 1)
     if not schema_field.is_repeated or len(data) % size:
         return _IMPOSSIBLE

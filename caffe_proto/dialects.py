@@ -1,7 +1,7 @@
-"""Dialects: the field numbers of each fork of Caffe, the translation of messages from and to them, and whose a net is.
+"""Translates messages to and from dialects, the field numbers of each fork of Caffe, and finds the dialects of a net.
 
-The schema in `caffe.proto` has every fork's fields under numbers of its own. A binary file has its fork's numbers,
-so its bytes are renumbered when it is read and written. A dialect is a table in `dialects/NAME.toml`.
+The schema in `caffe.proto` gives every fork's fields unique numbers. A binary file contains its fork's numbers, so its
+bytes are renumbered when it is read and written. A dialect is a table in `dialects/NAME.toml`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.extensions import finders
 from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, read_varint, tag, varint
 
-PRIVATE = 500_000_000  # field numbers from here on are this schema's own, and never in a file
-PRIVATE_VALUE = 1000  # enum values from here on are this schema's own
+PRIVATE = 500_000_000  # field numbers from here on are private to this schema and never in a file
+PRIVATE_VALUE = 1000  # enum values from here on are private to this schema
 FORKS = 500_000_001  # the first number of the fields that forks add to BVLC's messages
-LAYER_TYPES = "types of layers"  # the owner of their names among a dialect's additions
-STORED = 536_870_911  # BlobProto.stored, which caffe_proto.binary puts in and takes out
+LAYER_TYPES = "types of layers"  # stands for the owner of layer types among a dialect's additions
+STORED = 536_870_911  # BlobProto.stored, which caffe_proto.binary adds and removes
 
 _EMPTY: Mapping[str, int] = MappingProxyType({})
 
@@ -39,14 +39,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """A fork's numbers where they differ from BVLC's; rank 0 is BVLC itself, then the forks, most used first."""
+    """The numbers of a fork where they differ from BVLC's.
+
+    Rank 0 is BVLC itself. The forks follow, the most common first.
+    """
 
     name: str
     title: str
     rank: int = 0
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     enums: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
-    layer_types: tuple[str, ...] = ()  # that tell a net of this fork, where its fields don't
+    layer_types: tuple[str, ...] = ()  # types that identify a net of this fork if its fields don't
     _tables: dict[str, dict[int, FieldDescriptor]] = field(default_factory=dict, repr=False)
     _touched: dict[str, bool] = field(default_factory=dict, repr=False)
 
@@ -61,12 +64,12 @@ class Dialect:
         return fields_by_number
 
     def number(self, descriptor: Descriptor, name: str) -> int | None:
-        """Return the number of a field in this dialect, or None if it has no such field."""
+        """Return the number of a field in this dialect, or `None` if the dialect doesn't have the field."""
         number = self._field_numbers(descriptor).get(name, descriptor.fields_by_name[name].number)
         return number if name == "stored" or self.table(descriptor).get(number, _NO_FIELD).name == name else None
 
     def touches(self, descriptor: Descriptor) -> bool:
-        """Return whether this dialect numbers anything in such a message differently from the schema."""
+        """Return whether this dialect uses other numbers than the schema anywhere inside a message type."""
         touched = self._touched.get(descriptor.full_name)
         if touched is None:
             self._touched[descriptor.full_name] = touched = any(
@@ -79,12 +82,12 @@ class Dialect:
 
     @cached_property
     def additions(self) -> frozenset[tuple[str, str]]:
-        """What the fork added: fields with their messages, values with their enums, and types of layers."""
+        """The names that the fork added: fields with their messages, values with their enums, and types of layers."""
         tables = (*self.numbers.items(), *self.enums.items(), (LAYER_TYPES, self.layer_types))
         return frozenset((owner, name) for owner, names in tables for name in names)
 
     def values(self, kind: EnumDescriptor | None) -> Mapping[str, int]:
-        """Return the values of an enum that this dialect numbers differently, by name."""
+        """Return the values of an enum that have other numbers in this dialect, by name."""
         return _EMPTY if kind is None else self.enums.get(schema_name(kind), _EMPTY)
 
     def _field_numbers(self, descriptor: Descriptor) -> Mapping[str, int]:
@@ -98,7 +101,8 @@ class Dialect:
         return b"".join(_decoded_pieces(self, data, descriptor, 0))
 
     def encode(self, data: bytes, descriptor: Descriptor) -> bytes:
-        """Translate an encoded message to this dialect; a DialectError if the dialect lacks a field that is set."""
+        """Translate an encoded message to this dialect. Raises a `DialectError` if the dialect lacks a field that is
+        set."""
         return b"".join(piece for _, piece in _encoded_fields(self, data, descriptor))
 
 
@@ -114,13 +118,13 @@ def _is_in_all(field: FieldDescriptor) -> bool:
 
 
 def schema_name(descriptor: Descriptor | EnumDescriptor) -> str:
-    """Return the name of a message or an enum without its package, as dialects have it."""
+    """Return the name of a message or an enum as dialects write it, without the package."""
     return str(descriptor.full_name).partition(".")[2]
 
 
 @cache
 def _reachable(descriptor: Descriptor) -> tuple[Descriptor, ...]:
-    """Return a message type and every message type it contains."""
+    """Return a message type and every message type that it contains."""
     descriptors, pending = {descriptor.full_name: descriptor}, [descriptor]
     while pending:
         for member in pending.pop().fields:
@@ -160,8 +164,7 @@ def _renamed(value: bytes, names: Mapping[int, str], kind: EnumDescriptor) -> by
 
 
 def _encoded_fields(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple[int, bytes]]:
-    """Return the encoded fields under the dialect's numbers, in the order of these numbers, as every Caffe writes
-    them."""
+    """Return the encoded fields under the dialect's numbers, sorted by number as every Caffe writes them."""
     encoded = []
     for wire_field in fields(data):
         schema_field = descriptor.fields_by_number.get(wire_field.number)
@@ -173,7 +176,7 @@ def _encoded_fields(dialect: Dialect, data: bytes, descriptor: Descriptor) -> li
         number = dialect.number(descriptor, schema_field.name)
         if number is None:
             raise DialectError(
-                f"dialect '{dialect.name}' has no field '{schema_field.name}' in {descriptor.name}; "
+                f"dialect '{dialect.name}' doesn't have the field '{schema_field.name}' in {descriptor.name}; "
                 "name another dialect"
             )
         value = data[wire_field.value : wire_field.end]
@@ -203,7 +206,10 @@ def _enum_number(dialect: Dialect, value: bytes, schema_field: FieldDescriptor) 
     if enum_value is None or enum_value.name in renumbered:
         return value if enum_value is None else varint(renumbered[enum_value.name])
     if number >= PRIVATE_VALUE or number in renumbered.values():
-        raise DialectError(f"dialect '{dialect.name}' has no value '{enum_value.name}' for '{schema_field.name}'")
+        raise DialectError(
+            f"dialect '{dialect.name}' doesn't have the value '{enum_value.name}' for '{schema_field.name}'; name "
+            "another dialect"
+        )
     return value
 
 
@@ -215,28 +221,27 @@ def _encoded_field(number: int, wire_field: Field, value: bytes) -> bytes:
 BVLC = Dialect("bvlc", "BVLC Caffe")
 
 
-_registered: dict[str, tuple[Path, Mapping[str, Any]]] = {}  # tables of third parties by their dialects' names
-_forget: list[Callable[[], None]] = []  # clears what follows from the dialects that there are
+_registered: dict[str, tuple[Path, Mapping[str, Any]]] = {}  # third-party tables by dialect name
+_forget: list[Callable[[], None]] = []  # functions that clear results which depend on the set of dialects
 
 
 def of_dialects(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function whose results follow from the dialects that there are, and are kept until there are others."""
+    """Cache a function whose results depend on the set of dialects. The cache is cleared when the set changes."""
     cached = cache(function)
     _forget.append(cached.cache_clear)
 
     @wraps(function)
-    def ask(*arguments: P.args, **settings: P.kwargs) -> T:
+    def call(*arguments: P.args, **settings: P.kwargs) -> T:
         for find in finders:
             find()
         return cached(*arguments, **settings)  # type: ignore[arg-type]
 
-    return ask
+    return call
 
 
 @of_dialects
 def all_dialects() -> Mapping[str, Dialect]:
-    """Return all dialects by name: BVLC's first, then the forks', the most common first, then those of third
-    parties."""
+    """Return all dialects by name: BVLC's, then the forks' from the most common on, then third-party dialects."""
     own = _own_dialects()
     others = (_of_table(name, table, rank) for rank, (name, (_, table)) in enumerate(_registered.items(), len(own)))
     return {**own, **{dialect.name: dialect for dialect in others}}
@@ -244,7 +249,9 @@ def all_dialects() -> Mapping[str, Dialect]:
 
 @cache
 def _own_dialects() -> Mapping[str, Dialect]:
-    sources = [each for each in files("caffe_proto").joinpath("dialects").iterdir() if each.name.endswith(".toml")]
+    sources = [
+        source for source in files("caffe_proto").joinpath("dialects").iterdir() if source.name.endswith(".toml")
+    ]
     tables = {source.name.removesuffix(".toml"): tomllib.loads(source.read_text()) for source in sources}
     dialects = [BVLC, *(_of_table(name, table, table["rank"]) for name, table in tables.items())]
     return {dialect.name: dialect for dialect in sorted(dialects, key=lambda dialect: dialect.rank)}
@@ -256,7 +263,7 @@ def _of_table(name: str, table: Mapping[str, Any], rank: int) -> Dialect:
 
 
 def register_dialect(path: str | Path) -> None:
-    """Make the dialect known whose table is in NAME.toml, as those are in `dialects/`; it comes after all others.
+    """Register the dialect whose table is in NAME.toml. It ranks after all other dialects.
 
     A table that is registered again is read again.
     """
@@ -268,14 +275,14 @@ def register_dialect(path: str | Path) -> None:
     taken = _registered[path.stem][0] if path.stem in _registered else None
     if path.stem in _own_dialects() or taken not in (None, path):
         owner = taken or "caffe_proto"
-        raise DialectError(f"{path}: there is a dialect '{path.stem}' already, of {owner}; give the file another name")
+        raise DialectError(f"{path}: {owner} already defines a dialect '{path.stem}'; give the file another name")
     _check_table(path, table)
     _registered[path.stem] = path, table
     _forget_all()
 
 
 def unregister_dialect(name: str) -> None:
-    """Forget a dialect that was registered."""
+    """Remove a dialect that was registered."""
     del _registered[name]
     _forget_all()
 
@@ -286,14 +293,14 @@ def _forget_all() -> None:
 
 
 def registered_tables() -> dict[str, Path]:
-    """Return the files of the tables of third parties' dialects, by the names of these."""
+    """Return the path of each third-party table by dialect name."""
     return {name: path for name, (path, _) in _registered.items()}
 
 
 def _check_table(path: Path, table: Mapping[str, Any]) -> None:
-    """Raise a DialectError unless a table has a title, and numbers for what is in the schema."""
+    """Raise a `DialectError` unless a table has a title and its names are in the schema."""
     if not isinstance(table.get("title"), str):
-        raise DialectError(f'{path}: has no title, such as title = "What people call it"')
+        raise DialectError(f'{path}: the title is missing; add one, such as title = "Display name"')
     pool, package = pb.DESCRIPTOR.pool, pb.DESCRIPTOR.package
     for section, find, members in (
         ("fields", pool.FindMessageTypeByName, "fields_by_name"),
@@ -303,14 +310,17 @@ def _check_table(path: Path, table: Mapping[str, Any]) -> None:
             with suppress(KeyError):
                 if set(numbers).issubset(getattr(find(f"{package}.{owner}"), members)):
                     continue
-            raise DialectError(f"{path}: {', '.join(numbers)} of {owner} aren't all in the schema, caffe.proto")
+            raise DialectError(
+                f"{path}: the schema doesn't have all of these names in {owner}: {', '.join(numbers)}; correct them "
+                "or remove them"
+            )
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect with a name; a DialectError if there is none."""
+    """Return the dialect with a name. Raises a `DialectError` if there is none."""
     dialect = all_dialects().get(name)
     if dialect is None:
-        raise DialectError(f"there is no dialect '{name}'; the dialects are {', '.join(all_dialects())}")
+        raise DialectError(f"there is no dialect '{name}'; choose one of {', '.join(all_dialects())}")
     return dialect
 
 
@@ -325,19 +335,17 @@ def dialect_for(message: Message) -> Dialect:
             first_problem = first_problem or problem
         else:
             return dialect
-    raise DialectError(
-        f"no fork of Caffe has all the fields of this net at once ({first_problem}); write it as prototxt"
-    )
+    raise DialectError(f"no fork of Caffe has all the fields of this net ({first_problem}); write the net as prototxt")
 
 
 def mark(net: pb.NetParameter, dialects: Sequence[str]) -> None:
-    """Mark all layers of a net with the dialects that it may be in."""
+    """Mark all layers of a net with the dialects that the net may be in."""
     for layer in _layers_of(net):
         layer.dialects[:] = dialects
 
 
 def marks_of(net: pb.NetParameter) -> tuple[str, ...]:
-    """Return the dialects that a net is marked with; none if nothing is known."""
+    """Return the dialects that a net is marked with. The result is empty if none are known."""
     return next((tuple(layer.dialects) for layer in _layers_of(net) if layer.dialects), ())
 
 
@@ -347,33 +355,34 @@ def _layers_of(net: pb.NetParameter) -> Iterator[pb.LayerParameter | pb.V1LayerP
 
 
 def mark_by_fields(net: pb.NetParameter) -> None:
-    """Mark a net that nobody marked yet with the dialects that have all its fields."""
+    """Mark a net with the dialects that have all its fields, unless it is already marked."""
     if not marks_of(net):
         mark(net, possible_dialects(net))
 
 
-def said_dialect(net: pb.NetParameter) -> str | None:
-    """Return the dialect that a net is marked with where its fields wouldn't tell it; who writes the net has to say
-    it."""
+def dialect_to_record(net: pb.NetParameter) -> str | None:
+    """Return the dialect that a writer must record because the net's fields don't show it, or `None`."""
     marks = marks_of(net)
     return marks[0] if len(marks) == 1 and possible_dialects(net) != marks else None
 
 
 def possible_dialects(message: Message) -> tuple[str, ...]:
-    """Return the names of the dialects that have every field and value which a message sets; none if BVLC's is among
-    them.
+    """Return the names of the dialects that have every field and value that a message sets.
 
-    A message with fields of several forks that nobody has together is in no dialect, which tells nothing either.
+    The result is empty if BVLC's dialect is among them. It is also empty if the message mixes fields of several forks.
     """
-    telling = set(_telling_names(message, of_forks=False))
-    if not telling:
+    fork_names = set(_fork_names(message, of_forks=False))
+    if not fork_names:
         return ()
-    return tuple(name for name, dialect in all_dialects().items() if telling <= dialect.additions)
+    return tuple(name for name, dialect in all_dialects().items() if fork_names <= dialect.additions)
 
 
-def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, str]]:
-    """Yield the fields, values and types of layers that BVLC's Caffe hasn't. In a message `of_forks` it has none."""
-    if isinstance(message, pb.LayerParameter) and message.type in _telling_types():
+def _fork_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, str]]:
+    """Yield the fields, values and layer types that BVLC's Caffe doesn't have.
+
+    With `of_forks`, the message itself is a fork's, so all its fields count.
+    """
+    if isinstance(message, pb.LayerParameter) and message.type in _fork_layer_types():
         yield LAYER_TYPES, message.type
     for schema_field, value in set_fields(message):
         is_new = of_forks or schema_field.number >= PRIVATE
@@ -381,7 +390,7 @@ def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, s
             yield schema_name(descriptor_of(message)), schema_field.name
         if schema_field.message_type is not None and schema_field.name != "blobs":
             for submessage in value if schema_field.is_repeated else [value]:
-                yield from _telling_names(
+                yield from _fork_names(
                     submessage, of_forks=schema_field.message_type.full_name not in _messages_of_bvlc()
                 )
         elif schema_field.enum_type is not None:
@@ -392,12 +401,12 @@ def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, s
 
 
 @of_dialects
-def _telling_types() -> frozenset[str]:
+def _fork_layer_types() -> frozenset[str]:
     return frozenset(name for dialect in all_dialects().values() for name in dialect.layer_types)
 
 
 def fork_settings(message: Message) -> Iterator[str]:
-    """Yield the names of the fields and values that a message sets and that BVLC's Caffe hasn't."""
+    """Yield the names of the fields and values that a message sets and that BVLC's Caffe doesn't have."""
     for schema_field, value in set_fields(message):
         if schema_field.number >= PRIVATE:
             yield schema_field.name
@@ -412,7 +421,7 @@ def fork_settings(message: Message) -> Iterator[str]:
 
 @cache
 def _messages_of_bvlc() -> frozenset[str]:
-    """Return all messages that are reached by fields of BVLC's."""
+    """Return the names of all messages that BVLC's fields reach."""
     names, pending = set[str](), [descriptor_of(pb.NetParameter)]
     while pending:
         descriptor = pending.pop()

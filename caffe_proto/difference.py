@@ -1,4 +1,4 @@
-"""The difference of two files: layers and settings by name, weights by number."""
+"""Compares two files: layers and settings by name, weights by number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WEIGHTS = {"blobs", "history", "data", "diff", "double_data", "double_diff"}
 
 @dataclass(frozen=True)
 class SettingDifference:
-    """A field that differs; its value is None in a file that doesn't have it."""
+    """A field that differs. Its value is `None` for a file that doesn't set it."""
 
     where: str
     before: str | None
@@ -30,18 +30,18 @@ class SettingDifference:
 
 @dataclass(frozen=True)
 class WeightDifference:
-    """How far a blob that both files have differs."""
+    """The size of the difference between two versions of a blob."""
 
     where: str
     before: tuple[int, ...]
     after: tuple[int, ...]
-    largest: float | None  # the largest absolute difference; None where the shapes differ
-    relative: float | None  # the same in parts of the first file's largest value
+    largest: float | None  # the largest absolute difference; None if the shapes differ
+    relative: float | None  # the largest difference, relative to the largest value of the first file
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Everything that differs between two files; falsy if nothing does."""
+    """All differences between two files. It is false if the files are equal."""
 
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ _LayerKey = tuple[str, int]
 def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference:
     """Return the changes from the first file to the second.
 
-    Weights are compared only if both files have some; a prototxt can be compared with its caffemodel.
+    Weights are compared only if both files contain some, so a prototxt can be compared with its caffemodel.
     """
     before, after = _layers_of_file(first), _layers_of_file(second)
     common = [key for key in before if key in after]
@@ -85,7 +85,10 @@ def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference
 
 
 def _layers_of_file(file: CaffeFile[Message]) -> dict[_LayerKey, CaffeFile[Message]]:
-    """Return a net's layers by name and position among layers of that name; the rest of the net is under ""."""
+    """Return a net's layers, keyed by name and position among layers of the same name.
+
+    The rest of the net is under "".
+    """
     layers_by_key: dict[_LayerKey, CaffeFile[Message]] = {}
     if not isinstance(file.message, pb.NetParameter):
         return {("", 0): file}
@@ -108,12 +111,12 @@ def _setting_differences(where: str, before: Message, after: Message) -> Iterato
     first, second = dict(_leaves(unbind(before), prefix)), dict(_leaves(unbind(after), prefix))
     changed = [path for path in dict.fromkeys([*first, *second]) if first.get(path) != second.get(path)]
     for path, following in zip(changed, [*changed, ""][1:], strict=True):
-        if not following.startswith(f"{path}."):  # a whole block came or went; its fields say so
+        if not following.startswith(f"{path}."):  # a whole block was added or removed, and its fields show that
             yield SettingDifference(path, first.get(path), second.get(path))
 
 
 def _leaves(body: Body, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield every value and every block with its path; repeated fields are numbered from the second on."""
+    """Yield every value and every block with its path. Repeated fields are numbered from the second on."""
     ranks: Counter[str] = Counter()
     for entry in body.entries:
         if entry.name in _WEIGHTS:
@@ -152,7 +155,8 @@ def _arrays(file: CaffeFile[Message]) -> list[Array]:
 
 
 def _distance(a: Array, b: Array) -> tuple[float, float]:
-    """Return the largest difference, absolute and relative; NaN at the same places counts as equal."""
+    """Return the largest absolute difference and the largest relative difference. NaN at the same place counts as
+    equal."""
     if not a.size:
         return 0.0, 0.0
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,4 +1,4 @@
-"""The exceptions for all that can be wrong with a file or is missing. Messages say where, what and what to do."""
+"""Exceptions for damaged, unsuitable and missing files. Messages say where, what and what to do."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class CaffeError(Exception):
-    """The base class of every error about a user's input."""
+    """The base class of all errors about a user's input."""
 
 
 class FileError(CaffeError):
-    """A file can't be opened, or holds something else than was asked for."""
+    """A file can't be opened, or contains something unexpected."""
 
 
 class TextError(CaffeError):
-    """A prototxt can't be understood; the message has the line and column."""
+    """A prototxt can't be parsed. The message contains the line and column."""
 
     def __init__(self, what: str, *, where: str | Path = "prototxt", line: int = 0, column: int = 0) -> None:
         super().__init__(f"{where}:{line}:{column}: {what}")
@@ -37,7 +37,7 @@ class BlobError(CaffeError):
 
 
 class DialectError(CaffeError):
-    """A dialect doesn't exist, or lacks a field of a message."""
+    """A dialect doesn't exist, or lacks a field that a message sets."""
 
 
 class UpgradeError(CaffeError):
@@ -53,20 +53,22 @@ class UnknownFieldWarning(UserWarning):
 
 
 def in_file(path: str | Path, problem: CaffeError) -> str:
-    """Return what is wrong, with the file's name in front of it, unless the problem begins with that by itself."""
+    """Return the text of a problem with the file's name in front, unless it already begins with the name."""
     return str(problem) if str(problem).startswith(f"{path}:") else f"{path}: {problem}"
 
 
 def few(words: Iterable[str], most: int) -> str:
-    """Return the first of some words, for a message, and how many more there are."""
+    """Return the first few words for a message, and the number of words left out."""
     words = list(words)
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
 
 
 def import_extra(module: str, extra: str, need: str) -> Any:
-    """Return a module of an optional package; if it isn't installed, a MissingExtraError with the need and what to
-    install."""
+    """Import and return a module of an optional package.
+
+    Raises a `MissingExtraError` with the command that installs the package.
+    """
     try:
         return import_module(module)
     except ImportError:

@@ -1,7 +1,7 @@
-"""What third parties add to Caffe's formats. Nobody here looks for it: those who know where it is say so."""
+"""Hooks that register third-party additions to Caffe's formats. This package doesn't search for additions itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-finders: list[Callable[[], object]] = []  # what registers it, called before something is looked up by its name
+finders: list[Callable[[], object]] = []  # functions that register additions; they run before a lookup by name

@@ -1,4 +1,4 @@
-"""Reading and writing Caffe's files of all forms: a file is recognised, checked, and written back."""
+"""Reads and writes Caffe's files in all forms. A file's form and message type are recognised and checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Form(Enum):
     HDF5 = "HDF5"
 
 
-# The form and the message that a suffix stands for. A file of another form is refused, not misread.
+# The form and the message type of each suffix. A file in another form is refused, not misread.
 _SUFFIXES: dict[str, tuple[Form, type[Message] | None]] = {
     ".prototxt": (Form.TEXT, None),
     ".pbtxt": (Form.TEXT, None),
@@ -46,7 +46,8 @@ _SUFFIXES: dict[str, tuple[Form, type[Message] | None]] = {
     ".binaryproto": (Form.BINARY, pb.BlobProto),
     ".h5": (Form.HDF5, None),
 }
-# The fields, of which a binary file needs one to be recognised without its suffix; the first message that fits counts.
+# The fields that identify a binary file without a known suffix. One of them is enough, and the first message type that
+# fits wins.
 _IDENTIFYING_FIELDS: dict[type[Message], set[str]] = {
     pb.NetParameter: {"layer", "layers"},
     pb.SolverState: {"history", "learned_net"},
@@ -54,14 +55,14 @@ _IDENTIFYING_FIELDS: dict[type[Message], set[str]] = {
     pb.BlobProtoVector: {"blobs"},
     pb.Datum: {"data", "float_data"},
 }
-_ROLES: dict[type[Message], str] = {  # for errors
+_ROLES: dict[type[Message], str] = {  # names for errors
     pb.NetParameter: "a net",
-    pb.SolverParameter: "the settings of a solver",
-    pb.SolverState: "the state of a solver",
+    pb.SolverParameter: "a solver's settings",
+    pb.SolverState: "a solver's state",
     pb.BlobProto: "a blob",
     pb.BlobProtoVector: "a list of blobs",
-    pb.Datum: "an item of data",
-    pb.LabelMap: "a map of labels",
+    pb.Datum: "a data item",
+    pb.LabelMap: "a label map",
     pb.LayerParameter: "a layer",
 }
 _TEXT_START = re.compile(rb"\s*(#|[A-Za-z_]\w*\s*[:{<\[]|[<=>]{7}|$)")
@@ -70,20 +71,20 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 @dataclass
 class CaffeFile(Generic[M]):
-    """A file's contents: its message, the blobs that the message refers to, and how they were written."""
+    """The contents of a file: its message, the message's blobs, and the form they were written in."""
 
     message: M
     blobs: Blobs = field(default_factory=Blobs)
     form: Form = Form.TEXT
     dialect: Dialect | None = None
     body: Body | None = None  # a prototxt as it was written, with comments
-    path: str = ""  # of the file that it was read from
+    path: str = ""  # of the file that was read
     origin: Origin | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The bytes that a message was read from; they are written again if the message didn't change."""
+    """The bytes that a message was read from. They are written again if the message didn't change."""
 
     data: memoryview
     form: Form
@@ -101,10 +102,10 @@ def read(
 ) -> CaffeFile[Message]:
     """Read any of Caffe's files.
 
-    The message type is `kind`, or follows from the file's name and content. A binary file's dialect is detected
-    unless `dialect` names it. The layers of a net are marked with its dialect, if it is known. With `lenient`, fields
-    of a prototxt that the schema doesn't have are skipped, with a warning for each. With `by_content` the file's name
-    doesn't count, as where Caffe reads weights.
+    The message type is `kind`, or follows from the file's name and content. A binary file's dialect is detected unless
+    `dialect` names it. The layers of a net are marked with its dialect if the dialect is known. With `lenient`, fields
+    of a prototxt that the schema doesn't have are skipped with a warning. With `by_content`, the file's name is
+    ignored, as Caffe does for weights.
     """
     path = Path(path)
     with _add_path_to_errors(path):
@@ -125,7 +126,7 @@ def read(
 
 @contextmanager
 def _add_path_to_errors(path: str | Path) -> Iterator[None]:
-    """Add the file's name to errors that don't have it; those about a prototxt have it already."""
+    """Add the file's name to errors that lack it. Errors about a prototxt already contain it."""
     try:
         yield
     except TextError:
@@ -137,7 +138,7 @@ def _add_path_to_errors(path: str | Path) -> Iterator[None]:
 def read_net(
     path: str | Path, *, dialect: str | None = None, lenient: bool = False, by_content: bool = False
 ) -> CaffeFile[pb.NetParameter]:
-    """Read a net or its weights from a file of any form; a FileError if the file holds something else."""
+    """Read a net or its weights from a file of any form. Raises a `FileError` if the file contains something else."""
     kind = pb.NetParameter if by_content else _kind_for(path, pb.NetParameter)
     return _expect(read(path, kind, dialect=dialect, lenient=lenient, by_content=by_content), pb.NetParameter, path)
 
@@ -148,7 +149,7 @@ def read_solver(path: str | Path, *, lenient: bool = False) -> CaffeFile[pb.Solv
 
 
 def _kind_for(path: str | Path, kind: type[Message]) -> type[Message] | None:
-    """Return the message type to read a file as, or None where its suffix or the file itself says it."""
+    """Return the message type to read a file as, or `None` if the suffix or the file itself determines it."""
     form, suffix_kind = _SUFFIXES.get(Path(path).suffix, (None, None))
     return None if suffix_kind or form is Form.HDF5 else kind
 
@@ -160,7 +161,7 @@ def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeF
 
 
 def _other_kind(actual: type[Message], wanted: type[Message]) -> str:
-    return f"is {_ROLES[actual]}, and what is needed here is {_ROLES[wanted]}"
+    return f"this file contains {_ROLES[actual]} instead of {_ROLES[wanted]}"
 
 
 def _map_file(path: Path) -> memoryview:
@@ -179,25 +180,26 @@ def _recognise(
     form, kind = expected
     start = bytes(data[:4096])
     if start.startswith(b"version https://git-lfs"):
-        raise FileError(f"{path}: is a Git LFS pointer, not the file itself; fetch it with 'git lfs pull'")
+        raise FileError(f"{path}: this is a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`")
     text = _TEXT_START.match(start.removeprefix(b"\xef\xbb\xbf")) and not _NOT_TEXT.search(start)
     actual_form = Form.HDF5 if start.startswith(hdf5.SIGNATURE) else Form.TEXT if text else Form.BINARY
     if (form is Form.TEXT and not _NOT_TEXT.search(start)) or (form is None and _is_plain_text(start)):
-        actual_form = Form.TEXT  # the errors of the parser say more than one about the form
+        actual_form = Form.TEXT  # the parser's errors are more helpful than an error about the form
     if form is not None and form is not actual_form:
         raise FileError(
-            f"{path}: a {path.suffix} file is {form.value}, and this one is {actual_form.value}{_advice(actual_form)}"
+            f"{path}: a {path.suffix} file must be {form.value}, but this one is "
+            f"{actual_form.value}{_advice(actual_form)}"
         )
     return actual_form, kind
 
 
 def _is_plain_text(start: bytes) -> bool:
-    """Return whether bytes can't be those of a binary file, although no prototxt begins so."""
+    """Return whether the bytes are plain text, which no binary file is, even if no prototxt begins like this."""
     return start.isascii() and not _NOT_TEXT.search(start)
 
 
 def _advice(form: Form) -> str:
-    return "; if it is a net in text, rename it to .prototxt" if form is Form.TEXT else ""
+    return "; if it is a net in text form, rename it to .prototxt" if form is Form.TEXT else ""
 
 
 def _read_text(path: Path, data: memoryview, kind: type[Message] | None, lenient: bool) -> CaffeFile[Message]:
@@ -235,9 +237,9 @@ def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect 
 
 
 def _mark_by_numbers(net: pb.NetParameter, numbers_of: Dialect) -> None:
-    """Mark a net from a binary file with the dialect that it says, or else the one whose numbers it has.
+    """Mark a net from a binary file with the dialect that it records, or else with the one whose numbers it uses.
 
-    BVLC's numbers tell nothing: nets of forks that need no fields of their own have them too.
+    BVLC's numbers prove nothing, because a fork's net that needs none of the fork's fields uses them too.
     """
     if net.HasField("dialect"):
         mark(net, [dialect_named(net.dialect).name])
@@ -247,7 +249,7 @@ def _mark_by_numbers(net: pb.NetParameter, numbers_of: Dialect) -> None:
 
 
 def _binary_kind(data: memoryview) -> type[Message]:
-    """Return the message type of a binary file whose suffix doesn't say it."""
+    """Return the message type of a binary file whose suffix doesn't determine it."""
     for kind, identifying_fields in _IDENTIFYING_FIELDS.items():
         try:
             message = _read_binary(data, kind, None).message
@@ -256,13 +258,15 @@ def _binary_kind(data: memoryview) -> type[Message]:
         if identifying_fields & {field.name for field, _ in message.ListFields()} and not _is_foreign(message):
             return kind
     raise FileError(
-        "is neither text nor any of Caffe's binary files; `zoo convert` makes nets and weights of other formats Caffe's"
+        "the file is neither text nor any of Caffe's binary files; convert a model in another format with `zoo convert`"
     )
 
 
 def _is_foreign(message: Message) -> bool:
-    """Return whether a message has fields that no Caffe's has, as an ONNX model read as a solver state. Nets may have
-    any."""
+    """Return whether a message contains fields that no Caffe has, such as an ONNX model read as a solver state.
+
+    Nets may contain any fields.
+    """
     return not isinstance(message, pb.NetParameter) and len(UnknownFieldSet(message)) > 0
 
 
@@ -271,7 +275,7 @@ def _serialized(message: Message) -> bytes:
 
 
 def prototxt(file: CaffeFile[M]) -> str:
-    """Return the prototxt of a file; one that was read from prototxt keeps its order of fields and its comments."""
+    """Return the prototxt of a file. A file that was read from prototxt keeps its order of fields and its comments."""
     return text_of(file.message, file.body)
 
 
@@ -280,7 +284,7 @@ def _text_pieces(file: CaffeFile[M]) -> Iterator[Buffer]:
 
 
 def _binary_pieces(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buffer]:
-    """Yield the bytes of a file in pieces; an unchanged file is written as it was read."""
+    """Yield the bytes of a file in pieces. An unchanged file is written as it was read."""
     dialect = dialect_named(dialect_name) if dialect_name else file.dialect
     if _unchanged(file, Form.BINARY) and file.origin is not None and dialect is file.origin.dialect:
         yield file.origin.data
@@ -289,25 +293,25 @@ def _binary_pieces(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buf
 
 
 def _encoded(message: Message, dialect: Dialect | None) -> bytes:
-    """Return a message in a dialect's numbers. A net says its own dialect where these numbers don't tell it."""
+    """Return a message in a dialect's numbers. A net records its own dialect if the numbers don't show it."""
     descriptor, serialized = descriptor_of(message), _serialized(message)
     if not isinstance(message, pb.NetParameter):
         return (dialect or dialect_for(message)).encode(serialized, descriptor)
     marks = marks_of(message)
     encoded = (dialect or _dialect_with(message, marks)).encode(serialized, descriptor)
-    told = (detect_dialect(encoded, descriptor).name,)
-    if len(marks) != 1 or marks == told != (BVLC.name,):
+    detected = (detect_dialect(encoded, descriptor).name,)
+    if len(marks) != 1 or marks == detected != (BVLC.name,):
         return encoded
     return encoded + _serialized(pb.NetParameter(dialect=marks[0]))
 
 
 def _dialect_with(net: pb.NetParameter, marks: tuple[str, ...]) -> Dialect:
-    """Return the dialect whose numbers a net gets: its own if that has all its fields."""
+    """Return the dialect whose numbers a net is written with. It is the net's own if that has all its fields."""
     if len(marks) == 1:
         dialect = dialect_named(marks[0])
         try:
             dialect.encode(_serialized(net), descriptor_of(net))
-        except DialectError:  # as where a net of one fork uses a field of another
+        except DialectError:  # a net of one fork uses a field of another, for example
             pass
         else:
             return dialect
@@ -326,10 +330,10 @@ def write(
     form: Form | None = None,
     durable: bool = False,
 ) -> None:
-    """Write a file in the form that its name asks for, or in a form that is named, whole or not at all.
+    """Write a file in the form that its name implies, or in `form`. The file is written whole or not at all.
 
-    A binary net is written in `dialect`, else in the one it was read in, else in the first that has all its fields.
-    With `durable`, the file is on the disk afterwards.
+    A binary net is written in `dialect`, else in the dialect that it was read in, else in the first that has all its
+    fields. With `durable`, the file is on the disk when the function returns.
     """
     if form is None:
         form = form_of(path)
@@ -338,24 +342,30 @@ def write(
         _write_hdf5(file, path, durable)
         return
     if form is Form.TEXT and len(file.blobs):
-        raise FileError(f"{path}: weights are too big for prototxt; write a .caffemodel, or a net without blobs")
+        raise FileError(f"{path}: weights are too large for prototxt; write a .caffemodel, or a net without blobs")
     with _add_path_to_errors(path):
         pieces = list(_text_pieces(file) if form is Form.TEXT else _binary_pieces(file, dialect))
     write_pieces(path, pieces, durable=durable)
 
 
 def _check_suffix(file: CaffeFile[M], path: str | Path) -> None:
-    """Raise a FileError for a message that couldn't be read again under the file's suffix."""
+    """Raise a `FileError` for a message that couldn't be read again under the file's suffix."""
     suffix = Path(path).suffix
     expected_kind = _SUFFIXES[suffix][1]
     if expected_kind in (pb.NetParameter, pb.SolverState) and not isinstance(file.message, expected_kind):
         actual_kind = file.message.DESCRIPTOR.name
-        raise FileError(f"{path}: a {suffix} file holds a {expected_kind.DESCRIPTOR.name}, and this is a {actual_kind}")
+        raise FileError(
+            f"{path}: a {suffix} file must contain a {expected_kind.DESCRIPTOR.name}, but this is a {actual_kind}; "
+            "choose another suffix"
+        )
 
 
 def _write_hdf5(file: CaffeFile[M], path: str | Path, durable: bool) -> None:
     if not isinstance(file.message, (pb.NetParameter, pb.SolverState)):
-        raise FileError(f"{path}: HDF5 is for weights and solver states, not for a {file.message.DESCRIPTOR.name}")
+        raise FileError(
+            f"{path}: HDF5 can store weights and solver states, but not a {file.message.DESCRIPTOR.name}; choose "
+            "another format"
+        )
     if _unchanged(file, Form.HDF5) and file.origin is not None:
         write_pieces(path, [file.origin.data], durable=durable)
         return
@@ -368,5 +378,5 @@ def form_of(path: str | Path) -> Form:
     """Return the form that a file's suffix stands for."""
     form, _ = _SUFFIXES.get(Path(path).suffix, (None, None))
     if form is None:
-        raise FileError(f"{path}: can't tell the format by the name; use one of {', '.join(_SUFFIXES)}")
+        raise FileError(f"{path}: can't tell the format from the name; use one of {', '.join(_SUFFIXES)}")
     return form

@@ -1,4 +1,4 @@
-"""Caffe's HDF5 files: `.caffemodel.h5` and `.solverstate.h5`."""
+"""Reads and writes Caffe's HDF5 files, `.caffemodel.h5` and `.solverstate.h5`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     import h5py
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_FIELD_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # of a BlobProto, by the size of a value
-_ALWAYS_FITS = 1 << 26  # bytes
-_INDEXES = {str(index): index for index in range(256)}  # all blobs below an index are made, so it must be small
+_FIELD_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # the fields of a BlobProto, by the size of a value
+_ALWAYS_FITS = 1 << 26  # a limit in bytes
+_INDEXES = {
+    str(index): index for index in range(256)
+}  # all blobs below an index are created, so the index must be small
 
 
 def import_h5py() -> Any:
-    """Return the h5py module; a MissingExtraError if it isn't installed."""
+    """Return the h5py module. Raises a `MissingExtraError` if it isn't installed."""
     return import_extra("h5py", "data", "HDF5 files need h5py")
 
 
 def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.SolverState:
-    """Read the net or the solver state of a file, whose bytes are mapped as `data`."""
+    """Read the net or the solver state of a file whose bytes are mapped as `data`."""
     try:
         with import_h5py().File(path, "r") as file:
             return _read_state(file, data, blobs) if "history" in file else _read_net(file, data, blobs)
@@ -43,14 +45,14 @@ def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.Sol
 
 def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
     if "data" not in file:
-        raise BinaryError(f"an HDF5 file with {sorted(file) or 'nothing'} in it, not one that Caffe wrote")
+        raise BinaryError(f"this HDF5 file contains {sorted(file) or 'nothing'}; Caffe didn't write it")
     net = pb.NetParameter()
     gradients = member(file, "diff") if "diff" in file else None
     for name, numbered in _layers_below(_group_in(file, "data"), "", set()):
         layer = net.layer.add(name=name)
         for index in range(max(numbered, default=-1) + 1):
             blob, values = layer.blobs.add(), numbered.get(index)
-            if values is None:  # the layer shares this blob with another one, which has the values
+            if values is None:  # the layer shares this blob with another layer, which stores the values
                 continue
             where = f"layer {name!r}, blob {index}"
             gradient = _gradient_of(gradients, name, index)
@@ -61,9 +63,9 @@ def _read_net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParamete
 
 
 def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tuple[str, dict[int, h5py.Dataset]]]:
-    """Yield the layers in a group, with their blobs by number; a slash in a layer's name makes a nested group."""
+    """Yield the layers in a group, with their blobs by number. A slash in a layer's name makes a nested group."""
     if group.id in seen or name.count("/") > MAX_DEPTH:
-        raise BinaryError(f"layer {name[:100]!r}: its groups are nested without an end; the file is damaged")
+        raise BinaryError(f"layer {name[:100]!r}: its groups are nested endlessly; the file is damaged")
     seen.add(group.id)
     children = {child: member(group, child) for child in group}
     numbered = {_blob_index(child, name): item for child, item in children.items() if _is_dataset(item)}
@@ -76,19 +78,22 @@ def _layers_below(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tupl
 
 def _blob_index(name: str, layer: str) -> int:
     if not layer or name not in _INDEXES:
-        raise BinaryError(f"layer {layer!r}: {name[:40]!r} is not the number of a blob; the file is damaged")
+        raise BinaryError(f"layer {layer!r}: {name[:40]!r} isn't the number of a blob; the file is damaged")
     return _INDEXES[name]
 
 
 def member(group: h5py.Group, name: str | bytes) -> Any:
-    """Return the member of a group with a name. Soft and external links are refused, for they can lead to any file."""
+    """Return the named member of a group. Soft and external links are refused because they can point to any file."""
     if isinstance(name, bytes):
-        raise BinaryError(f"the name {name[:40]!r} is not UTF-8 text; the file is damaged")
+        raise BinaryError(f"the name {name[:40]!r} isn't UTF-8 text; the file is damaged")
     links, encoded = group.id.links, name.encode()
     if not links.exists(encoded):
         raise BinaryError(f"'{name}' in '{group.name}' is missing; the file is damaged")
     if links.get_info(encoded).type != import_h5py().h5l.TYPE_HARD:
-        raise BinaryError(f"'{name}' in '{group.name}' lies in another place or file; Caffe's files are complete")
+        raise BinaryError(
+            f"'{name}' in '{group.name}' is a link, and Caffe's files don't contain links; save the values in the "
+            "file itself"
+        )
     return group[name]
 
 
@@ -99,12 +104,15 @@ def _is_dataset(item: Any) -> bool:
 def _group_in(parent: h5py.Group, name: str) -> h5py.Group:
     group = member(parent, name)
     if not isinstance(group, import_h5py().Group):
-        raise BinaryError(f"'{name}' is not a group; Caffe didn't write this file")
+        raise BinaryError(f"'{name}' isn't a group; Caffe didn't write this file")
     return group
 
 
 def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
-    """Return the single value of a dataset, of one of NumPy's `kinds` of types and `longest` bytes at most."""
+    """Return the single value of a dataset.
+
+    Its type must be among NumPy's `kinds`, and it must be at most `longest` bytes long.
+    """
     dataset = member(parent, name)
     if (
         not _is_dataset(dataset)
@@ -112,7 +120,7 @@ def _single_value(parent: h5py.Group, name: str, kinds: str, longest: int) -> An
         or dataset.dtype.kind not in kinds
         or dataset.dtype.itemsize > longest
     ):
-        raise BinaryError(f"'{name}' is not a single value of its type; Caffe didn't write this file")
+        raise BinaryError(f"'{name}' isn't a single value of its type; Caffe didn't write this file")
     check_stored(dataset, f"'{name}'")
     return np.ravel(dataset[()])[0]
 
@@ -126,12 +134,14 @@ def _gradient_of(item: Any, layer: str, index: int) -> Any:
 
 
 def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
-    """Return the values of a dataset: a view on the file if they lie there in one piece, as Caffe writes them."""
+    """Return the values of a dataset. They are a view on the file if it stores them in one piece, as Caffe does."""
     if not _is_dataset(dataset) or dataset.size is None:
-        raise BinaryError(f"{where}: has no values; the file is damaged, or Caffe didn't write it")
+        raise BinaryError(f"{where}: the values are missing; the file is damaged, or Caffe didn't write it")
     number = _FIELD_NUMBERS[kind].get(dataset.dtype.itemsize) if dataset.dtype.kind == "f" else None
     if number is None:
-        raise BinaryError(f"{where}: values of type {dataset.dtype}; Caffe's are float32 or float64")
+        raise BinaryError(
+            f"{where}: the values have type {dataset.dtype}, but Caffe writes float32 or float64; convert them"
+        )
     check_stored(dataset, where)
     value_type, offset = {**VALUES, **GRADIENTS}[number], dataset.id.get_offset()
     if offset is not None and dataset.dtype == value_type:
@@ -140,18 +150,21 @@ def _blob_part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPar
 
 
 def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
-    """A BinaryError for values that lie in another file, or that need more memory than the file can hold.
+    """Raise a `BinaryError` if values are stored in another file, or need more memory than the file can hold.
 
-    `itemsize` is that of the type that values are converted to, in which few bytes must not become many either.
+    `itemsize` is that of the type that the values are converted to. The conversion must not turn a few bytes into many
+    either.
     """
     if dataset.external or dataset.is_virtual:
-        raise BinaryError(f"{where}: its values lie in another file; save them in this one")
+        raise BinaryError(f"{where}: the values are stored in another file; save them in this one")
     stored = min(dataset.id.get_storage_size(), dataset.file.id.get_filesize())
     count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
     if count * dataset.dtype.itemsize > MAX_DEFLATION * stored:
-        raise BinaryError(f"{where}: claims {count:,} values, more than the file can hold; the file is damaged")
+        raise BinaryError(
+            f"{where}: the file claims to hold {count:,} values, which is impossible at its size; it is damaged"
+        )
     if count * itemsize > max(_ALWAYS_FITS, MAX_DEFLATION * stored):
-        raise BinaryError(f"{where}: would be {count * itemsize:,} bytes, and has {stored:,}; store it uncompressed")
+        raise BinaryError(f"{where}: {stored:,} bytes would become {count * itemsize:,}; store the values uncompressed")
 
 
 def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:
@@ -176,7 +189,8 @@ def _read_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverSta
 
 
 def file_image(message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> memoryview:
-    """Return the bytes of a file as Caffe writes it. They are made in memory, since libhdf5 crashes on a full disk."""
+    """Return the bytes of a file as Caffe writes it. The file is built in memory because libhdf5 crashes on a full
+    disk."""
     if isinstance(message, pb.NetParameter):
         _check_names(message)
     buffer = BytesIO()
@@ -189,15 +203,17 @@ def file_image(message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> memor
 
 
 def _check_names(net: pb.NetParameter) -> None:
-    """Raise a FileError for layer names that HDF5 can't have: groups are named like folders of a file system."""
+    """Raise a `FileError` for layer names that HDF5 can't store. HDF5 names groups like folders of a file system."""
     if net.layers:
-        raise FileError("HDF5 is for nets of today's form, and this is an older one; upgrade it first")
+        raise FileError("this net is in an old form, which HDF5 can't store; upgrade the net first")
     name_counts = Counter(layer.name for layer in net.layer)
     groups = {path for name in name_counts for path in accumulate(name.split("/"), "{}/{}".format)}
     for layer in net.layer:
         steps, blobs = layer.name.split("/"), {f"{layer.name}/{index}" for index in range(len(layer.blobs))}
         if name_counts[layer.name] > 1 or "" in steps or "." in steps or "\0" in layer.name or blobs & groups:
-            raise FileError(f"layer {layer.name!r}: HDF5 can't store this name, or another layer has it too")
+            raise FileError(
+                f"layer {layer.name!r}: HDF5 can't store this name, or another layer also has it; rename the layer"
+            )
 
 
 def _write_net(file: h5py.File, net: pb.NetParameter, blobs: Blobs) -> None:
@@ -224,5 +240,5 @@ def _write_state(file: h5py.File, state: pb.SolverState, blobs: Blobs) -> None:
 
 
 def _as_float(values: Array) -> Array:
-    """Return the values as float64 or float32, the only types in Caffe's HDF5 files."""
+    """Return the values as float64 or float32. Caffe's HDF5 files contain no other types."""
     return values if values.dtype == np.float64 else np.asarray(values, np.float32)

@@ -1,4 +1,4 @@
-"""Where the layers of a net are written: a place that goes with a layer wherever it is copied, for errors about it."""
+"""Records where the layers of a net are written, for errors. A layer keeps its place when it is copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Layer = pb.LayerParameter | pb.V1LayerParameter
 
 
 def located(net: pb.NetParameter, path: str, body: Body | None) -> pb.NetParameter:
-    """Return a copy of a net whose layers have their places: in a prototxt, whose fields are `body`, also the line."""
+    """Return a copy of a net whose layers know their file.
+
+    If `body` contains the fields of the prototxt, they know their line too.
+    """
     copy = copy_of(net)
     if path:
         _locate(copy.layer, path, body.named("layer") if body is not None else ())
@@ -30,7 +33,7 @@ def _locate(layers: Sequence[Layer], path: str, entries: Iterable[Entry]) -> Non
 
 
 def unlocated(net: pb.NetParameter) -> pb.NetParameter:
-    """Return a copy of a net as others see it: its layers have no places."""
+    """Return a copy of a net whose layers have no places, for use outside this package."""
     copy = copy_of(net)
     for layer in copy.layer:
         layer.ClearField("location")
@@ -38,18 +41,21 @@ def unlocated(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def place(layer: Layer) -> str:
-    """Return the beginning of an error about a layer: "net.prototxt:31: ", or "" if it is from no file."""
+    """Return the beginning of an error about a layer, such as "net.prototxt:31: ".
+
+    Returns "" if the layer isn't from a file.
+    """
     return f"{layer.location}: " if layer.location else ""
 
 
 def error_label(layer: pb.LayerParameter) -> str:
-    """Return the beginning of an error about a layer with its name: "net.prototxt:31: layer 'conv1'"."""
+    """Return the beginning of an error about a layer, such as "net.prototxt:31: layer 'conv1'"."""
     return f"{place(layer)}layer '{layer.name}'"
 
 
 @contextmanager
 def at_place(layer: pb.V1LayerParameter) -> Iterator[None]:
-    """Add a layer's place to any error inside."""
+    """Add a layer's place to any error raised in the block."""
     try:
         yield
     except CaffeError as problem:

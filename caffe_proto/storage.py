@@ -1,4 +1,4 @@
-"""Files on a disk: which can be read, and atomic writing, by which a file is there whole or not at all."""
+"""Checks files on a disk, and writes them atomically: a file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from secrets import token_hex
 from caffe_proto.errors import FileError
 from caffe_proto.wire import Buffer
 
-MAX_DEFLATION = 1032  # times that deflate can shrink bytes; a file that claims more is an attack on memory
+MAX_DEFLATION = 1032  # the factor by which deflate can shrink bytes; a file that claims more is an attack on memory
 
-_LONGEST = 40  # letters of a name that are in its temporary file's
+_LONGEST = 40  # letters of a file's name in the name of its temporary file
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)  # the names of temporary files and folders
 
 
 def check_regular(path: Path, *, may_be_empty: bool = False) -> None:
-    """Raise a FileError unless a path is that of a regular file with something in it; others could be read forever."""
+    """Raise a `FileError` unless a path is that of a regular file with some content. Other kinds could be read
+    forever."""
     try:
         if path.is_dir():
-            raise FileError(f"{path}: is a directory; name a file in it")
+            raise FileError(f"{path}: this is a directory; name a file in it")
         if path.exists() and not path.is_file():
-            raise FileError(f"{path}: is not a regular file; save its data in one first")
+            raise FileError(f"{path}: this is not a regular file; save its data in one first")
         if not path.stat().st_size and not may_be_empty:
-            raise FileError(f"{path}: is empty")
+            raise FileError(f"{path}: the file is empty")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise FileError(f"{path}: can't be opened: {reason}") from None
 
 
 def write_pieces(path: str | Path, pieces: Iterable[Buffer], *, durable: bool = False) -> None:
-    """Write pieces one after the other, so that no reader ever sees a part of the file."""
+    """Write pieces one after the other. Readers never see an incomplete file."""
     with atomic_path(path, nameless=True, durable=durable) as temporary, _open_without_truncating(temporary) as file:
         for block in _blocks(pieces):
             rest = block
-            while rest:  # a single call may write less
+            while rest:  # a single call may write only a part
                 rest = rest[file.write(rest) :]
 
 
@@ -55,11 +56,11 @@ def _open_without_truncating(path: Path) -> FileIO:
 def atomic_path(
     path: str | Path, *, nameless: bool = False, durable: bool = False, mode: int = 0o666
 ) -> Iterator[Path]:
-    """A temporary path to write to, which replaces `path` on success and is removed on an error.
+    """Provide a temporary path to write to. It replaces `path` on success and is removed on an error.
 
-    With `nameless`, the temporary file vanishes even if the process is killed; not every library can write to one.
-    With `durable`, the file is on the disk before it has its name, and the name is there afterwards, whatever happens
-    to the machine.
+    With `nameless`, the temporary file vanishes even if the process is killed; not every library can write to such a
+    file. With `durable`, the file is on the disk before it gets its name, and the name is on the disk afterwards, even
+    if the machine crashes.
     """
     path = Path(path)
     try:
@@ -70,14 +71,16 @@ def atomic_path(
         handle = _open_nameless(target.parent, mode) if nameless else None
         if handle is None:
             remove_leftovers(target.parent, target.name)
-        hidden = _hidden_beside(target)
+        hidden = _hidden_path(target)
         try:
             if handle is None:
                 handle = _create_locked(hidden, mode)
                 yield hidden
             else:
                 yield Path(f"/proc/self/fd/{handle}")
-                os.link(f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle)  # without src_dir_fd it'd link the link
+                os.link(
+                    f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle
+                )  # without src_dir_fd, this would link the link
             if durable:
                 sync(hidden)
             if target.exists():
@@ -95,9 +98,12 @@ def atomic_path(
 
 @contextmanager
 def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
-    """A hidden folder in another one, which is removed afterwards; what a killed process left there goes before."""
+    """Provide a hidden folder inside another one.
+
+    The folder is removed afterwards. Folders that killed processes left are removed first.
+    """
     remove_leftovers(folder, name)
-    hidden = _hidden_beside(folder / name)
+    hidden = _hidden_path(folder / name)
     handle = _create_locked(hidden, 0o700, folder=True)
     try:
         yield hidden
@@ -107,9 +113,9 @@ def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove the temporary files and folders that killed processes left, of names that begin with this one.
+    """Remove temporary files and folders that killed processes left and whose names begin with `name`.
 
-    What a living process writes to is locked, and stays.
+    Running processes lock theirs, so those stay.
     """
     try:
         names = [entry.name for entry in os.scandir(folder) if entry.name.startswith(".")]
@@ -135,24 +141,24 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _create_locked(path: Path, mode: int, *, folder: bool = False) -> int:
-    """Return a descriptor of a new file or folder, which is locked until it is closed."""
+    """Create a file or folder and return its descriptor. It is locked until the descriptor is closed."""
     while True:
         if folder:
             path.mkdir(mode)
         handle = os.open(path, os.O_RDONLY if folder else os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with suppress(OSError):  # not every file system has locks; where it has none, nothing is removed either
+        with suppress(OSError):  # some file systems don't have locks; there, nothing is removed either
             fcntl.flock(handle, fcntl.LOCK_EX)
         if path.exists():
             return handle
-        os.close(handle)  # removed by another process before it was locked
+        os.close(handle)  # another process removed it before it was locked
 
 
-def _hidden_beside(target: Path) -> Path:
+def _hidden_path(target: Path) -> Path:
     return target.with_name(f".{target.name[:_LONGEST]}.{token_hex(8)}")
 
 
 def file_hash(path: Path) -> str | None:
-    """Return the SHA-256 of a file's bytes, or None if it can't be read."""
+    """Return the SHA-256 of a file's bytes, or `None` if the file can't be read."""
     try:
         check_regular(path)
         with path.open("rb") as file:
@@ -167,27 +173,27 @@ def sync(path: Path) -> None:
     try:
         os.fsync(handle)
     except OSError as problem:
-        if problem.errno != errno.EINVAL:  # a file system that can't do this for folders
+        if problem.errno != errno.EINVAL:  # some file systems can't do this for folders
             raise
     finally:
         os.close(handle)
 
 
 def target_of(path: Path) -> Path:
-    """Return the path with links followed, which must be one that can be written to."""
+    """Return the path with links followed. Raises a `FileError` if it can't be written to."""
     try:
         target = Path(os.path.realpath(path))
     except ValueError:
-        raise FileError(f"{path}: no file can have this name") from None
+        raise FileError(f"{path}: a file can't have this name; choose another") from None
     if target.is_dir():
-        raise FileError(f"{path}: is a directory; name a file in it")
+        raise FileError(f"{path}: this is a directory; name a file in it")
     if target.is_symlink():
-        raise FileError(f"{path}: is a link that leads to itself; remove it")
+        raise FileError(f"{path}: this is a link that leads to itself; remove it")
     return target
 
 
 def _open_nameless(folder: Path, mode: int) -> int | None:
-    """Return the descriptor of a file without a name, or None where the system has no such files."""
+    """Return the descriptor of a file without a name, or `None` if the system doesn't support such files."""
     try:
         return os.open(folder, os.O_TMPFILE | os.O_WRONLY, mode)
     except (AttributeError, OSError):
@@ -195,9 +201,9 @@ def _open_nameless(folder: Path, mode: int) -> int | None:
 
 
 def _blocks(pieces: Iterable[Buffer], size: int = 1 << 19) -> Iterator[memoryview]:
-    """Yield the pieces in blocks of one size, so that small ones cost few calls and big ones lie on page boundaries.
+    """Yield the pieces in blocks of one size. Small pieces cost few calls, and large ones start on page boundaries.
 
-    The kernel takes twice as long for bytes that don't. A block is valid until the next one is taken.
+    The kernel takes twice as long for bytes off a page boundary. A block is valid until the next one is requested.
     """
     block, filled = memoryview(bytearray(size)), 0
     for piece in pieces:

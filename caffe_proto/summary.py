@@ -1,4 +1,4 @@
-"""The summary of a file: a table of its layers, blobs or settings."""
+"""Summarises a file as a table of its layers, blobs or settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protocol buffers' wire format: the offsets of an encoded message's fields, without decoding the values."""
+"""Reads protocol buffers' wire format: the offsets of an encoded message's fields, without decoding the values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Field(NamedTuple):
     number: int
     kind: int
     start: int  # of the tag
-    value: int  # of the value, behind a length if there is one
+    value: int  # of the value, after its length if there is one
     end: int
 
 
 def read_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
-    """Return the number that starts at an offset, and the offset after it."""
+    """Return the number that starts at an offset, and the offset after the number."""
     value = shift = 0
     while offset < end:
         byte = data[offset]
@@ -34,7 +34,7 @@ def read_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, offset
         shift += 7
         if shift > 63:
-            raise BinaryError(f"byte {offset}: a number runs on for more than ten bytes; the file is damaged")
+            raise BinaryError(f"byte {offset}: a number is longer than ten bytes; the file is damaged")
     raise BinaryError(f"byte {end}: the data ends in the middle of a number; the file is cut short or damaged")
 
 
@@ -49,7 +49,7 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, kind: int) -> bytes:
-    """Return the encoded tag of a field, which stands before its value."""
+    """Return the encoded tag of a field, which precedes its value."""
     return varint(number << 3 | kind)
 
 
@@ -66,11 +66,11 @@ def fields(data: Buffer, start: int = 0, end: int | None = None) -> Iterator[Fie
 def _field_at(data: Buffer, start: int, end: int) -> Field:
     """Return the field whose tag starts at `start`."""
     key, offset = data[start], start + 1
-    if key > 0x7F:  # nearly all tags fit one byte, and a call for each would double the time
+    if key > 0x7F:  # nearly all tags are one byte long, and a call for each tag would double the time
         key, offset = read_varint(data, start, end)
     number, kind = key >> 3, key & 7
     if number == 0 or number > 0x1FFF_FFFF:
-        raise BinaryError(f"byte {start}: {number} is not a field number; the file is damaged or not a Caffe file")
+        raise BinaryError(f"byte {start}: {number} isn't a field number; the file is damaged or isn't a Caffe file")
     value = offset
     if kind == VARINT:
         offset = offset + 1 if offset < end and data[offset] <= 0x7F else read_varint(data, offset, end)[1]
@@ -84,15 +84,18 @@ def _field_at(data: Buffer, start: int, end: int) -> Field:
     elif kind == GROUP:
         offset = _group_end(data, offset, end, number)
     else:
-        raise BinaryError(f"byte {start}: {kind} is not a kind of value; the file is damaged or not a Caffe file")
+        raise BinaryError(f"byte {start}: {kind} isn't a wire type; the file is damaged or isn't a Caffe file")
     if offset > end:
-        message = f"byte {start}: field {number} needs {offset - value:,} bytes, {end - value:,} are left"
+        message = f"byte {start}: field {number} needs {offset - value:,} bytes, but {end - value:,} are left"
         raise BinaryError(f"{message}; the file is cut short or damaged")
     return Field(number, kind, start, value, offset)
 
 
 def value_in(data: Buffer, number: int, start: int, end: int) -> bytes:
-    """Return the first value of a message's field with a number, or b"" if it has none or is damaged before that."""
+    """Return the first value of the field with a number.
+
+    Returns b"" if the field is missing, or if the message is damaged before it.
+    """
     try:
         for field in fields(data, start, end):
             if field.number == number:
@@ -103,7 +106,7 @@ def value_in(data: Buffer, number: int, start: int, end: int) -> bytes:
 
 
 def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
-    """Return the offset after a group; groups are deprecated in protobuf, and only skipped."""
+    """Return the offset after a group. Groups are deprecated in protobuf and are only skipped."""
     open_groups = [number]
     while open_groups:
         if len(open_groups) > MAX_DEPTH:
@@ -114,7 +117,7 @@ def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
             offset = after_key
         elif key & 7 == END_GROUP:
             if open_groups.pop() != key >> 3:
-                raise BinaryError(f"byte {offset}: a group ends that never began; the file is damaged")
+                raise BinaryError(f"byte {offset}: a group ends that never started; the file is damaged")
             offset = after_key
         else:
             offset = _field_at(data, offset, end).end

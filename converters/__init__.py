@@ -1,4 +1,4 @@
-"""Nets in other forms: to deploy, and to and from other formats."""
+"""Converts nets to other forms: nets to deploy, and models of other formats in both directions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from converters.onnx_import import from_onnx
     from converters.torch_import import from_torch
 
-# Imported when they are used: a module of this package may be imported for something that needs no torch.
+# Modules are imported on first use because some users of this package don't need torch.
 _MODULES = {
     "export_caffe": "caffe",
     "export_onnx": "onnx",
@@ -26,7 +26,7 @@ __all__ = ["export_caffe", "export_onnx", "from_onnx", "from_torch", "write_net"
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Public names."""
+        """Return a public name."""
         if name not in _MODULES:
             raise AttributeError(f"module 'converters' has no attribute '{name}'")
         return getattr(import_module(f"converters.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Export to Caffe: a folder with the deploy net, its weights and, on request, the net and solver of its training."""
+"""Exports a model to Caffe: a folder with the deploy net, its weights and, on request, the training net and solver."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ DEPLOY, WEIGHTS, TRAIN_VAL, SOLVER = "deploy.prototxt", "deploy.caffemodel", "tr
 
 @dataclass(frozen=True)
 class CaffeFiles:
-    """The files of an export, and how far their outputs are from the model's; None if it wasn't verified."""
+    """The files of an export.
+
+    `agreement` compares their outputs with the model's. It is `None` if the export wasn't verified.
+    """
 
     files: tuple[Path, ...]
     agreement: Agreement | None = None
@@ -47,12 +50,11 @@ def export_caffe(
     classes: Sequence[str] = (),
     databases: Sequence[Database] = (),
 ) -> CaffeFiles:
-    """Write a deployed model, all of its files or none; names of classes go into a `labels.txt`.
+    """Write a deployed model: all of its files or none.
 
-    `databases` are those that the training net reads.
-    Unchanged weights are written as the bytes that they were read from. With `verify`, the files are read again before
-    they take their place, and must compute what the model does. Existing files are replaced one after the other, when
-    all new ones are complete.
+    The training net reads `databases`, and `classes` go into a `labels.txt`. Unchanged weights are written as the bytes
+    that they were read from. With `verify`, the files are read again before they take their place, and must compute the
+    same as the model. When all new files are complete, they replace existing files one after the other.
     """
     folder = Path(folder)
     with staged_files(folder) as staging:
@@ -73,7 +75,7 @@ def export_caffe(
 
 
 def _write_weights(model: Model, path: Path) -> None:
-    """Write a model's weights, in the file that has exactly these if there is one."""
+    """Write a model's weights. An unchanged weights file is copied."""
     unchanged = model.file is not None and model.file.form is Form.BINARY
     file = model.file if unchanged and model.file else caffe_file_of(_with_shared_weights(model), model.net)
     write(file, path)
@@ -82,7 +84,7 @@ def _write_weights(model: Model, path: Path) -> None:
 
 
 def _with_shared_weights(model: Model) -> Weights:
-    """Return the weights of all layers; HDF5 files have blobs that layers share only once."""
+    """Return the weights of all layers. HDF5 files store blobs that layers share only once."""
     if all(array.size for arrays in model.weights.values() for array in arrays):
         return model.weights
     layers = learned_layers(model.module(Phase.TEST).built)
@@ -90,7 +92,7 @@ def _with_shared_weights(model: Model) -> Weights:
 
 
 def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
-    """Write a net and its weights side by side, as `.prototxt` and `.caffemodel`, both or neither."""
+    """Write a net and its weights to the same folder, as `.prototxt` and `.caffemodel`: both or neither."""
     path = Path(path)
     names = path.with_suffix(".prototxt").name, path.with_suffix(".caffemodel").name
     with staged_files(path.parent) as staging:
@@ -100,14 +102,18 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
 
 
 def _agreement(model: Model, staging: Path, tolerance: float) -> Agreement:
-    """Return how far a model is from the files; an error if that is too far. One after the other has its weights in
-    memory."""
+    """Return how far a model is from the files. Only one of them has its weights in memory at a time.
+
+    Raises a `ConversionError` if the difference exceeds the tolerance.
+    """
     inputs = made_up_inputs(model.layers(Phase.TEST))
-    expected = output_values(model, inputs)  # first, so that what is wrong with the net is said of it, not of its copy
+    expected = output_values(model, inputs)  # runs first, so that an error names the net and not its copy
     agreement = Agreement.of((output_values(open_model(staging / DEPLOY, [staging / WEIGHTS]), inputs), expected))
     if agreement.difference > tolerance:
         raise ConversionError(
-            f"not written: its outputs differ by {agreement.difference:.1e} of their spread, more than {tolerance:g}"
+            "the files weren't written because their outputs differ from the model's by "
+            f"{agreement.difference:.1e} of their spread, more than {tolerance:g}; raise the tolerance to write "
+            "them"
         )
     return agreement
 

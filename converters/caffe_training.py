@@ -1,4 +1,4 @@
-"""The net and the solver of a training, as BVLC's Caffe takes them, and what it doesn't take of them."""
+"""Prepares the net and the solver of a training for BVLC's Caffe, and describes the parts that Caffe can't use."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from netdsl.layers import LAYERS, type_of
 from netdsl.model.model import Model
 from netdsl.net.graph import Phase, is_included, state_of
 
-_MOST_NAMES = 3  # of layers in one sentence
+_MOST_NAMES = 3  # the number of layers that one sentence names
 _OF_TESTS = ("test_iter", "test_interval", "test_state", "test_initialization", "test_compute_loss")
 
 
 @dataclass(frozen=True)
 class Database:
-    """An LMDB to be written in place of what a data layer reads, and the mean image for it, if there is one."""
+    """An LMDB that replaces the source of a data layer, with its mean image if there is one."""
 
     name: str
     layer: HasDatabaseForm
@@ -43,7 +43,7 @@ class Database:
     mean: Mean | None
 
     def write(self, folder: Path) -> None:
-        """Write both into a folder."""
+        """Write the database and the mean image into a folder."""
         message = self.layer.layer
         try:
             reading = self.layer.reading(seed=0)
@@ -54,12 +54,18 @@ class Database:
                     np.asarray(self.beforehand.cropped(self.mean.image), np.float32), folder / _mean_of(self.name)
                 )
         except CaffeError as problem:
-            raise ConversionError(f"{error_label(message)}: can't become an LMDB: {problem}") from None
+            raise ConversionError(
+                f"{error_label(message)}: the data can't be converted to an LMDB: {problem}"
+            ) from None
 
 
 @dataclass(frozen=True)
 class CaffeTraining:
-    """A net and a solver for Caffe. `notes` has what it won't take; `unread` are those that databases would help."""
+    """A net and a solver for Caffe.
+
+    `notes` describes the settings that Caffe won't accept. `unread` describes the data layers that would work with
+    databases.
+    """
 
     net: pb.NetParameter
     solver: pb.SolverParameter | None
@@ -71,9 +77,10 @@ class CaffeTraining:
 def training_for_caffe(
     net: pb.NetParameter, solver: pb.SolverParameter | None, *, with_databases: bool = False
 ) -> CaffeTraining:
-    """Leave out of a solver what only forks know, and say what else Caffe won't take.
+    """Remove fork-only settings from a solver, and describe what else Caffe won't accept.
 
-    With databases, a data layer that Caffe can't read becomes one that reads an LMDB, to be written beside the net.
+    With databases, a data layer that Caffe can't read is replaced by a layer that reads an LMDB. The LMDB is to be
+    written next to the net.
     """
     made, databases, unread = copy_of(net), list[Database](), list[str]()
     for layer in made.layer:
@@ -88,7 +95,7 @@ def training_for_caffe(
         else:
             unread.append(f"{error_label(layer)}: Caffe can't read {', '.join(unknown)}")
     if not any(fork_settings(made)) and all(_is_caffes(layer) for layer in made.layer):
-        mark(made, ())  # what the dialect told of is gone
+        mark(made, ())  # the net no longer contains anything from the dialect
     model = Model(made)
     readable, solver_notes = _solver_for_caffe(model, solver)
     notes = [*_unknown_settings(made, unread_too=with_databases), *_inputs(made), *_refused(model), *solver_notes]
@@ -96,7 +103,7 @@ def training_for_caffe(
 
 
 def _replace(layer: pb.LayerParameter, made: pb.LayerParameter) -> None:
-    """Put another layer in the place of one, in the same phases."""
+    """Replace a layer by another one in the same phases."""
     if layer.HasField("phase"):
         made.phase = layer.phase
     else:
@@ -105,7 +112,10 @@ def _replace(layer: pb.LayerParameter, made: pb.LayerParameter) -> None:
 
 
 def _data_layer(layer: pb.LayerParameter, net: pb.NetParameter) -> HasDatabaseForm | None:
-    """Return the data layer of a message, if its data can be in a database; in TRAIN if it is for both phases."""
+    """Return the data layer of a message if its data can be stored in a database, or `None`.
+
+    A layer for both phases is built in TRAIN.
+    """
     kind = type_of(layer)
     if kind is None or not issubclass(kind, HasDatabaseForm):
         return None
@@ -136,7 +146,7 @@ def _database(data: HasDatabaseForm, name: str) -> Database:
 
 
 def _name(net: pb.NetParameter, layer: pb.LayerParameter, others: Sequence[Database]) -> str:
-    """Return a name as Caffe's examples have it, such as train_lmdb."""
+    """Return a name like those in Caffe's examples, such as train_lmdb."""
     phases = _phases(layer, net)
     stem = phases[0].name.lower() if len(phases) == 1 else "data"
     taken = {database.name for database in others}
@@ -149,13 +159,16 @@ def _mean_of(name: str) -> str:
 
 
 def _is_caffes(layer: pb.LayerParameter) -> bool:
-    """Return whether a layer is of a type that isn't a fork's."""
+    """Return whether BVLC's Caffe has the type of a layer. Unknown types count as Caffe's."""
     kind = LAYERS.get(layer.type)
     return kind is None or BVLC.name in capabilities(kind).origins
 
 
 def _unknown_settings(net: pb.NetParameter, *, unread_too: bool) -> Iterator[str]:
-    """Yield a sentence for each type or setting that Caffe lacks, but for those of data that a database would help."""
+    """Yield a sentence for each type or setting that Caffe lacks.
+
+    Settings of data layers are left out if a database would help.
+    """
     layers: dict[str, list[str]] = {}
     for layer in net.layer:
         kind = type_of(layer)
@@ -166,40 +179,39 @@ def _unknown_settings(net: pb.NetParameter, *, unread_too: bool) -> Iterator[str
                 layers.setdefault(name, []).append(layer.name)
     for what, names in layers.items():
         where = f"layer{'s' if len(names) > 1 else ''} {few(names, _MOST_NAMES)}"
-        yield f"Caffe can't read {what} ({where}), which only forks have; train it in one of them"
+        yield f"Caffe can't read {what} ({where}), which only forks have; train the net in one of them"
 
 
 def _inputs(net: pb.NetParameter) -> Iterator[str]:
-    """Yield a sentence for each layer that has no data of its own to train on."""
+    """Yield a sentence for each layer that doesn't have data of its own to train on."""
     for layer in net.layer:
         kind = type_of(layer)
         by_program = kind is not None and issubclass(kind, BringsData) and kind.data_origin is not DataOrigin.FILES
         if by_program and Phase.TRAIN in _phases(layer, net):
-            yield f"{error_label(layer)}: reads no data; a program has to give Caffe each batch of it"
+            yield f"{error_label(layer)}: the layer doesn't read data; a program must pass each batch to Caffe"
 
 
 def _refused(model: Model) -> list[str]:
-    """Return what Caffe refuses in the layers themselves; of a net that can't be built nothing is known."""
+    """Return what Caffe refuses in the layers themselves. The list is empty if the net can't be built."""
     with suppress(CaffeError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # opening the net has shown them
+        warnings.simplefilter("ignore")  # they were shown when the net was opened
         return caffe_notes(model.graphs, [model.layers(phase) for phase in model.phases])
     return []
 
 
 def _solver_for_caffe(model: Model, solver: pb.SolverParameter | None) -> tuple[pb.SolverParameter | None, list[str]]:
-    """Return a solver without what Caffe doesn't know or can't do with a model's net, and a sentence for each of
-    these."""
+    """Return a solver without the settings that Caffe doesn't have or can't use, and a sentence for each."""
     if solver is None:
         return None, []
     made, notes = copy_of(solver), list[str]()
     of_forks = [field.name for field, _ in set_fields(made) if field.number >= PRIVATE]
     if of_forks:
-        notes.append(f"solver.prototxt: {', '.join(of_forks)} left out, which only forks have")
+        notes.append(f"solver.prototxt: {', '.join(of_forks)} left out because only forks have them")
     without_tests = Phase.TEST not in model.phases
     of_tests = [field.name for field, _ in set_fields(made) if field.name in _OF_TESTS and without_tests]
     if of_tests:
-        what = f"{', '.join(of_tests)} left out, since the net has no data for TEST"
-        notes.append(f"solver.prototxt: {what}; export the prototxt, with --weights, to have them")
+        what = f"{', '.join(of_tests)} left out because the net has no data for TEST"
+        notes.append(f"solver.prototxt: {what}; to keep them, export the prototxt with --weights")
     for name in (*of_forks, *of_tests):
         made.ClearField(name)
     return made, notes

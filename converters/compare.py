@@ -1,4 +1,4 @@
-"""Comparison of two models of any format: the differences of their blobs for the same inputs."""
+"""Compares two models of any format: runs both on the same inputs and returns the differences of their blobs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from netdsl.model.opening import open_model
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 
-Runnable = NetModule | OnnxSession  # a session gives all values of a model's nodes
-Lengths = tuple[int | None, ...]  # None: any length
+Runnable = NetModule | OnnxSession  # a session returns all values of a model's nodes
+Lengths = tuple[int | None, ...]  # None means that the length is open
 
 _NO_SHAPES: Mapping[str, Shape] = {}
 
 
 @dataclass(frozen=True)
 class BlobDifference:
-    """How far a blob of the second model is from the first's, relative to the spread of the first's values."""
+    """The difference of a blob of the second model from the first's, relative to the spread of the first's values."""
 
     blob: str
     shape: Shape
@@ -39,10 +39,12 @@ class BlobDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences of the blobs that both models have, in the order in which they are computed."""
+    """The differences of the blobs that both models have, in the order of computation."""
 
     blobs: tuple[BlobDifference, ...]
-    only: tuple[tuple[str, ...], tuple[str, ...]]  # the blobs that only the first model has, and only the second
+    only: tuple[
+        tuple[str, ...], tuple[str, ...]
+    ]  # the blobs that only the first model has, then those that only the second has
 
     @property
     def worst_output(self) -> float:
@@ -50,33 +52,41 @@ class Comparison:
         return max((blob.difference for blob in self.blobs if blob.is_output), default=float("inf"))
 
     def first_beyond(self, tolerance: float) -> BlobDifference | None:
-        """Return the first blob whose difference is larger than a tolerance."""
+        """Return the first blob whose difference exceeds a tolerance, or `None`."""
         return next((blob for blob in self.blobs if blob.difference > tolerance), None)
 
 
 @dataclass(frozen=True)
 class Comparable:
-    """A model that can be run, and what is known of the shapes of its data: nothing of an ONNX file's open lengths."""
+    """A model that can be run, with the known shapes of its data.
+
+    An ONNX file's inputs are left out if they have open lengths besides the batch size.
+    """
 
     model: Runnable
     data: Mapping[str, DataShape]
 
 
 def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dialect: str | None = None) -> Comparable:
-    """Open a model by its files, separated by commas: an ONNX file, or a net and the files of its weights.
+    """Open a model by its files, separated by commas: an ONNX file, or a net and its weight files.
 
-    A training net is deployed. A caffemodel alone is a net with its weights.
+    A training net is deployed. A caffemodel alone contains both the net and its weights.
     """
     paths = [Path(name.strip()) for name in files.split(",") if name.strip()]
     if not paths:
-        raise FileError("no file is named")
+        raise FileError("no file is named; name a model, or a net and its weights")
     if paths[0].suffix == ".onnx":
         session = open_onnx_values(paths[0])
         return Comparable(session, _stated_data(session))
     if paths[0].suffix == ".pt2":
-        raise FileError(f"{paths[0]}: a .pt2 file can hold pickled code, which is never loaded")
+        raise FileError(
+            f"{paths[0]}: a .pt2 file can contain pickled code, so it is never loaded; compare the model that it "
+            "was exported from"
+        )
     if holds_weights(paths[0]) and paths[0].suffix != ".caffemodel":
-        raise FileError(f"{paths[0]}: are weights without a net; name both, as in deploy.prototxt,{paths[0]}")
+        raise FileError(
+            f"{paths[0]}: the file contains weights but no net; name both, as in deploy.prototxt,{paths[0]}"
+        )
     model = open_model(paths[0], paths[1:], dialect=dialect)
     try:
         deployed = deploy_model(model, shapes=shapes)
@@ -86,7 +96,7 @@ def open_comparable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES, dia
 
 
 def open_onnx_values(path: str | Path) -> OnnxSession:
-    """Open a session of an ONNX file that gives all values of the model's nodes."""
+    """Open a session of an ONNX file that returns all values of the model's nodes."""
     model = load_onnx(path)
     try:
         with open_onnx_session(model, [name for node in model.graph.node for name in node.output if name]) as session:
@@ -96,14 +106,14 @@ def open_onnx_values(path: str | Path) -> OnnxSession:
 
 
 def _stated_data(session: OnnxSession) -> dict[str, DataShape]:
-    """Return the shapes of the inputs of which an ONNX file states all lengths but the batch."""
+    """Return the shapes of the inputs for which an ONNX file states all lengths except the batch size."""
     shapes = {name: lengths[1:] for name, lengths in _input_lengths(session).items()}
     items = {name: tuple(length for length in shape if length is not None) for name, shape in shapes.items()}
     return {name: DataShape(item, Known.STATED) for name, item in items.items() if len(item) == len(shapes[name])}
 
 
 def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:
-    """Run both models on random inputs and compare the blobs of the same names, and the outputs in their order."""
+    """Run both models on random inputs. Compare blobs with the same name, and outputs in their order."""
     inputs = _inputs_of(first, seed)
     first_blobs = _values(first, inputs)
     second_blobs = _values(second, _for_second(second, inputs))
@@ -141,12 +151,12 @@ def _outputs(model: Runnable) -> tuple[str, ...]:
 
 
 def _values(model: Runnable, inputs: Arrays) -> Arrays:
-    """Return all blobs by name, in the order in which they are computed."""
+    """Return all blobs by name, in the order of computation."""
     return blob_values(model.built, inputs) if isinstance(model, NetModule) else {**inputs, **model(inputs)}
 
 
 def _inputs_of(model: Runnable, seed: int) -> Arrays:
-    """Inputs that are valid for a Caffe net, or random numbers for another model. An open length is 1."""
+    """Return valid inputs for a Caffe net, or random numbers for another model. Open lengths become 1."""
     if isinstance(model, NetModule):
         return made_up_inputs(model.built, seed)
     shapes = {name: tuple(length or 1 for length in lengths) for name, lengths in _input_lengths(model).items()}
@@ -155,10 +165,13 @@ def _inputs_of(model: Runnable, seed: int) -> Arrays:
 
 
 def _for_second(second: Runnable, inputs: Arrays) -> Arrays:
-    """Return the inputs under the second model's names: the same names, else in the same order."""
+    """Return the inputs under the second model's names. They match by name if the names are equal, else by order."""
     lengths = _input_lengths(second)
     if len(inputs) != len(lengths):
-        raise ConversionError(f"one model has the inputs {_words(inputs)}, the other {_words(lengths)}")
+        raise ConversionError(
+            f"one model has the inputs {_words(inputs)}, the other has {_words(lengths)}; compare models with the "
+            "same number of inputs"
+        )
     names = lengths if inputs.keys() == lengths.keys() else inputs
     renamed_inputs = {name: inputs[first_name] for name, first_name in zip(lengths, names, strict=True)}
     for name, array in renamed_inputs.items():
@@ -168,16 +181,20 @@ def _for_second(second: Runnable, inputs: Arrays) -> Arrays:
         )
         if expected and not fits:
             shapes = f"{list(array.shape)} in one model, {list(expected)} in the other"
-            raise ConversionError(f"input '{name}' has shape {shapes}")
+            raise ConversionError(f"input '{name}' has shape {shapes}; give both models the same shape")
     return renamed_inputs
 
 
 def _paired_outputs(first: Sequence[str], second: Sequence[str]) -> dict[str, str]:
-    """Return the second model's output for each of the first's: of the same name, else in the same order."""
+    """Return the second model's output for each of the first's. They match by name if the names are equal, else by
+    order."""
     if set(first) <= set(second):
         return {name: name for name in first}
     if len(first) != len(second):
-        raise ConversionError(f"one model has the outputs {_words(first)}, the other {_words(second)}")
+        raise ConversionError(
+            f"one model has the outputs {_words(first)}, the other has {_words(second)}; compare models with the "
+            "same number of outputs"
+        )
     return dict(zip(first, second, strict=True))
 
 

@@ -1,4 +1,5 @@
-"""The lengths of a net's blobs that can change: those that follow the batch size or a count that data determine."""
+"""Finds the lengths of a net's blobs that can change. They follow the batch size or a count that depends on the
+data."""
 
 from __future__ import annotations
 
@@ -14,20 +15,22 @@ _SHAPE_PROBLEMS = (NetError, RuntimeError, ValueError, IndexError, TypeError, Ze
 
 @dataclass(frozen=True)
 class LengthSource:
-    """Axes, by edge, that change together, and the name of their length; `free` if the net's user sets it."""
+    """Axes, by edge, that change together, and the name of their length.
+
+    `free` is true if the net's user chooses the length.
+    """
 
     name: str
     axes: Mapping[int, int]
     free: bool
 
 
-EdgeAxis = tuple[int, int]  # an edge and an axis of it
+EdgeAxis = tuple[int, int]  # an edge and one of its axes
 Lengths = dict[EdgeAxis, LengthSource]  # the source of every length that can change
 
 
 def length_sources(built: Built) -> list[LengthSource]:
-    """Return all sources: the first axes of inputs, one source for those of the same length, and the counts of
-    layers."""
+    """Return all sources: the first axes of the inputs, grouped by length, and the counts that layers produce."""
     groups: dict[int, list[int]] = {}
     for edge in built.input_edges():
         if built.shapes[edge]:
@@ -46,8 +49,7 @@ def length_sources(built: Built) -> list[LengthSource]:
 
 
 def changing_lengths(built: Built, source: LengthSource) -> Lengths | None:
-    """Return every length that changes with a source; None if the net's shapes don't fit each other with another
-    length."""
+    """Return every length that changes with a source, or `None` if the net doesn't work with another length."""
     longer = {edge: _lengthened(built.shapes[edge], axis) for edge, axis in source.axes.items()}
     try:
         shapes = _shapes_with(built, longer)
@@ -67,7 +69,7 @@ def _lengthened(shape: Shape, axis: int) -> Shape:
 
 
 def _shapes_with(built: Built, changed_shapes: Mapping[int, Shape]) -> list[Shape]:
-    """Return all shapes of the net when those of some edges change; only affected layers are computed."""
+    """Return all shapes of the net after the shapes of some edges change. Only affected layers are recomputed."""
     shapes = list(built.shapes)
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         if not isinstance(layer, BringsData) and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):

@@ -1,4 +1,4 @@
-"""Rewrites of deployed models: nets that compute the same in another way, with the proof of each."""
+"""Rewrites deployed models as nets that compute the same in another way, and proves each rewrite."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from netdsl.net.build import Built
 from netdsl.net.graph import Phase
 
 Preprocess = Callable[[AnyArray], AnyArray]
-Changes = Mapping[int, Sequence[NewLayer]]  # by the index of a layer those in its place; none where it only goes
+Changes = Mapping[
+    int, Sequence[NewLayer]
+]  # the layers that replace each layer, by its index; empty if the layer is removed
 
-TOLERANCE = 1e-4  # of the spread of an output: deep nets amplify what single precision rounds
-_ROUNDING_TOLERANCES = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # for values of 11 and of 8 bits
+TOLERANCE = 1e-4  # relative to the spread of an output; deep nets amplify rounding in single precision
+_ROUNDING_TOLERANCES = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # for significands of 11 and 8 bits
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Rewrites:
 
     prune_to: str | None = None
     fold: bool = False
-    swap: bool = False  # RGB for BGR
+    swap: bool = False  # swaps RGB and BGR
     mean: tuple[float, ...] = ()
     fully_convolutional: bool = False
     precision: Precision | None = None
@@ -45,10 +47,11 @@ class Rewrites:
 
 @dataclass(frozen=True)
 class Proof:
-    """One rewrite, with the largest difference of an output and its tolerance, both relative to the output's spread."""
+    """One rewrite, with the largest difference of an output and its tolerance. Both are relative to the output's
+    spread."""
 
     what: str
-    difference: float | None  # None if it wasn't verified
+    difference: float | None  # None if the rewrite wasn't verified
     tolerance: float
 
 
@@ -64,9 +67,9 @@ class _RewriteStep:
 def rewrite(
     model: Model, rewrites: Rewrites, *, verify: bool = True, tolerance: float | None = None
 ) -> tuple[Model, list[Proof]]:
-    """Rewrite a model; a ConversionError if a rewritten net doesn't compute the same.
+    """Rewrite a model. Raises a `ConversionError` if a rewritten net doesn't compute the same.
 
-    The default tolerance is that of each rewrite.
+    By default, each rewrite has its own tolerance.
     """
     proofs = []
     for step in _steps(model, rewrites):
@@ -74,14 +77,14 @@ def rewrite(
         error = difference_after(model, after, preprocess=step.preprocess, end=step.end) if verify else None
         if error is not None and error > limit:
             differ = f"the outputs differ by {error:.1e} of their spread, more than {limit:g}"
-            raise ConversionError(f"{step.what}: {differ}, so it isn't done")
+            raise ConversionError(f"{step.what}: {differ}; the model wasn't rewritten")
         proofs.append(Proof(step.what, error, limit))
         model = after
     return model, proofs
 
 
 def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
-    """Yield the rewrites in an order that always works: a net can't be pruned to a layer that was folded away."""
+    """Yield the rewrites in an order that always works. A net can't be pruned to a layer that was folded away."""
     if rewrites.prune_to is not None:
         name = rewrites.prune_to
         yield _RewriteStep(f"the net ends at layer '{name}'", lambda current: prune_to(current, name), end=name)
@@ -107,7 +110,7 @@ def _preprocessing(model: Model, rewrites: Rewrites) -> Preprocessing:
     """Return the preprocessing for the channels of the net's image."""
     shape = next((tuple(dims.dim) for layer in model.net.layer for dims in layer.input_param.shape), ())
     if len(shape) < 2:
-        raise ConversionError(f"net '{model.net.name}' doesn't begin with an image")
+        raise ConversionError(f"net '{model.net.name}' doesn't begin with an image; add an Input layer with its shape")
     return Preprocessing.of(shape[1], swap_channels=rewrites.swap, mean=rewrites.mean)
 
 
@@ -117,8 +120,9 @@ def difference_after(
     """Return the largest difference of the second model's outputs from the first's blobs, relative to the blobs'
     spread.
 
-    `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
-    first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
+    `preprocess` prepares the first model's images if the second model preprocesses images itself. `end` names the layer
+    of the first model whose tops are compared, because later layers may change them in place. Axes of length 1 are
+    ignored.
     """
     built = before.layers(Phase.TEST)
     samples = made_up_inputs(built, seed)
@@ -129,7 +133,7 @@ def difference_after(
     expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
     missing = [name for name in actual if name not in expected]
     if missing:
-        raise ConversionError(f"the original net has no blob {', '.join(map(repr, missing))} to compare with")
+        raise ConversionError(f"the original net doesn't have the blob {', '.join(map(repr, missing))} to compare with")
     return max(_difference(actual[name], expected[name]) for name in actual)
 
 
@@ -158,12 +162,14 @@ def prune_to(model: Model, name: str) -> Model:
 def fold_affine(model: Model) -> Model:
     """Fold layers that only scale and shift channels into the convolution or fully connected layer before them.
 
-    Layers that share parameters are not changed.
+    Layers that share parameters don't change.
     """
     built = _in_double_precision(model)
     changes, nodes = dict[int, Sequence[NewLayer]](), built.graph.nodes
     readers = Counter(edge for node in nodes for edge in node.bottoms)
-    reader = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}  # the only one, if it is that
+    reader = {
+        edge: index for index, node in enumerate(nodes) for edge in node.bottoms
+    }  # the only reader if there is just one
     for index, layer in enumerate(built.layers):
         if index not in changes and isinstance(layer, AbsorbsAffine) and len(nodes[index].tops) == 1:
             changes |= {} if _shares(layer) else _fold_following(built, index, layer, readers, reader)
@@ -173,7 +179,7 @@ def fold_affine(model: Model) -> Model:
 def _fold_following(
     built: Built, index: int, layer: AbsorbsAffine, readers: Counter[int], reader: dict[int, int]
 ) -> Changes:
-    """Return a layer with all following layers folded into it, which go."""
+    """Return a layer with the layers after it folded in. Those layers are removed."""
     nodes, layers, changes = built.graph.nodes, built.layers, dict[int, Sequence[NewLayer]]()
     edge = nodes[index].tops[0]
     total: tuple[torch.Tensor, torch.Tensor] | None = None
@@ -194,7 +200,7 @@ def _fold_following(
 
 
 def make_fully_convolutional(model: Model) -> Model:
-    """Replace every fully connected layer by a convolution, so that a classifier runs on all places of larger images.
+    """Replace every fully connected layer by a convolution, so that a classifier scans larger images.
 
     Predictions get two more axes.
     """
@@ -206,12 +212,12 @@ def make_fully_convolutional(model: Model) -> Model:
             if convolution is not None:
                 changes[index] = [convolution]
     if not changes:
-        raise ConversionError(f"net '{model.net.name}' has no fully connected layer that can become a convolution")
+        raise ConversionError(f"no fully connected layer of net '{model.net.name}' can become a convolution")
     return _with_changes(model, built, changes)
 
 
 def round_weights(model: Model, precision: Precision) -> Model:
-    """Round the weights of a model to a precision. They are still stored as float32, as Caffe needs."""
+    """Round the weights of a model to a precision. They are still stored as float32, which Caffe needs."""
     weights = {name: [_round(array, precision) for array in arrays] for name, arrays in model.weights.items()}
     overflowing = [
         name
@@ -220,7 +226,8 @@ def round_weights(model: Model, precision: Precision) -> Model:
     ]
     if overflowing:
         raise ConversionError(
-            f"{precision.name.lower()} has no values as large as in layer {', '.join(map(repr, overflowing))}"
+            f"the weights of layer {', '.join(map(repr, overflowing))} are too large for "
+            f"{precision.name.lower()}; choose another precision"
         )
     return replace(model, weights=weights, file=None)
 
@@ -242,24 +249,30 @@ class Preprocessing:
 
     @classmethod
     def of(cls, channels: int, *, swap_channels: bool, mean: Sequence[float] = ()) -> Preprocessing:
-        """Return the preprocessing of images with some channels; `swap_channels` swaps BGR and RGB, one mean is for
-        all."""
+        """Return the preprocessing of images with a number of channels.
+
+        `swap_channels` swaps BGR and RGB. A single mean applies to all channels.
+        """
         means = [*mean] * channels if len(mean) == 1 else [*mean] or [0.0] * channels
         if len(means) != channels:
-            raise ConversionError(f"the mean has {len(means)} values, the images have {channels} channels")
+            raise ConversionError(
+                f"the mean has {len(means)} values, but the images have {channels} channels; give one value, or one "
+                "for each channel"
+            )
         order = range(channels)
         return cls([*reversed(order)] if swap_channels else [*order], means)
 
     def __call__(self, image: AnyArray) -> AnyArray:
-        """Preprocess images."""
+        """Return a preprocessed batch of images."""
         mean = np.asarray(self.mean, np.float32).reshape(-1, *[1] * (image.ndim - 2))
         return np.ascontiguousarray(image[:, list(self.order)] - mean)
 
 
 def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
-    """Rewrite a model so that it takes images without preprocessing.
+    """Rewrite a model so that it accepts images without preprocessing.
 
-    The mean is subtracted by a layer of its own if the first layer pads images with zeros, which stand for the mean.
+    If the first layer pads images with zeros, the padding stands for the mean. A separate layer then subtracts the
+    mean.
     """
     built = _in_double_precision(model)
     index, layer = _image_layer(built)
@@ -271,7 +284,7 @@ def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
     replacement = layer.with_preparation(preprocessing.order, torch.zeros_like(shift)) if can_prepare else None
     if replacement is None:
         what = f"layer '{layer.layer.name}' of type {layer.layer.type}"
-        raise ConversionError(f"{what} can't take images without preprocessing")
+        raise ConversionError(f"{what} can't absorb the preprocessing; preprocess the images instead")
     bias = _bias(built, layer, preprocessing.order, shift)
     replacement[0].bottom[:] = bias[0].top
     return _with_changes(model, built, {index: [bias, replacement]})
@@ -283,12 +296,14 @@ def _image_layer(built: Built) -> tuple[int, Layer]:
     readers = [index for index, node in enumerate(graph.nodes) if set(image).intersection(node.bottoms)]
     if len(readers) != 1 or _shares(layers[readers[0]]):
         names = ", ".join(repr(graph.nodes[index].layer.name) for index in readers) or "none"
-        raise ConversionError(f"images must be read by one layer that shares no parameters; they are read by {names}")
+        raise ConversionError(
+            f"images must be read by exactly one layer, which doesn't share parameters; they are read by {names}"
+        )
     return readers[0], layers[readers[0]]
 
 
 def _bias(built: Built, layer: Layer, order: Sequence[int], shift: Tensor) -> NewLayer:
-    """Return a layer that adds a shift to the channels in the image's own order."""
+    """Return a layer that adds a shift to the channels, in the image's own order."""
     used_names = {node.layer.name for node in built.graph.nodes} | set(built.graph.blobs)
     name = f"{layer.layer.bottom[0]}_without_mean"
     while name in used_names:
@@ -300,7 +315,7 @@ def _bias(built: Built, layer: Layer, order: Sequence[int], shift: Tensor) -> Ne
 
 def _check_has_weights(model: Model) -> None:
     if not model.weights:
-        raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
+        raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights; name its weights too")
 
 
 def _in_double_precision(model: Model) -> Built:
@@ -310,12 +325,12 @@ def _in_double_precision(model: Model) -> Built:
 
 
 def _shares(layer: Layer) -> bool:
-    """Return whether another layer may share this layer's parameters, which then must not change."""
+    """Return whether another layer may share this layer's parameters. Such parameters must not change."""
     return any(spec.name for spec in layer.layer.param)
 
 
 def _with_changes(model: Model, built: Built, changes: Changes) -> Model:
-    """Return the model with other layers in the place of some, and with their weights."""
+    """Return the model with some layers replaced, and with the weights of the new layers."""
     names = {id(layer): name for name, layer in learned_layers(built).items()}
     layers, weights = list[pb.LayerParameter](), dict[str, list[AnyArray]]()
     for index, (message, layer) in enumerate(zip(model.net.layer, built.layers, strict=True)):

@@ -1,4 +1,4 @@
-"""Nets run layer by layer, so that all of their blobs can be looked at, and how far values of two runs are apart."""
+"""Runs nets layer by layer to return all of their blobs, and measures the difference between two runs."""
 
 from __future__ import annotations
 
@@ -20,40 +20,42 @@ from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import sample_inputs
 from netdsl.training.net import Net
 
-TOLERANCE = 1e-5  # of the spread of a blob's values; single-precision sums in another order differ by less
+TOLERANCE = 1e-5  # relative to the spread of a blob's values; reordered sums in single precision differ by less
 
 Arrays = Mapping[str, AnyArray]
-NetToRun = Net | Model  # the weights of a model are in memory only while it runs
+NetToRun = Net | Model  # a model's weights are in memory only while it runs
 
 _NO_VALUES: Mapping[int, AnyArray] = {}
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the outputs of a net in two forms are apart, for the same inputs.
+    """How far the outputs of a net in two forms differ for the same inputs.
 
-    The difference says nothing of `uninformative` outputs: for random inputs they have one value, or no number.
+    The difference proves nothing about `uninformative` outputs. For random inputs, such an output contains one value
+    only, or values that aren't finite.
     """
 
-    difference: float  # the largest one, relative to the spread of an output
+    difference: float  # the largest difference, relative to the spread of an output
     uninformative: tuple[str, ...]
 
     @classmethod
     def of(cls, *runs: tuple[Arrays, Arrays]) -> Agreement:
-        """Return the agreement of two forms by the outputs of one and those of the other, which are expected, in each
-        run."""
+        """Return the agreement of several runs. Each run consists of the actual outputs and the expected outputs."""
         differences = [difference(actual[name], values) for actual, outputs in runs for name, values in outputs.items()]
         return cls(max(differences, default=math.inf), uninformative(*(outputs for _, outputs in runs)))
 
 
 def module_of(net: NetToRun) -> NetModule:
-    """Return the module of a net with its weights; that of a model has memory, which is free again when nobody holds
-    it."""
+    """Return the module of a net with its weights.
+
+    The module of a `Model` is new, so its memory is released with its last reference.
+    """
     return net.module(Phase.TEST) if isinstance(net, Model) else net.module
 
 
 def built_only(net: NetToRun) -> Built:
-    """Return the layers of a net, to look at; those of a model have no memory."""
+    """Return the layers of a net for inspection. The layers of a `Model` don't have memory for weights."""
     return net.layers(Phase.TEST) if isinstance(net, Model) else net.module.built
 
 
@@ -63,7 +65,7 @@ def input_shapes(built: Built) -> dict[str, Shape]:
 
 
 def made_up_inputs(built: Built, seed: int = 0) -> Arrays:
-    """Inputs of the net's own shapes that are valid for it; the same values for a seed."""
+    """Return valid inputs in the net's own shapes. The same seed returns the same values."""
     return dict(sample_inputs(built, input_shapes(built), seed))
 
 
@@ -75,13 +77,15 @@ def output_values(model: Model, inputs: Arrays) -> Arrays:
 
 
 def blob_values(built: Built, inputs: Arrays) -> dict[str, AnyArray]:
-    """Return the values of all blobs; of several edges of one blob, the last one counts."""
+    """Return the values of all blobs. If a blob has several edges, the last one counts."""
     return {built.graph.blobs[edge]: values for edge, values in sorted(edge_values(built, inputs).items())}
 
 
 def edge_values(built: Built, inputs: Arrays, others: Mapping[int, AnyArray] = _NO_VALUES) -> dict[int, AnyArray]:
-    """Return the values of all edges, without optimisations across layers. Layers that follow read `others` in their
-    place."""
+    """Return the values of all edges, without optimisations across layers.
+
+    Later layers read the values in `others` instead of the computed ones.
+    """
     like = next((blob for layer in built.layers for blob in layer.parameters()), torch.empty(0))
     edges = {edge: _tensor(inputs[built.graph.blobs[edge]], like) for edge in built.input_edges()}
     values = dict(edges)
@@ -89,7 +93,7 @@ def edge_values(built: Built, inputs: Arrays, others: Mapping[int, AnyArray] = _
         for node, layer in built.pairs():
             if isinstance(layer, BringsData):
                 continue
-            layer.train(built.graph.phase is Phase.TRAIN)  # a torch module begins in training
+            layer.train(built.graph.phase is Phase.TRAIN)  # a new torch module is in training mode
             tops = dict(zip(node.tops, _tops(layer, [edges[edge] for edge in node.bottoms]), strict=False))
             values |= tops
             edges |= tops | {edge: _tensor(others[edge], like) for edge in tops if edge in others}
@@ -101,7 +105,10 @@ def _tensor(values: AnyArray, like: Tensor) -> Tensor:
 
 
 def _tops(layer: Layer, bottoms: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """Return the tops of a layer, without the memory of an earlier batch and without writing to its bottoms."""
+    """Return the tops of a layer.
+
+    The layer's state from an earlier batch is cleared, and its bottoms aren't changed.
+    """
     forget = getattr(layer, "reset", None)
     if callable(forget):
         forget()
@@ -110,7 +117,8 @@ def _tops(layer: Layer, bottoms: Iterable[Tensor]) -> tuple[Tensor, ...]:
 
 
 def difference(actual: AnyArray, expected: AnyArray) -> float:
-    """Return the largest difference, relative to the spread of the expected values; infinite if the shapes differ."""
+    """Return the largest difference, relative to the spread of the expected values. It is infinite if the shapes
+    differ."""
     if actual.shape != expected.shape:
         return math.inf
     if not expected.size:
@@ -126,7 +134,10 @@ def difference(actual: AnyArray, expected: AnyArray) -> float:
 
 
 def uninformative(*runs: Arrays) -> tuple[str, ...]:
-    """Return the outputs that prove nothing when models are compared: in all runs they have one value, or no number."""
+    """Return the outputs whose comparison proves nothing.
+
+    In all runs, they contain one value only, or values that aren't finite.
+    """
     return tuple(name for name in runs[0] if not any(_is_informative(outputs[name]) for outputs in runs))
 
 

@@ -1,4 +1,4 @@
-"""Files that are written into a hidden folder first, and take their places together, or not at all on an error."""
+"""Writes files to a hidden folder first, and moves them into place together. After an error, none are moved."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from tempfile import TemporaryDirectory
 from caffe_proto import storage
 from caffe_proto.errors import FileError
 
-_PIECE = 1 << 20  # bytes
+_PIECE = 1 << 20  # the size of a piece in bytes
 
 
 @contextmanager
 def staged_file(path: str | Path) -> Iterator[Path]:
-    """The path of a file in a hidden folder, which takes its place when it is complete, with what is written beside it.
+    """Provide the path of a file in a hidden folder.
 
-    A pipe, which can't be replaced, gets the file's bytes.
+    When the file is complete, it moves into place with everything that was written next to it. A pipe can't be
+    replaced, so it receives the file's bytes.
     """
     path = Path(path)
-    target = storage.target_of(path)  # looked up there, since a rank of several has files of its own
+    target = storage.target_of(path)  # followed here because several ranks can have links to different files
     if target.exists() and not target.is_file():
         with TemporaryDirectory() as folder:
             yield Path(folder) / path.name
@@ -32,8 +33,8 @@ def staged_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def staged_files(folder: Path) -> Iterator[Path]:
-    """A hidden folder, whose files take their places in `folder` when all are complete. Missing folders are made."""
-    made = [path for path in (folder, *folder.parents) if not path.exists()]  # innermost first
+    """Provide a hidden folder. Its files move to `folder` when all are complete. Missing folders are created."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]  # innermost folder first
     try:
         _make(folder)
         with _staging(folder, "export", f"{folder}/", folder) as staging:
@@ -41,17 +42,18 @@ def staged_files(folder: Path) -> Iterator[Path]:
     finally:
         for path in made:
             with suppress(OSError):
-                path.rmdir()  # which fails if the folder isn't empty
+                path.rmdir()  # fails if the folder isn't empty
 
 
 @contextmanager
 def _staging(folder: Path, name: str, named: str, wanted: Path) -> Iterator[Path]:
-    """A hidden folder in another one, whose files are moved there. Errors name the folder as the caller does."""
+    """Provide a hidden folder inside another one, and move its files there. Errors name the folder as the caller
+    does."""
     staging: Path | None = None
     try:
         with storage.temporary_folder(folder, name) as staging:
             yield staging
-            _move(sorted(staging.iterdir(), reverse=True), folder)  # a model after `<name>.data`
+            _move(sorted(staging.iterdir(), reverse=True), folder)  # moves the model after `<name>.data`
     except FileError as problem:
         raise FileError(str(problem).replace(f"{staging}/", named)) from None
     except OSError as problem:
@@ -66,10 +68,10 @@ def _make(folder: Path) -> None:
 
 
 def _move(paths: Sequence[Path], folder: Path) -> None:
-    """Move all files, or none if one can't be moved."""
+    """Move all files, or none if one of them can't be moved."""
     for path in paths:
         if (folder / path.name).is_dir():
-            raise FileError(f"{folder / path.name}: is a directory; name another folder")
+            raise FileError(f"{folder / path.name}: this is a directory; name another folder")
     for path in paths:
         if (folder / path.name).exists():
             path.chmod((folder / path.name).stat().st_mode)

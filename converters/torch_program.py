@@ -1,4 +1,4 @@
-"""Export of nets by torch.export: `.pt2` files, which torch runs without this package."""
+"""Exports nets with torch.export to `.pt2` files, which torch runs without this package."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from netdsl.net.sample_inputs import sample_inputs
 def export_torch(
     net: NetToRun, path: str | Path, *, verify: bool = True, tolerance: float = TOLERANCE
 ) -> Agreement | None:
-    """Write a net with its weights as a program of torch's own operators; the batch size stays open if possible.
+    """Write a net with its weights as a program of torch's own operators. The batch size stays open if possible.
 
-    The program takes the inputs in the net's order and returns the outputs by name. With `verify`, what was written is
-    run before it takes its place, and must compute the same.
+    The program accepts the inputs in the net's order and returns the outputs by name. With `verify`, the written
+    program is run before it takes its place, and must compute the same as the net.
     """
     if built_only(net).graph.phase is not Phase.TEST:
-        raise ConversionError("a net of the TRAIN phase isn't exported; take the TEST phase")
+        raise ConversionError("a net in the TRAIN phase can't be exported; use the TEST phase")
     with staged_file(path) as staged:
         _write(module_of(net), staged)
         agreement = _agreement(net, staged) if verify else None
         if agreement is not None and agreement.difference > tolerance:
             differ = f"its outputs differ by {agreement.difference:.1e} of their spread, more than {tolerance:g}"
-            raise ConversionError(f"{path}: not written: {differ}")
+            raise ConversionError(f"{path}: the program wasn't written because {differ}")
     return agreement
 
 
@@ -56,12 +56,13 @@ def _write(module: NetModule, path: Path) -> None:
             writer.check()
     except OSError:
         raise
-    except Exception as problem:  # from the code of a layer, or from torch where it can't trace that
+    except Exception as problem:  # from the code of a layer, or from torch if it can't trace that
         raise ConversionError(f"torch can't export the net: {first_line(problem)}") from problem
 
 
 class _PatientWriter(BytesIO):
-    """A file that takes all bytes, and says afterwards if it couldn't: at an error torch's writer ends the process."""
+    """A file that accepts all bytes and reports write errors later, because torch's writer ends the process at an
+    error."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
@@ -69,7 +70,7 @@ class _PatientWriter(BytesIO):
         self._problem: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write bytes, unless some couldn't be written before."""
+        """Write bytes, unless an earlier write failed."""
         if self._problem is None:
             try:
                 self._file.write(data)
@@ -78,7 +79,7 @@ class _PatientWriter(BytesIO):
         return memoryview(data).nbytes
 
     def check(self) -> None:
-        """Raise the error of a write that failed."""
+        """Raise the error of the first write that failed."""
         if self._problem is not None:
             raise self._problem
 
@@ -87,14 +88,13 @@ def _program(module: NetModule) -> ExportedProgram:
     built = module.built
     free = [source.axes for source in length_sources(built) if source.free and changing_lengths(built, source)]
     open_inputs = {edge for axes in free for edge in axes}
-    samples = _samples(built, open_inputs, least=2)  # torch would specialise the program to 0 or 1
+    samples = _samples(built, open_inputs, least=2)  # with a length of 0 or 1, torch would specialise the program to it
     axes = tuple({0: Dim.AUTO} if edge in open_inputs else None for edge in built.input_edges())
     return torch.export.export(module, samples, dynamic_shapes={"inputs": axes})
 
 
 def _agreement(net: NetToRun, path: Path) -> Agreement:
-    """Return the agreement of a program in a file with its net, for two batch sizes; one after the other is in
-    memory."""
+    """Return the agreement of a program with its net for two batch sizes. Only one of them is in memory at a time."""
     inputs, actual = _run_twice(path, built_only(net))
     module = module_of(net)
     with torch.no_grad(), running(module.built):
@@ -118,14 +118,14 @@ def _arrays(outputs: dict[str, Tensor]) -> Arrays:
 
 
 def _open_inputs(built: Built, program: ExportedProgram) -> set[int]:
-    """Return the inputs whose first axis can have any length in the program."""
+    """Return the edges of inputs whose first axis is open in the program."""
     values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     pairs = zip(built.input_edges(), program.graph_signature.user_inputs, strict=True)
     return {edge for edge, name in pairs if any(isinstance(length, SymInt) for length in values[name].shape[:1])}
 
 
 def _samples(built: Built, open_inputs: set[int], *, least: int = 1, extra: int = 0) -> tuple[Tensor, ...]:
-    """Sample inputs; where the first axis is open, its length is at least `least`, and larger by `extra`."""
+    """Return sample inputs. An open first axis has a length of at least `least`, plus `extra`."""
     opened = {built.graph.blobs[edge] for edge in open_inputs}
     longer = {
         name: (max(least, shape[0]) + extra, *shape[1:]) if name in opened else shape

@@ -208,7 +208,11 @@ def test_a_file_with_none_of_the_layers_is_refused_everywhere(weights: str, file
     )
     Path("own.prototxt").write_text(other.prototxt())
     Path("solver.prototxt").write_text(SOLVER)
-    reason = "fc" if weights == "torch.safetensors" else "has weights for 'conv', 'scores', and net 'other' has no such"
+    reason = (
+        "fc"
+        if weights == "torch.safetensors"
+        else "has weights for 'conv', 'scores', but not for a layer of net 'other'"
+    )
     doors: list[Callable[[], Any]] = [
         lambda: Net(other, weights=files[weights]),
         lambda: pycaffe.Net("own.prototxt", 1, weights=files[weights]),
@@ -224,7 +228,9 @@ def test_a_file_with_none_of_the_layers_is_refused_everywhere(weights: str, file
 
 
 def test_a_net_without_weights_is_no_file_of_weights(files: Files, here: None) -> None:
-    with pytest.raises(WeightsError, match=r"table\.prototxt: is a net without weights; name the file that has them"):
+    with pytest.raises(
+        WeightsError, match=r"table\.prototxt: the file contains a net but no weights; name the file with the weights"
+    ):
         Net(files["own.prototxt"], weights=files["table.prototxt"])
 
 

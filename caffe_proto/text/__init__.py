@@ -1,1 +1,1 @@
-"""Prototxt: parsed with its comments, checked against the schema, written in one layout."""
+"""Parses prototxt with its comments, checks it against the schema, and writes it in one layout."""

@@ -1,4 +1,7 @@
-"""Prototxt as a tree of fields in their order, with comments and positions: its tokens and its grammar, no schema."""
+"""Parses prototxt into a tree of ordered fields with comments and positions.
+
+This module contains the tokens and the grammar. It doesn't use the schema.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,15 @@ class Body:
     one_line: bool = False
 
     def named(self, name: str) -> Iterator[Entry]:
-        """Return the fields with a name."""
+        """Return the fields with the given name."""
         return (entry for entry in self.entries if entry.name == name)
 
 
 @dataclass(slots=True)
 class Entry:
-    """A field with its value, or with several in brackets.
+    """A field with its value, or with several values in brackets.
 
-    `leading` are the comment lines above it, where "" is a blank line; `trailing` is the comment after it.
+    `leading` contains the comment lines above the field, where "" is a blank line. `trailing` is the comment after it.
     """
 
     name: str
@@ -58,7 +61,7 @@ class Entry:
 class TokenKind(Enum):
     """The kind of a token."""
 
-    BARE = auto()  # a name, a number, an enum value: everything that isn't quoted
+    BARE = auto()  # a name, a number or an enum value: everything without quotes
     STRING = auto()
     MARK = auto()
     COMMENT = auto()
@@ -66,7 +69,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """One token; `blank` says that an empty line precedes it."""
+    """One token. `blank` is true if an empty line precedes it."""
 
     kind: TokenKind
     text: str
@@ -89,14 +92,19 @@ _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})(\s|$)", re.MULTILINE)
 
 
 def tokenize(text: str, where: str) -> Iterator[Token]:
-    """Yield the tokens of a text, then one of kind END."""
+    """Yield the tokens of a text, then a token of kind END."""
     _refuse_conflicts(text, where)
     line, line_start, newlines, offset = 1, 0, 0, 0
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         column = offset - line_start + 1
         if match is None:
-            raise TextError(f"a {text[offset]} opens a string that never ends", where=where, line=line, column=column)
+            raise TextError(
+                f"the string that starts with {text[offset]} is never closed; close it",
+                where=where,
+                line=line,
+                column=column,
+            )
         offset = match.end()
         kind, token = str(match.lastgroup), match.group()
         if kind == "newline":
@@ -116,7 +124,7 @@ def excerpt(text: str) -> str:
 
 
 def _refuse_conflicts(text: str, where: str) -> None:
-    """Raise a TextError for the marks of an unfinished merge, which are common in real files."""
+    """Raise a `TextError` if the text contains the marks of an unfinished merge, which are common in real files."""
     match = _CONFLICT.search(text)
     if match:
         what = f"'{match.group(1)}' is the mark of an unfinished merge; choose one of the two versions"
@@ -124,18 +132,18 @@ def _refuse_conflicts(text: str, where: str) -> None:
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TEMPLATE = "this looks like a template with placeholders: fill them in first"
+_TEMPLATE = "this looks like a template with placeholders; fill them in first"
 _CLOSING = {"{": "}", "<": ">"}
 
 
 def parse(text: str, where: str = "prototxt") -> Body:
-    """Parse a text into its fields, whatever message they belong to."""
+    """Parse a text into its fields. The fields may belong to any message."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return _Parser(text, where).file()
 
 
 class _Parser:
-    """One pass over the tokens; a comment belongs to the field below it or before it on its line."""
+    """Parses the tokens in one pass. A comment belongs to the field below it, or to the field before it on its line."""
 
     def __init__(self, text: str, where: str) -> None:
         self.where = where
@@ -148,11 +156,11 @@ class _Parser:
     def file(self) -> Body:
         body = self._body("", depth=0)
         if self.token.kind is not TokenKind.END:
-            raise self._error(f"'{self.token.text}' closes a block that was never opened")
+            raise self._error(f"'{self.token.text}' closes a block that was never opened; remove it")
         return body
 
     def _next(self) -> Token:
-        """Return the next token that isn't a comment; comments are kept for their field."""
+        """Return the next token that isn't a comment. Comments are kept for their field."""
         for token in self.stream:
             if token.kind is not TokenKind.COMMENT:
                 self._blank(token)
@@ -234,7 +242,7 @@ class _Parser:
         if token.kind not in (TokenKind.BARE, TokenKind.STRING):
             raise self._error(f"expected a value for '{excerpt(entry.name)}', found {self._found_text()}")
         if token.kind is TokenKind.BARE and token.text[0] in "$%@":
-            raise self._error(f"'{excerpt(entry.name)}' has {excerpt(token.text)} for a value; {_TEMPLATE}")
+            raise self._error(f"the value of '{excerpt(entry.name)}' is {excerpt(token.text)}; {_TEMPLATE}")
         self.last = None if inside else entry
         pieces = [self._piece()]
         while token.kind is TokenKind.STRING and self.token.kind is TokenKind.STRING:  # "a" "b" is one string
@@ -246,7 +254,7 @@ class _Parser:
         return self._advance().text
 
     def _close(self, entry: Entry | None) -> None:
-        """Step over a closing brace; a comment after it belongs to the field."""
+        """Step over a closing brace. A comment after it belongs to the field."""
         self.last, self.last_line = entry, self.token.line
         self._advance()
 

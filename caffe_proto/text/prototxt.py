@@ -1,4 +1,4 @@
-"""Prototxt read, checked against the schema, written in one layout: its bytes, its fields and messages."""
+"""Reads prototxt, checks it against the schema, and writes it in one layout."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of, fields_by_name, fields_of, set_fields
-from caffe_proto.dialects import dialect_named, mark, said_dialect
+from caffe_proto.dialects import dialect_named, dialect_to_record, mark
 from caffe_proto.errors import DialectError, FileError, TextError, UnknownFieldWarning, UnknownNameError
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.document import Body, Entry, Scalar, excerpt, parse
 from caffe_proto.text.scalars import format_value, parse_value, quote, unquote
 
-_WIDTH = 100  # a block that was on one line stays there while it fits
+_WIDTH = 100  # a block that was on one line stays on one line while it fits
 _DIALECT_COMMENT = re.compile(r"#\s*dialect:\s*([\w.-]+)\s*")
 M = TypeVar("M", bound=Message)
 _KINDS: tuple[type[Message], ...] = (
@@ -36,7 +36,7 @@ _KINDS: tuple[type[Message], ...] = (
 
 
 def body_of(data: bytes, where: str) -> Body:
-    """Parse the bytes of a file; bytes that aren't UTF-8 are preserved in comments, where they usually are."""
+    """Parse the bytes of a file. Bytes that aren't UTF-8 are preserved; they are usually in comments."""
     return parse(data.decode("utf-8", "surrogateescape"), where)
 
 
@@ -46,19 +46,19 @@ def kind_of(body: Body) -> type[Message]:
 
 
 def count_fields(body: Body, kind: type[Message]) -> int:
-    """Return how many of the fields a message type has."""
+    """Return the number of top-level fields that a message type has."""
     return sum(entry.name in kind.DESCRIPTOR.fields_by_name for entry in body.entries)
 
 
 def message_of(body: Body, kind: type[M], where: str, lenient: bool = False) -> M:
-    """Return the message of the fields of a prototxt."""
+    """Return the message that the fields of a prototxt describe."""
     message = kind()
     bind(body, message, where=where, lenient=lenient)
     return message
 
 
 def text_of(message: Message, body: Body | None = None) -> str:
-    """Return the prototxt of a message; with `body`, in the body's order of fields and with its comments."""
+    """Return the prototxt of a message. With `body`, the text keeps the body's order of fields and its comments."""
     return text_of_body(unbind(message) if body is None else _with_dialect(body, message))
 
 
@@ -68,21 +68,21 @@ def from_text(text: str, kind: type[M], *, where: str = "prototxt", lenient: boo
 
 
 def reformat(data: bytes, where: str, *, lenient: bool = False) -> bytes:
-    """Return the text in this project's layout; it is checked against the schema first."""
+    """Return the text in the standard layout. It is checked against the schema first."""
     body = body_of(data, where)
     message_of(body, kind_of(body), where, lenient)
     return text_of_body(body).encode("utf-8", "surrogateescape")
 
 
 def reformat_file(path: str | Path, *, write: bool = True, lenient: bool = False) -> bool:
-    """Reformat a file in place; the result says whether that changes it. With `write=False` the file stays as it is."""
+    """Reformat a file in place and return whether its layout changes. With `write=False`, the file stays as it is."""
     path = Path(path)
     try:
         data = path.read_bytes()
     except OSError as problem:
         raise FileError(f"{path}: can't be opened: {problem.strerror}") from None
     if b"\0" in data:
-        raise FileError(f"{path}: is a binary file; only prototxt has a layout")
+        raise FileError(f"{path}: this is a binary file; only prototxt can be reformatted")
     formatted = reformat(data, str(path), lenient=lenient)
     if write and formatted != data:
         write_pieces(path, [formatted])
@@ -92,14 +92,14 @@ def reformat_file(path: str | Path, *, write: bool = True, lenient: bool = False
 def bind(body: Body, message: Message, *, where: str = "prototxt", lenient: bool = False) -> None:
     """Fill `message` with the fields of `body`.
 
-    With `lenient`, a field or an enum value that the schema doesn't have is skipped with a warning, and the last
-    value of a single field that is set twice counts.
+    With `lenient`, a field or an enum value that the schema doesn't have is skipped with a warning. If a single field
+    is set twice, its last value wins.
     """
     _Binder(where, lenient).fill(body, message, (), Entry("", line=1, column=1))
 
 
 class _Binder:
-    """Fills messages and raises errors that say where in the file they occurred."""
+    """Fills messages, and raises errors with a position in the file."""
 
     def __init__(self, where: str, lenient: bool) -> None:
         self.where, self.lenient = where, lenient
@@ -119,7 +119,9 @@ class _Binder:
                     self._fill_scalar(entry, value, field, message, path)
         for field in fields.values():
             if field.is_required and not message.HasField(field.name):
-                raise self._error(parent, f"{path[-1] if path else 'the file'} needs the field '{field.name}'", path)
+                raise self._error(
+                    parent, f"{path[-1] if path else 'the file'} needs the field '{field.name}'; add it", path
+                )
         if isinstance(message, pb.NetParameter):
             self._mark_dialect(body, message)
 
@@ -136,7 +138,7 @@ class _Binder:
         self, entry: Entry, value: Body, field: FieldDescriptor, message: Message, path: tuple[str, ...]
     ) -> None:
         if field.message_type is None:
-            raise self._error(entry, f"'{field.name}' takes a value, not a block in braces", path)
+            raise self._error(entry, f"'{field.name}' takes a value, but it is followed by a block in braces", path)
         target = getattr(message, field.name)
         if field.is_repeated:
             target = target.add()
@@ -168,12 +170,14 @@ class _Binder:
         if field.is_repeated or self.lenient:
             return
         if message.HasField(field.name) or len(entry.values) > 1:
-            raise self._error(entry, f"'{field.name}' is given more than once, and takes one value", path)
+            raise self._error(
+                entry, f"'{field.name}' is set more than once, but it accepts one value; remove the others", path
+            )
 
     def _unknown_field(self, entry: Entry, message: Message, path: tuple[str, ...]) -> TextError:
         suggestion = _nearest(entry.name, descriptor_of(message))
         inside = path[-1] if path else message.DESCRIPTOR.name
-        location = "" if " " in inside else f" in {inside}"  # a layer is named by the error itself
+        location = "" if " " in inside else f" in {inside}"  # the error itself names a layer
         what = f"unknown field '{excerpt(entry.name)}'{location}" + (
             f"; did you mean {suggestion}?" if suggestion else ""
         )
@@ -193,12 +197,13 @@ class _Binder:
 
 @lru_cache
 def _nearest(name: str, descriptor: Descriptor) -> str | None:
-    """Return the closest field name. It is cached because one unknown name may be in hundreds of layers."""
+    """Return the closest field name. The result is cached because hundreds of layers may contain the same unknown
+    name."""
     return next(iter(get_close_matches(name, fields_by_name(descriptor), 1)), None)
 
 
 def _path_step(entry: Entry, body: Body) -> str:
-    """Return one step of a path: the field's name, or for a layer also the layer's name."""
+    """Return one step of a path: the field's name, with the layer's name if the field is a layer."""
     if entry.name not in ("layer", "layers"):
         return entry.name
     names = [value for named in body.named("name") for value in named.values if isinstance(value, Scalar)]
@@ -206,7 +211,7 @@ def _path_step(entry: Entry, body: Body) -> str:
 
 
 def unbind(message: Message) -> Body:
-    """Return the fields that are set in a message, in the order of Caffe's own writer; unknown fields become
+    """Return the fields that are set in a message, in the order of Caffe's own writer. Unknown fields become
     comments."""
     body = Body()
     for field, value in set_fields(message):
@@ -218,9 +223,9 @@ def unbind(message: Message) -> Body:
 
 
 def _with_dialect(body: Body, message: Message) -> Body:
-    """Return the fields of a message, with the comment that says the dialect of a net if the fields don't tell it."""
-    name = said_dialect(message) if isinstance(message, pb.NetParameter) else None
-    return body if name is None else _say_dialect(body, name)
+    """Return the fields of a message, with a comment that names a net's dialect if the fields don't show it."""
+    name = dialect_to_record(message) if isinstance(message, pb.NetParameter) else None
+    return body if name is None else _with_dialect_comment(body, name)
 
 
 def _entry_of(field: FieldDescriptor, value: object) -> Entry:
@@ -231,14 +236,14 @@ def _entry_of(field: FieldDescriptor, value: object) -> Entry:
 
 
 def _find_dialect(body: Body) -> str | None:
-    """Return the dialect that a comment above the first field of a net says."""
-    return next(iter(_dialects_said(_top_comments(body))), None)
+    """Return the dialect that a comment above the first field of a net names, or `None`."""
+    return next(iter(_dialect_comments(_top_comments(body))), None)
 
 
-def _say_dialect(body: Body, name: str) -> Body:
-    """Return the fields of a net that say its dialect once, and no other one."""
+def _with_dialect_comment(body: Body, name: str) -> Body:
+    """Return the fields of a net with exactly one comment that names its dialect."""
     lines = _top_comments(body)
-    if _dialects_said(lines) == [name]:
+    if _dialect_comments(lines) == [name]:
         return body
     lines = [f"# dialect: {name}", *(line for line in lines if not _DIALECT_COMMENT.fullmatch(line))]
     if not body.entries:
@@ -250,7 +255,7 @@ def _top_comments(body: Body) -> list[str]:
     return body.entries[0].leading if body.entries else body.closing
 
 
-def _dialects_said(lines: list[str]) -> list[str]:
+def _dialect_comments(lines: list[str]) -> list[str]:
     return [match[1] for line in lines if (match := _DIALECT_COMMENT.fullmatch(line))]
 
 
@@ -268,7 +273,7 @@ def _block_lines(body: Body, indent: str) -> list[str]:
 
 
 def _comment_lines(comments: list[str], indent: str) -> list[str]:
-    """Comment lines, with no more than one blank line in a row."""
+    """Return comment lines with no more than one blank line in a row."""
     return [
         indent + comment if comment else ""
         for before, comment in zip(["#", *comments], comments, strict=False)
@@ -302,10 +307,10 @@ def _value_lines(name: str, value: Scalar | Body, indent: str) -> list[str]:
 
 
 def _scalar_text(value: Scalar) -> str:
-    """Return the text of a value; a string gets double quotes, and several strings in a row stay several."""
+    """Return the text of a value. A string gets double quotes; adjacent strings stay separate."""
     if not value.quoted or not value.text.startswith("'"):
         return value.text
     try:
         return quote(unquote(value.text).decode())
-    except ValueError:  # not UTF-8, or in a field that was skipped and never understood
+    except ValueError:  # the text isn't UTF-8, or it is in a field that was skipped
         return value.text

@@ -1,4 +1,4 @@
-"""Parsing and formatting of scalar values in a prototxt."""
+"""Parses and formats scalar values in a prototxt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caffe_proto.text.document import excerpt
 
 _INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?f?|inf(inity)?f?|nanf?)", re.IGNORECASE | re.ASCII)
-_MANY_DIGITS = 40  # more than any range has, fewer than Python refuses to read
+_MANY_DIGITS = 40  # digits; longer than any valid number, and shorter than Python's limit for reading one
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 _STRING = re.compile(r""""([^"\\]*(?:\\.[^"\\]*)*)"|'([^'\\]*(?:\\.[^'\\]*)*)'""", re.DOTALL)
 _ESCAPE = re.compile(r"\\([xX][0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
@@ -31,7 +31,7 @@ Value = int | float | bool | str | bytes
 
 
 def parse_value(text: str, quoted: bool, field: FieldDescriptor) -> Value:
-    """Return the value that a text has for a field; the message of a ValueError is meant for users."""
+    """Return the value of a text as a field. The message of a `ValueError` or a `LookupError` is meant for users."""
     if field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_STRING):
         data = unquote(text) if quoted else text.encode("utf-8", "surrogateescape")
         if field.type == FieldDescriptor.TYPE_BYTES:
@@ -53,7 +53,7 @@ def _utf8(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise ValueError(f"the text {excerpt(repr(data))} is not UTF-8; save the file as UTF-8") from None
+        raise ValueError(f"the text {excerpt(repr(data))} isn't UTF-8; save the file as UTF-8") from None
 
 
 def _integer(text: str, field: FieldDescriptor) -> int:
@@ -62,12 +62,12 @@ def _integer(text: str, field: FieldDescriptor) -> int:
         raise ValueError(_not_a_number(text, field))
     low, high = _INTEGER_RANGES[field.cpp_type]
     if not low <= number <= high:
-        raise ValueError(f"{excerpt(text)} is out of range: {field.name} takes {low} to {high}")
+        raise ValueError(f"{excerpt(text)} is out of range; {field.name} accepts {low} to {high}")
     return number
 
 
 def _whole(text: str) -> int | None:
-    """Return the whole number that a text stands for in base 8, 10 or 16, or None."""
+    """Return the whole number that a text in base 8, 10 or 16 represents, or `None` if it isn't one."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
@@ -90,7 +90,7 @@ def _enum(text: str, field: FieldDescriptor) -> int:
     if number is not None and number in enum_of(field).values_by_number:
         return number
     near = get_close_matches(text.upper(), names, 1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(names)}"
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(names)}"
     raise LookupError(f"unknown value '{excerpt(text)}'; {hint}")
 
 
@@ -101,14 +101,14 @@ def _not_a_number(text: str, field: FieldDescriptor) -> str:
 
 
 def _expected_value(field: FieldDescriptor) -> str:
-    """Return the kind of value that a field takes, in words."""
+    """Return a description of the values that a field accepts."""
     if field.cpp_type in _INTEGER_RANGES:
         return "a whole number" if _INTEGER_RANGES[field.cpp_type][0] else "a whole number of 0 or more"
     return "true or false" if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else "a number"
 
 
 def unquote(text: str) -> bytes:
-    """Return the bytes that one or several quoted strings stand for."""
+    """Return the bytes that one quoted string, or several in a row, represent."""
     decoded = bytearray()
     for double, single in _STRING.findall(text):
         raw, offset = double or single, 0
@@ -127,12 +127,12 @@ def _unescape(code: str) -> bytes:
     if code[0] in "uU" and len(code) > 1 and int(code[1:], 16) <= sys.maxunicode:
         return chr(int(code[1:], 16)).encode("utf-8", "surrogatepass")
     if code not in _ESCAPE_CODES:
-        raise ValueError(f"\\{excerpt(code)} stands for no character; a backslash itself is written \\\\")
+        raise ValueError(f"\\{excerpt(code)} is not an escape sequence; write a backslash itself as \\\\")
     return bytes([_ESCAPE_CODES[code]])
 
 
 def quote(data: str | bytes) -> str:
-    """Return a quoted string; text that is not ASCII stays readable."""
+    """Return a quoted string. Printable characters outside ASCII aren't escaped."""
     if isinstance(data, bytes):
         body = "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in data.replace(b"\\", b"\\\\"))
     else:
@@ -146,7 +146,7 @@ def _escape(character: str) -> str:
 
 
 def format_value(value: Value, field: FieldDescriptor) -> str:
-    """Return the text of a value in a prototxt; floats have the fewest digits that read back the same."""
+    """Return the text of a value in a prototxt. Floats have the fewest digits that read back as the same value."""
     if isinstance(value, (str, bytes)):
         return quote(value)
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:

@@ -1,4 +1,4 @@
-"""Upgrades of old nets and solvers to today's form, exactly as BVLC Caffe does them."""
+"""Upgrades old nets and solvers to today's form, exactly as BVLC Caffe does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The upgrade of a whole file: its message, and a prototxt's comments, which go with their fields and layers."""
+"""Upgrades a whole file: its message, and a prototxt's comments, which move with their fields and layers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from caffe_proto.text.document import Body, Entry, Scalar
 from caffe_proto.text.prototxt import unbind
 from caffe_proto.upgrade.net import upgrade_net, upgrade_solver
 
-_INPUTS = ("input", "inputdim", "inputshape")  # an upgrade makes one layer of them
+_INPUTS = ("input", "inputdim", "inputshape")  # an upgrade combines these into one layer
 _RENAMED_FIELDS = {"blobslr": "lrmult", "weightdecay": "decaymult", "solvertype": "type", "layers": "layer"}
 
 
 def upgrade_file(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
-    """Return the file in today's form and a sentence for each change; the same file if nothing changed."""
+    """Return the file in today's form and a sentence for each change. If nothing changes, the same file is returned."""
     message, changes = _upgraded_message(file)
     if not changes:
         return file, ()
@@ -43,13 +43,13 @@ def _upgraded_message(file: CaffeFile[Message]) -> tuple[Message, tuple[str, ...
 
 
 def _carry_comments(old: Body, new: Body) -> None:
-    """Move every comment of `old` to its field in `new`, else to its layer, else to the end.
+    """Move every comment of `old` to its field in `new`, or else to its layer, or else to the end.
 
-    Fields correspond by the names of their layers and their own names.
+    Fields match if their layers' names and their own names match.
     """
     header, old = _split_header(old)
     targets = dict(_keyed_entries(new))
-    pending: list[str] = []  # comments of removed layers, which go to the next layer
+    pending: list[str] = []  # comments of removed layers, which move to the next layer
     for key, entry in _keyed_entries(old):
         target = targets.get(key)
         if target is None:
@@ -76,7 +76,7 @@ def _split_header(body: Body) -> tuple[list[str], Body]:
 
 
 def _carry_inside(old: Entry, layer_entry: Entry) -> None:
-    """Move comments of a layer's fields to the field of the same name and position, else above the layer."""
+    """Move the comments of a layer's fields to the field of the same name and position, or else above the layer."""
     targets: defaultdict[str, deque[Entry]] = defaultdict(deque)
     for target in _walk(layer_entry):
         targets[_comparable(target.name)].append(target)
@@ -91,7 +91,10 @@ def _carry_inside(old: Entry, layer_entry: Entry) -> None:
 
 
 def _keyed_entries(body: Body) -> Iterator[tuple[tuple[str, str, int], Entry]]:
-    """Yield the top-level fields with a key that an upgrade doesn't change: field, layer name, position among these."""
+    """Yield the top-level fields with a key that an upgrade doesn't change.
+
+    The key consists of the field's name, the layer's name, and the position among fields with the same names.
+    """
     seen: dict[tuple[str, str], int] = {}
     for entry in body.entries:
         name = (_comparable(entry.name), next((_layer_name(inner) for inner in entry.bodies()), ""))
@@ -100,7 +103,7 @@ def _keyed_entries(body: Body) -> Iterator[tuple[tuple[str, str, int], Entry]]:
 
 
 def _layer_name(body: Body) -> str:
-    """Return the name of a layer; in V0 it is one block further in."""
+    """Return the name of a layer. In V0, the name is one block deeper."""
     for block in (body, *(block for entry in body.named("layer") for block in entry.bodies())):
         for entry in block.named("name"):
             return " ".join(value.text.strip("'\"") for value in entry.values if isinstance(value, Scalar))

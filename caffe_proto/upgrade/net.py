@@ -1,4 +1,4 @@
-"""The upgrade of a net or a solver to today's form, in the steps and the order of Caffe."""
+"""Upgrades a net or a solver to today's form with Caffe's steps, in Caffe's order."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Upgraded(Generic[M]):
 def upgrade_net(net: pb.NetParameter) -> Upgraded[pb.NetParameter]:
     """Return the net in today's form."""
     if net.layers and net.layer:
-        raise UpgradeError(f"net '{net.name}': it has both `layer` and `layers`; write all layers as `layer`")
+        raise UpgradeError(f"net '{net.name}': the net uses both `layer` and `layers`; write all layers as `layer`")
     upgraded = copy_of(net)
     changes = _upgrade_layer_forms(upgraded) + _upgrade_inputs(upgraded) + _upgrade_batch_norms(upgraded)
     return Upgraded(upgraded, tuple(changes))
 
 
 def _upgrade_layer_forms(net: pb.NetParameter) -> list[str]:
-    """Upgrade V0 layers to V1 and these to V2. The upgrade of a V0 layer is reported once, by the first step."""
+    """Upgrade V0 layers to V1, and V1 layers to V2. Only the first step reports the upgrade of a V0 layer."""
     from_v0 = v0.upgrade_layers(net)
     moved = _move_transformations(net)
     from_v1 = v1.upgrade_layers(net)
@@ -49,7 +49,10 @@ def _upgrade_layer_forms(net: pb.NetParameter) -> list[str]:
 
 
 def _move_transformations(net: pb.NetParameter) -> list[str]:
-    """Caffe's rule: if one layer of a net needs this, every data layer gets both messages, even if they stay empty."""
+    """Move the transformations of data layers to `transform_param`.
+
+    Caffe's rule: if one layer of a net needs this, every data layer gets both messages, even if they stay empty.
+    """
     readers = [(index, layer) for index, layer in enumerate(net.layers) if layer.type in _DATA_PARAMS]
     if not any(_misplaced_fields(layer) for _, layer in readers):
         return []
@@ -62,7 +65,7 @@ def _move_transformations(net: pb.NetParameter) -> list[str]:
 
 
 def _misplaced_fields(layer: pb.V1LayerParameter) -> list[str]:
-    """Return the transformation fields that an old data layer has among the settings of its source."""
+    """Return the transformation fields that an old data layer sets among the settings of its source."""
     settings: Message = getattr(layer, _DATA_PARAMS[layer.type])
     return [field.name for field, _ in settings.ListFields() if field.name in _TRANSFORM_FIELDS]
 
@@ -79,7 +82,10 @@ def _move_transformation(layer: pb.V1LayerParameter) -> list[str]:
 
 
 def _upgrade_inputs(net: pb.NetParameter) -> list[str]:
-    """Caffe's rule: inputs with shapes become a layer; inputs without, as in old weight files, are removed."""
+    """Upgrade the inputs of a net.
+
+    Caffe's rule: inputs with shapes become a layer. Inputs without shapes, which old weight files contain, are removed.
+    """
     if not net.input:
         return []
     dims = next((name for name in ("input_shape", "input_dim") if getattr(net, name)), None)
@@ -99,12 +105,14 @@ def _input_shapes(net: pb.NetParameter) -> list[pb.BlobShape]:
     if net.input_shape:
         if len(net.input_shape) < count:
             raise UpgradeError(
-                f"net '{net.name}': {count} input but {len(net.input_shape)} input_shape; give one for each input"
+                f"net '{net.name}': there are {count} input fields but {len(net.input_shape)} input_shape; "
+                "write one input_shape for each input"
             )
         return net.input_shape[:count]
     if len(net.input_dim) < dims:
         raise UpgradeError(
-            f"net '{net.name}': {count} input need {dims} input_dim, not {len(net.input_dim)}; give four for each input"
+            f"net '{net.name}': {count} input fields need {dims} input_dim, but there are {len(net.input_dim)}; "
+            "write four for each input"
         )
     return [
         pb.BlobShape(dim=net.input_dim[start : start + _DIMS_PER_INPUT]) for start in range(0, dims, _DIMS_PER_INPUT)
@@ -112,7 +120,10 @@ def _input_shapes(net: pb.NetParameter) -> list[pb.BlobShape]:
 
 
 def _upgrade_batch_norms(net: pb.NetParameter) -> list[str]:
-    """Caffe's rule: the three sums of a BatchNorm aren't learned, whatever its three `param` say."""
+    """Freeze the three sums of each BatchNorm.
+
+    Caffe's rule: they aren't learned, whatever their three `param` messages say.
+    """
     changes = []
     for index, layer in enumerate(net.layer):
         if layer.type == "BatchNorm" and len(layer.param) == 3 and not all(map(_is_frozen, layer.param)):
@@ -138,7 +149,7 @@ _SOLVER_TYPE_NAMES = {
 
 
 def upgrade_solver(solver: pb.SolverParameter) -> Upgraded[pb.SolverParameter]:
-    """Return the solver in today's form. Nets inside it are not upgraded, as in Caffe."""
+    """Return the solver in today's form. As in Caffe, nets inside it are not upgraded."""
     upgraded = copy_of(solver)
     if not solver.HasField("solver_type"):
         return Upgraded(upgraded, ())

@@ -1,4 +1,4 @@
-"""The upgrade from V0 to V1: the settings in `layers { layer { ... } }` move to a message for each layer type."""
+"""Upgrades V0 layers to V1: the settings in `layers { layer { ... } }` move to a message for each layer type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _PADDING = "padding"
 
 @dataclass(frozen=True)
 class _Kind:
-    """The V1 type of a V0 type, and the V0 fields that its settings message takes, or the layer if it has none."""
+    """The V1 type for a V0 type, and the V0 fields that move to its settings message.
+
+    Without a settings message, the fields move to the layer itself.
+    """
 
     type: pb.V1LayerParameter.LayerType
     settings: str = ""
@@ -29,7 +32,7 @@ class _Kind:
 _FILLED = ("num_output", "biasterm", "weight_filler", "bias_filler")
 _WINDOW = ("pad", "kernelsize", "stride")
 _DETECTION = ("det_fg_threshold", "det_bg_threshold", "det_fg_fraction", "det_context_pad", "det_crop_mode")
-_OLD_DETECTION = ("context_pad", "crop_mode")  # before Caffe's first release they had no `det_`
+_OLD_DETECTION = ("context_pad", "crop_mode")  # the names before Caffe's first release, without `det_`
 _IMAGES = ("rand_skip", "shuffle_images", "new_height", "new_width")
 
 _KINDS = {
@@ -78,7 +81,7 @@ _RENAMED = {
 
 
 def upgrade_layers(net: pb.NetParameter) -> list[str]:
-    """Upgrade a net's V0 layers to V1 in place; the result has a sentence for each change."""
+    """Upgrade a net's V0 layers to V1 in place, and return a sentence for each change."""
     if not any(layer.HasField("layer") for layer in net.layers):
         return []
     for index, layer in enumerate(net.layers):
@@ -99,18 +102,18 @@ def upgrade_layers(net: pb.NetParameter) -> list[str]:
 
 
 def _refuse_mixture(layer: pb.V1LayerParameter, where: str) -> None:
-    """Raise an UpgradeError for V1 fields in a net with V0 layers, which Caffe drops silently."""
+    """Raise an `UpgradeError` for V1 fields in a net with V0 layers. Caffe drops such fields silently."""
     refuse_unknown(layer, where)
     refuse_unknown(layer.layer, where)
     for field, _ in set_fields(layer):
         if field.name not in ("bottom", "top", "layer"):
             raise UpgradeError(
-                f"{where}: {field.name} is a field of V1 in a net of V0 layers; write all layers in one form"
+                f"{where}: {field.name} is a V1 field, but the net has V0 layers; write all layers in one form"
             )
 
 
 def _fold_padding(net: pb.NetParameter) -> list[str]:
-    """Move the pad of each padding layer to the layers that read it; the result has a sentence for each change."""
+    """Move the pad of each padding layer to the layers that read it, and return a sentence for each change."""
     producers = dict.fromkeys(net.input, -1)
     unread = {index: layer.layer.name for index, layer in enumerate(net.layers) if layer.layer.type == _PADDING}
     changes = []
@@ -127,24 +130,24 @@ def _fold_padding(net: pb.NetParameter) -> list[str]:
 
 
 def _producer(bottom: str, producers: Mapping[str, int], where: str) -> int:
-    """Return the index of the layer that makes a bottom; -1 for an input of the net."""
+    """Return the index of the layer that produces a bottom, or -1 for an input of the net."""
     if bottom not in producers:
         raise UpgradeError(
-            f"{where}: its bottom '{bottom}' isn't an input of the net, nor a top of a layer before it; add it"
+            f"{where}: the bottom '{bottom}' isn't an input of the net or a top of an earlier layer; add it"
         )
     return producers[bottom]
 
 
 def _take_pad(layer: pb.V1LayerParameter, padding: pb.V1LayerParameter, where: str) -> str:
-    """Caffe's rule: the padding layer's pad replaces the layer's own."""
+    """Replace a layer's pad with that of the padding layer below it, as Caffe does."""
     name = padding.layer.name
     if layer.layer.type not in ("conv", "pool") or len(layer.bottom) != 1:
         raise UpgradeError(
-            f"{where}: padding layer '{name}' can only be read by a conv or pool layer with one bottom; "
-            "change the bottom or give the pad to such a layer"
+            f"{where}: only a conv or pool layer with one bottom can read the padding layer '{name}'; change "
+            "the bottom, or set pad in a conv or pool layer"
         )
     if len(padding.bottom) != 1 or len(padding.top) != 1:
-        raise UpgradeError(f"padding layer '{name}': it must have one bottom and one top; remove the others")
+        raise UpgradeError(f"padding layer '{name}': the layer must have one bottom and one top; remove the others")
     layer.layer.pad = padding.layer.pad
     layer.bottom[0] = padding.bottom[0]
     return f"padding layer '{name}' became pad: {padding.layer.pad} of '{layer.layer.name}'"
@@ -159,7 +162,9 @@ def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.V1LayerParameter:
         if field.name != "type":
             target = _target_message(layer, kind, field.name)
             if target is None:
-                raise UpgradeError(f"{where}: V0 type '{old.layer.type}' takes no {field.name}; remove {field.name}")
+                raise UpgradeError(
+                    f"{where}: V0 type '{old.layer.type}' doesn't accept {field.name}; remove {field.name}"
+                )
             set_field(target, _RENAMED.get(field.name, field.name), value)
     return layer
 
@@ -168,12 +173,12 @@ def _kind(old: pb.V0LayerParameter, where: str) -> _Kind:
     if not old.HasField("type"):
         return _Kind(_V1.NONE)
     if old.type not in _KINDS:
-        raise UpgradeError(f"{where}: '{old.type}' is no V0 type; V0 has {', '.join(_KINDS)} and {_PADDING}")
+        raise UpgradeError(f"{where}: '{old.type}' isn't a V0 type; use {', '.join(_KINDS)} or {_PADDING}")
     return _KINDS[old.type]
 
 
 def _target_message(layer: pb.V1LayerParameter, kind: _Kind, field: str) -> Message | None:
-    """Return the V1 message that takes a V0 field, or None if the layer's type doesn't have the field."""
+    """Return the V1 message that contains a V0 field, or `None` if the layer's type doesn't have the field."""
     if field in _TRANSFORM:
         return layer.transform_param
     if field in kind.fields and kind.settings:

@@ -1,4 +1,4 @@
-"""The upgrade from V1 to V2: `layers` with types from an enum become `layer` with types by name."""
+"""Upgrades V1 layers to V2: `layers` with types from an enum become `layer` with types by name."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TYPE_NAMES = {
     _V1.TANH: "TanH",
     _V1.THRESHOLD: "Threshold",
     _V1.WINDOW_DATA: "WindowData",
-    # The types of forks and early versions.
+    # types of forks and early versions
     _V1.ACCURACY_REGRESSION: "AccuracyRegression",
     _V1.BATCH_NORM: "BatchNorm",
     _V1.BIN_ACCURACY: "BinaryAccuracy",
@@ -96,7 +96,7 @@ _COPIED = frozenset(name for name, *_ in _signatures(_V1) & _signatures(pb.Layer
 
 
 def upgrade_layers(net: pb.NetParameter) -> list[str]:
-    """Upgrade a net's `layers` to `layer` in place; the result has a sentence for each layer."""
+    """Upgrade a net's `layers` to `layer` in place, and return a sentence for each layer."""
     changes = []
     for index, old in enumerate(net.layers):
         where = layer_label(old.name, index)
@@ -109,12 +109,12 @@ def upgrade_layers(net: pb.NetParameter) -> list[str]:
 
 
 def layer_label(name: str, index: int) -> str:
-    """Return the words for a layer in a sentence."""
+    """Return the description of a layer for a sentence."""
     return f"layer '{name}'" if name else f"layer number {index + 1}, which has no name"
 
 
 def set_field(message: Message, name: str, value: Any) -> None:
-    """Set a field; a value for a repeated field is added to it."""
+    """Set a field. If the field is repeated, append the value; if it is a message, merge it."""
     target = getattr(message, name)
     if isinstance(target, Message):
         target.MergeFrom(value)
@@ -125,13 +125,15 @@ def set_field(message: Message, name: str, value: Any) -> None:
 
 
 def refuse_unknown(message: Message, where: str) -> None:
-    """Raise an UpgradeError for a field or an enum value that the schema doesn't have."""
+    """Raise an `UpgradeError` for a field or an enum value that the schema doesn't have."""
     unknown = UnknownFieldSet(message)
     if len(unknown) > 0:
         number, value = unknown[0].field_number, unknown[0].data
         field = message.DESCRIPTOR.fields_by_number.get(number)
         what = f"field number {number}" if field is None else f"{field.name}: {value!r:.40}"
-        raise UpgradeError(f"{where}: the schema has no {what}; read the file in the dialect of the fork that wrote it")
+        raise UpgradeError(
+            f"{where}: the schema doesn't have {what}; read the file in the dialect of the fork that wrote it"
+        )
 
 
 def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.LayerParameter:
@@ -141,7 +143,9 @@ def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.LayerParameter:
         if field.name in _COPIED:
             set_field(layer, field.name, value)
         elif field.name not in _REWRITTEN:
-            raise UpgradeError(f"{where}: {field.name} has no equal in today's form; remove it or rewrite the layer")
+            raise UpgradeError(
+                f"{where}: {field.name} has no equivalent in today's form; remove it or rewrite the layer"
+            )
     if old.HasField("type"):
         layer.type = TYPE_NAMES[old.type]
     _upgrade_params(old, layer)
@@ -149,7 +153,7 @@ def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.LayerParameter:
 
 
 def _upgrade_params(old: pb.V1LayerParameter, layer: pb.LayerParameter) -> None:
-    """Caffe's rule: four lists side by side, of any lengths, become one list of `param`."""
+    """Merge four parallel lists of any lengths into one list of `param`, as Caffe does."""
     columns: tuple[tuple[str, MutableSequence[Any]], ...] = (
         ("name", old.param),
         ("share_mode", old.blob_share_mode),

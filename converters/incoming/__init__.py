@@ -1,1 +1,1 @@
-"""Operators of other frameworks written as Caffe layers, shared by all imports."""
+"""Writes the operators of other frameworks as Caffe layers. All imports share this package."""

@@ -1,4 +1,4 @@
-"""Arithmetic, activations, normalisations and reductions as Caffe layers, with numpy's broadcasting."""
+"""Writes arithmetic, activations, normalisations and reductions as Caffe layers, with numpy's broadcasting."""
 
 from __future__ import annotations
 
@@ -22,62 +22,65 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def clip(net: NetWriter, x: NetBlob, lower: float = -math.inf, upper: float = math.inf, part: str = "") -> NetBlob:
-    """Clip values to two limits."""
+    """Clip values to a lower and an upper limit. Each may be infinite."""
     if lower == 0 and upper >= _LARGEST:
         return net.layer(dsl.ReLU, [x], part=part)
     return net.layer(dsl.Clip, [x], part=part, min=max(lower, -_LARGEST), max=min(upper, _LARGEST))
 
 
 def hard_sigmoid(net: NetWriter, x: NetBlob, alpha: float, beta: float, part: str = "") -> NetBlob:
-    """`alpha * x + beta`, between 0 and 1."""
+    """Compute `alpha * x + beta`, clipped to the range from 0 to 1."""
     line = net.layer(dsl.Power, [x], part=f"{part}/line" if part else "line", scale=alpha, shift=beta)
     return clip(net, line, 0, 1, part)
 
 
 def hard_swish(net: NetWriter, x: NetBlob) -> NetBlob:
-    """`x * hard_sigmoid(x)`, in layer types that every Caffe has."""
+    """Compute `x * hard_sigmoid(x)` with layer types that every Caffe has."""
     return net.layer(dsl.Eltwise, [x, hard_sigmoid(net, x, 1 / 6, 0.5, "gate")], operation="PROD")
 
 
 def selu(net: NetWriter, x: NetBlob, alpha: float, gamma: float) -> NetBlob:
-    """`gamma * elu(x)`."""
+    """Compute `gamma * elu(x)`."""
     return net.layer(dsl.Power, [net.layer(dsl.ELU, [x], alpha=alpha)], part="scale", scale=gamma)
 
 
 def mish(net: NetWriter, x: NetBlob) -> NetBlob:
-    """`x * tanh(log(1 + exp(x)))`."""
+    """Compute `x * tanh(log(1 + exp(x)))`."""
     gate = net.layer(dsl.TanH, [net.layer(dsl.BNLL, [x], part="log")], part="gate")
     return net.layer(dsl.Eltwise, [x, gate], operation="PROD")
 
 
 def leaky_relu(net: NetWriter, x: NetBlob, slope: float) -> NetBlob:
-    """ReLU that scales negative values by a slope."""
+    """Apply a ReLU that multiplies negative values by a slope."""
     return net.layer(dsl.ReLU, [x], negative_slope=slope)
 
 
 def prelu(net: NetWriter, x: NetBlob, slope: AnyArray) -> NetBlob:
-    """ReLU that scales negative values by a learned slope for each channel, or one for all."""
+    """Apply a ReLU that multiplies negative values by a learned slope, either one per channel or one for all."""
     if slope.size == 1:
         return net.layer(dsl.PReLU, [x], slope.reshape(()), channel_shared=True)
     if slope.size != x.shape[1]:
-        raise ConversionError(f"has {slope.size} slopes; Caffe's PReLU takes one, or one for each of {x.shape[1]}")
+        raise ConversionError(
+            f"there are {slope.size} slopes, but Caffe's PReLU accepts one, or one for each of the {x.shape[1]} "
+            "channels"
+        )
     return net.layer(dsl.PReLU, [x], slope.reshape(-1))
 
 
 def dropout(net: NetWriter, x: NetBlob, ratio: float) -> NetBlob:
-    """Dropout, which changes nothing outside of training."""
+    """Add a Dropout layer, which changes nothing outside of training."""
     return net.layer(dsl.Dropout, [x], dropout_ratio=ratio) if 0 < ratio < 1 else x
 
 
 def softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
-    """Softmax along an axis, or its logarithm."""
+    """Compute the softmax along an axis, or its logarithm."""
     where = axis_setting(axis % len(x.shape))
     top = net.layer(dsl.Softmax, [x], part="softmax" if logarithm else "", **where)
     return net.layer(dsl.Log, [top]) if logarithm else top
 
 
 def flat_softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
-    """Softmax over an axis and all axes after it, or its logarithm."""
+    """Compute the softmax over an axis and all axes after it, or its logarithm."""
     axis %= len(x.shape)
     if math.prod(x.shape[axis + 1 :]) == 1:
         return softmax(net, x, axis, logarithm=logarithm)
@@ -94,7 +97,10 @@ def batch_norm(
     scale: AnyArray | None = None,
     bias: AnyArray | None = None,
 ) -> NetBlob:
-    """Batch normalisation. Caffe's BatchNorm has sums and their weight, here 1; scale and bias are a Scale layer."""
+    """Normalise a batch.
+
+    Caffe's BatchNorm stores sums and their weight, which is 1 here. Scale and bias become a Scale layer.
+    """
     top = net.layer(dsl.BatchNorm, [x], mean, variance, np.ones(1), eps=eps)
     if scale is None and bias is None:
         return top
@@ -105,12 +111,12 @@ def batch_norm(
 
 
 def local_response_norm(net: NetWriter, x: NetBlob, size: int, alpha: float, beta: float, k: float) -> NetBlob:
-    """Local response normalisation across channels; `alpha` is a factor of the mean of the squares."""
+    """Normalise the local response across channels. `alpha` multiplies the mean of the squares."""
     return net.layer(dsl.LRN, [x], local_size=size, alpha=alpha, beta=beta, k=k)
 
 
 def affine(net: NetWriter, x: NetBlob, scale: float = 1, shift: float = 0, part: str = "") -> NetBlob:
-    """`scale * x + shift`."""
+    """Compute `scale * x + shift`."""
     settings = ({"scale": scale} if scale != 1 else {}) | ({"shift": shift} if shift else {})
     return net.layer(dsl.Power, [x], part=part, **settings) if settings else x
 
@@ -153,12 +159,12 @@ def divide(net: NetWriter, a: Value, b: Value) -> NetBlob:
 
 
 def power(net: NetWriter, x: NetBlob, exponent: float, part: str = "") -> NetBlob:
-    """Return a blob to the power of a constant."""
+    """Return a blob raised to a constant power."""
     return net.layer(dsl.Power, [x], part=part, power=exponent) if exponent != 1 else x
 
 
 def total(net: NetWriter, values: Sequence[Value], coeff: float = 1) -> NetBlob:
-    """Return the sum of all values, times a coefficient."""
+    """Return the sum of all values, multiplied by a coefficient."""
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == len(values) > 1 and len({blob.shape for blob in blobs}) == 1:
         settings: dict[str, Any] = {} if coeff == 1 else {"coeff": [coeff] * len(blobs)}
@@ -173,7 +179,7 @@ def maximum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
     limits = [value for value in values if not isinstance(value, NetBlob)]
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if any(limit.size != 1 for limit in limits):
-        raise ConversionError("has a constant that isn't a single number; Caffe's Clip takes no other")
+        raise ConversionError("a constant isn't a single number, which Caffe's Clip needs")
     if len(blobs) > 1:
         target = np.broadcast_shapes(*(blob.shape for blob in blobs))
         alike = [expand(net, blob, target, f"wide{rank}") for rank, blob in enumerate(blobs)]
@@ -182,8 +188,10 @@ def maximum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
 
 
 def minimum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
-    """Return the element-wise minimum of all values; that of several blobs is written as a maximum of the negative
-    ones."""
+    """Return the element-wise minimum of all values.
+
+    The minimum of several blobs is computed as the negated maximum of their negatives.
+    """
     limits = [value for value in values if not isinstance(value, NetBlob)]
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == 1 and all(limit.size == 1 for limit in limits):
@@ -195,7 +203,7 @@ def minimum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
 def _blob_first(a: Value, b: Value) -> tuple[NetBlob, Value]:
     if isinstance(a, NetBlob):
         return a, b
-    assert isinstance(b, NetBlob), "constants are computed before"
+    assert isinstance(b, NetBlob), "constants are computed earlier"
     return b, a
 
 
@@ -204,7 +212,7 @@ def _is_scalar(x: NetBlob, constant: AnyArray) -> bool:
 
 
 def _with_constant(net: NetWriter, constructor: LayerConstructor, x: NetBlob, constant: AnyArray) -> NetBlob:
-    """Bias or Scale with the constant as its weights, along the axes where the constant varies."""
+    """Add a Bias or Scale layer whose weights are the constant. It acts along the axes on which the constant varies."""
     target = np.broadcast_shapes(x.shape, constant.shape)
     x = expand(net, x, target, "wide")
     constant = constant.reshape((1,) * (len(target) - constant.ndim) + constant.shape)
@@ -216,7 +224,11 @@ def _with_constant(net: NetWriter, constructor: LayerConstructor, x: NetBlob, co
 
 
 def _broadcast(net: NetWriter, constructor: LayerConstructor, operation: str, a: NetBlob, b: NetBlob) -> NetBlob:
-    """Bias or Scale with two bottoms if the smaller one spans axes of the larger, else Eltwise of both in full size."""
+    """Combine two blobs by broadcasting.
+
+    A Bias or Scale layer with two bottoms is used if the smaller blob spans axes of the larger one. Otherwise both are
+    expanded to full size for an Eltwise layer.
+    """
     target = np.broadcast_shapes(a.shape, b.shape)
     large, small = (a, b) if a.shape == target else (b, a)
     span = _common_span(large.shape, (1,) * (len(target) - len(small.shape)) + small.shape)
@@ -228,15 +240,17 @@ def _broadcast(net: NetWriter, constructor: LayerConstructor, operation: str, a:
 
 
 def _common_span(large: Shape, small: Shape) -> tuple[int, int] | None:
-    """Return the axes that the smaller shape spans; they begin with the first axis if possible, so that batches stay
-    open."""
+    """Return the first axis that the smaller shape spans and the axis after the last, or `None`.
+
+    The span begins with the first axis if possible, so that the batch size stays open.
+    """
     last = max((axis + 1 for axis, size in enumerate(small) if size != 1), default=0)
     first = 0 if small[:last] == large[:last] else next((axis for axis, size in enumerate(small) if size != 1), 0)
     return (first, last) if last and small[first:last] == large[first:last] else None
 
 
 class AxisReduction(Enum):
-    """The kind of a reduction, with Caffe's names as values."""
+    """The kind of a reduction. The values are Caffe's names."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -248,7 +262,7 @@ class AxisReduction(Enum):
 def reduce_axes(
     net: NetWriter, x: NetBlob, axes: Sequence[int], keep: bool, by: AxisReduction, part: str = ""
 ) -> NetBlob:
-    """Reduce axes; with `keep` they stay, with length 1."""
+    """Reduce axes. With `keep`, they remain with length 1."""
     removed_axes = {axis % len(x.shape) for axis in axes}
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in removed_axes]
     target = [x.shape[axis] for axis in kept_axes]
@@ -264,14 +278,16 @@ def reduce_axes(
 def _pooled(net: NetWriter, x: NetBlob, removed_axes: set[int], by: AxisReduction) -> NetBlob:
     if removed_axes != {2, 3} or len(x.shape) != 4:
         raise ConversionError(
-            f"of axes {sorted(removed_axes)} of {len(x.shape)}; Caffe's pooling takes height and width"
+            f"axes {sorted(removed_axes)} of {len(x.shape)} are reduced, but Caffe pools only over height and width"
         )
     return global_pool(net, x, "MAX" if by is AxisReduction.MAX else "AVE")
 
 
 def arg_max(net: NetWriter, x: NetBlob, axis: int, *, keep: bool) -> NetBlob:
-    """Return the index of the largest value along an axis, as a real number. Caffe's rule: of equal values, the
-    last."""
+    """Return the index of the largest value along an axis, as a real number.
+
+    If several values are equal, Caffe's rule is to return the last of them.
+    """
     axis %= len(x.shape)
     top = net.layer(dsl.ArgMax, [x], axis=axis)
     return top if keep else reshape(net, top, (*x.shape[:axis], *x.shape[axis + 1 :]), "shape")

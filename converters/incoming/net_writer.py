@@ -1,4 +1,4 @@
-"""A Caffe net under construction, whose shapes are known from layer to layer, and the problems that an import meets."""
+"""Builds a Caffe net layer by layer with its shapes, and collects the problems of an import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from netdsl.model.weights.match import AnyArray
 
 LayerConstructor = Callable[..., pb.LayerParameter]
 
-_MAX_NODES = 3  # names for each kind of problem
+_MAX_NODES = 3  # the number of node names for each kind of problem
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,15 @@ class NetBlob:
     shape: Shape
 
 
-Value = NetBlob | AnyArray  # a value that depends on the inputs, or a constant
-Tops = NetBlob | Sequence[NetBlob]  # the result of an operator
+Value = NetBlob | AnyArray  # a blob that depends on the inputs, or a constant
+Tops = NetBlob | Sequence[NetBlob]  # the tops of an operator
 
 
 class NetWriter:
-    """Builds a net layer by layer. `node` names the next layers; names in `reserved` are only used by `rename`."""
+    """Builds a net layer by layer.
+
+    `node` is the name for the next layers. Only `rename` uses the names in `reserved`.
+    """
 
     def __init__(self, name: str, reserved: Sequence[str] = ()) -> None:
         self.net = pb.NetParameter(name=name)
@@ -65,7 +68,7 @@ class NetWriter:
         part: str = "",
         **settings: Any,
     ) -> NetBlob:
-        """Add a layer with one top. A node of several layers has a `part` name for all but its main layer."""
+        """Add a layer with one top. If a node becomes several layers, all but the main layer have a `part` name."""
         return self.layers(constructor, bottoms, *arrays, part=part, tops=1, **settings)[0]
 
     def layers(
@@ -89,11 +92,11 @@ class NetWriter:
         return tuple(NetBlob(*pair) for pair in zip(names, shapes, strict=True))
 
     def shape_of(self, constructor: LayerConstructor, bottom: NetBlob, **settings: Any) -> Shape:
-        """Return the shape of the top that a layer would have."""
+        """Return the shape of the top that a layer would produce."""
         return _shapes(constructor("", [bottom.name], tops=[""], **settings), [bottom.shape], ())[0]
 
     def rename(self, blob: NetBlob, name: str) -> NetBlob:
-        """Rename a top of a layer."""
+        """Rename a layer's top, including where it is a bottom."""
         for layer in self.net.layer:
             for names in (layer.bottom, layer.top):
                 names[:] = [name if old_name == blob.name else old_name for old_name in names]
@@ -102,14 +105,17 @@ class NetWriter:
         return NetBlob(name, blob.shape)
 
     def end(self, outputs: Sequence[tuple[str, Value]]) -> list[str]:
-        """End the net with the values as its only outputs, and return their names in it.
+        """End the net with these values as its only outputs, and return their blob names.
 
         Caffe's rule: outputs are the blobs that no layer reads.
         """
         names: list[str] = []
         for output, value in outputs:
             if not isinstance(value, NetBlob):
-                raise ConversionError(f"output '{output}' is the same for all inputs, which a Caffe net can't compute")
+                raise ConversionError(
+                    f"output '{output}' is the same for all inputs, which a Caffe net can't compute; remove it from "
+                    "the outputs"
+                )
             if self._read[value.name] or value.name in self._inputs or value.name in names:
                 self.node = f"{output}/output"
                 value = self.layer(dsl.Split, [value])
@@ -129,12 +135,12 @@ class NetWriter:
 
 
 def axis_setting(axis: int) -> dict[str, Any]:
-    """Return the `axis` setting of a layer, empty for the axis of channels, the default of most layers."""
+    """Return the `axis` setting of a layer. It is empty for the channel axis, which is the default of most layers."""
     return {} if axis == 1 else {"axis": axis}
 
 
 def _unique_name(base: str, taken: set[str]) -> str:
-    """Return the name, followed by a number if it is in use."""
+    """Return the name, with a number added if the name is in use."""
     name, rank = base, 2
     while name in taken:
         name, rank = f"{base}_{rank}", rank + 1
@@ -151,7 +157,9 @@ def _shapes(layer: pb.LayerParameter, bottoms: Sequence[Shape], arrays: Sequence
         raise ShapeError(f"as {layer.type}: {next(iter(str(problem).splitlines()), problem)}") from None
     blob_shapes = [tuple(blob.shape) for blob in instance.blob_tensors()]
     if arrays and blob_shapes != list(arrays):
-        raise ShapeError(f"weights of shapes {list(arrays)} don't fit a {layer.type}, whose blobs are {blob_shapes}")
+        raise ShapeError(
+            f"weights of shapes {list(arrays)} don't fit a {layer.type} layer, whose blobs have shapes {blob_shapes}"
+        )
     return shapes
 
 
@@ -167,14 +175,14 @@ class ConversionProblems:
 
     @contextmanager
     def of(self, operator: str, node: str) -> Iterator[None]:
-        """Collect errors of the block instead of raising them."""
+        """Collect errors that are raised in the block."""
         try:
             yield
         except CaffeError as problem:
             self.add(operator, node, str(problem))
 
     def check(self, what: str) -> None:
-        """Raise a ConversionError with all problems, if there are any."""
+        """Raise a `ConversionError` that lists all problems, if there are any."""
         if self._nodes:
             reasons = "; ".join(_describe(*key, nodes) for key, nodes in self._nodes.items())
             raise ConversionError(f"{what} can't be converted to Caffe: {reasons}")

@@ -1,4 +1,4 @@
-"""Convolutions, pooling and resizing of images as Caffe layers, and fully connected layers."""
+"""Writes convolutions, pooling, resizing of images and fully connected layers as Caffe layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Numbers = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ConvolutionSettings:
-    """The settings of a convolution, a number for each spatial axis. Negative padding crops."""
+    """The settings of a convolution, with one number for each spatial axis. Negative padding crops."""
 
     stride: Numbers
     begin: Numbers
@@ -38,7 +38,7 @@ def convolve(
     convolution: ConvolutionSettings,
     part: str = "",
 ) -> NetBlob:
-    """Return a convolution."""
+    """Add a convolution."""
     settings = {"num_output": weight.shape[0], "part": part}
     return _slide(net, dsl.Convolution, x, weight, bias, convolution, settings)
 
@@ -46,7 +46,7 @@ def convolve(
 def deconvolve(
     net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None, convolution: ConvolutionSettings
 ) -> NetBlob:
-    """Return a transposed convolution, whose padding is cropped from the result."""
+    """Add a transposed convolution. The padding is cropped from its result."""
     settings = {"num_output": weight.shape[1] * convolution.group}
     return _slide(net, dsl.Deconvolution, x, weight, bias, convolution, settings)
 
@@ -72,9 +72,9 @@ def _slide(
 
 
 def _with_even_padding(weight: AnyArray, convolution: ConvolutionSettings) -> tuple[AnyArray, Numbers, Numbers]:
-    """Weights, dilation and padding of an equal convolution with the same padding at both ends, as Caffe needs.
+    """Return the weights, dilation and padding of an equivalent convolution whose padding is the same at both ends.
 
-    Where the ends differ, zeros are added to the kernel on the other side.
+    Caffe needs equal padding. If the ends differ, zeros are added to the kernel on the other side.
     """
     pad = tuple(max(begin, end, 0) for begin, end in zip(convolution.begin, convolution.end, strict=True))
     sides = list(zip(pad, convolution.begin, convolution.end, strict=True))
@@ -89,7 +89,7 @@ def _with_even_padding(weight: AnyArray, convolution: ConvolutionSettings) -> tu
 
 
 def _without_dilation(weight: AnyArray, dilation: Numbers) -> AnyArray:
-    """Return the filters with dilation replaced by zeros."""
+    """Return the filters with zeros in place of the dilation."""
     lengths = [(size - 1) * step + 1 for size, step in zip(weight.shape[2:], dilation, strict=True)]
     dense = np.zeros((*weight.shape[:2], *lengths), weight.dtype)
     dense[(slice(None), slice(None), *(slice(None, None, step) for step in dilation))] = weight
@@ -97,9 +97,14 @@ def _without_dilation(weight: AnyArray, dilation: Numbers) -> AnyArray:
 
 
 def pad_image(net: NetWriter, x: NetBlob, begin: Sequence[int], end: Sequence[int], part: str = "") -> NetBlob:
-    """Pad an image with zeros, by a convolution of every channel with a single one. Negative numbers crop."""
+    """Pad an image with zeros. Negative numbers crop.
+
+    The layer is a convolution of every channel with a single 1.
+    """
     if len(x.shape) - 2 != len(begin):
-        raise ConversionError(f"only spatial axes can be padded, and {list(x.shape)} doesn't have {len(begin)}")
+        raise ConversionError(
+            f"{len(begin)} axes are padded, but a blob of shape {list(x.shape)} has {len(x.shape) - 2} spatial axes"
+        )
     axes, channels = len(begin), x.shape[1]
     convolution = ConvolutionSettings((1,) * axes, tuple(begin), tuple(end), (1,) * axes, channels)
     return convolve(net, x, np.ones((channels, *(1,) * (axes + 1)), np.float32), None, convolution, part)
@@ -113,9 +118,9 @@ def repeat_pixels(net: NetWriter, x: NetBlob, times: Sequence[int]) -> NetBlob:
 
 
 def linear(net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None = None) -> NetBlob:
-    """Multiply the last axis by a matrix, which has a row for every output."""
+    """Multiply the last axis by a matrix with a row for every output."""
     if weight.ndim != 2:
-        raise ConversionError(f"multiplies by an array of {weight.ndim} axes; Caffe's InnerProduct takes a matrix")
+        raise ConversionError(f"the factor has {weight.ndim} axes, but Caffe's InnerProduct needs a matrix")
     settings = {"num_output": len(weight), **axis_setting(len(x.shape) - 1)}
     if bias is None:
         return net.layer(dsl.InnerProduct, [x], weight, bias_term=False, **settings)
@@ -123,7 +128,7 @@ def linear(net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None =
 
 
 def _short(numbers: Sequence[int]) -> int | list[int]:
-    """Return one number if all are the same, else all of them."""
+    """Return a single number if all numbers are the same, else all of them."""
     return numbers[0] if len({*numbers}) == 1 else list(numbers)
 
 
@@ -148,7 +153,7 @@ class PoolingWindows:
         return count - (self.ceil and (count - 1) * self.stride[axis] >= size + self.begin[axis])
 
     def areas(self, x: NetBlob, begin: Numbers, end: Numbers) -> AnyArray:
-        """Return the area of every window that lies in the image extended by `begin` and `end`."""
+        """Return the area of each window inside the image extended by `begin` and `end`."""
         rows, columns = (self._lengths(x.shape[2 + axis], axis, begin[axis], end[axis], count)
                          for axis, count in enumerate(self.counts(x)))  # fmt: skip
         return np.outer(rows, columns).astype(np.float64)
@@ -163,34 +168,41 @@ def max_pool(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> NetBlob:
     settings = _settings(net, x, windows)
     if settings is None:
         sizes = f"{list(windows.begin)} and {list(windows.end)}"
-        raise ConversionError(f"Caffe's pooling has no such windows: kernel {list(windows.kernel)}, padding {sizes}")
+        raise ConversionError(
+            f"Caffe's pooling can't produce these windows: kernel {list(windows.kernel)}, padding {sizes}"
+        )
     return net.layer(dsl.Pooling, [x], pool="MAX", **settings)
 
 
 def average_pool(net: NetWriter, x: NetBlob, windows: PoolingWindows, divisors: AnyArray) -> NetBlob:
-    """Return the sum of every window divided by its divisor; a Scale layer corrects it where Caffe's divisor
-    differs."""
+    """Return the sum of every window divided by its divisor.
+
+    A Scale layer corrects the values where Caffe's divisor differs.
+    """
     settings = _settings(net, x, windows)
     if settings is None:
         x = pad_image(net, x, windows.begin, windows.end, "pad")
         windows = PoolingWindows(windows.kernel, windows.stride, (0, 0), (0, 0), windows.ceil)
         settings = _settings(net, x, windows)
     if settings is None:
-        raise ConversionError(f"Caffe's pooling has no such windows: kernel {list(windows.kernel)}")
+        raise ConversionError(f"Caffe's pooling can't produce these windows: kernel {list(windows.kernel)}")
     factors = windows.areas(x, windows.begin, windows.begin) / divisors
     top = net.layer(dsl.Pooling, [x], pool="AVE", **settings)
     return top if np.all(factors == 1) else net.layer(dsl.Scale, [top], factors, part="scale", axis=2, num_axes=2)
 
 
 def global_pool(net: NetWriter, x: NetBlob, pool: str) -> NetBlob:
-    """Pooling with the whole image as one window."""
+    """Pool with the whole image as one window."""
     return net.layer(dsl.Pooling, [x], pool=pool, global_pooling=True)
 
 
 def _settings(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> dict[str, Any] | None:
-    """Settings with which Caffe has the same windows, or None. Caffe clips windows at the end of the padding."""
+    """Return settings with which Caffe uses the same windows, or `None`.
+
+    Caffe clips windows at the end of the padding.
+    """
     if len(x.shape) != 4:
-        raise ConversionError(f"Caffe pools images of 4 axes, and this has {len(x.shape)}")
+        raise ConversionError(f"Caffe pools images with 4 axes, but this blob has {len(x.shape)}")
     window_settings = {
         **_sides("kernel", windows.kernel),
         **_sides("stride", windows.stride),
@@ -200,7 +212,7 @@ def _settings(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> dict[str, 
         settings = window_settings if rounding == "CEIL" else {**window_settings, "round_mode": rounding}
         try:
             shape = net.shape_of(dsl.Pooling, x, **settings)
-        except CaffeError:  # a padding larger than the kernel
+        except CaffeError:  # the padding is larger than the kernel
             return None
         if shape[2:] == windows.counts(x):
             return settings
@@ -208,7 +220,7 @@ def _settings(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> dict[str, 
 
 
 def _sides(name: str, values: Sequence[int]) -> dict[str, int]:
-    """Return a setting for both axes: one number, or _h and _w, or nothing for the default."""
+    """Return a setting for both axes: one number, or _h and _w, or nothing if the value is the default."""
     height, width = values
     if height != width:
         return {f"{name}_h": height, f"{name}_w": width}
@@ -217,16 +229,16 @@ def _sides(name: str, values: Sequence[int]) -> dict[str, int]:
 
 
 class PixelAlignment(Enum):
-    """How the pixels of a resized image are aligned with those of the source."""
+    """The alignment of a resized image's pixels with those of the source."""
 
     CORNERS = "asymmetric"  # i * old / new
     MIDDLES = "half_pixel"  # (i + 0.5) * old / new - 0.5
-    TORCH_MIDDLES = "pytorch_half_pixel"  # as half_pixel, but 0 if the new image has one pixel
+    TORCH_MIDDLES = "pytorch_half_pixel"  # like half_pixel, but 0 if the new image has one pixel
     ENDS = "align_corners"  # i * (old - 1) / (new - 1)
 
 
 def source_positions(old: int, new: int, alignment: PixelAlignment) -> AnyArray:
-    """Return the position in the source of every new pixel along an axis."""
+    """Return the source position of each new pixel along an axis."""
     index = np.arange(new)
     if alignment is PixelAlignment.ENDS:
         return index * ((old - 1) / (new - 1) if new > 1 else 0)
@@ -235,7 +247,7 @@ def source_positions(old: int, new: int, alignment: PixelAlignment) -> AnyArray:
     return (index + 0.5) * (old / new) - 0.5
 
 
-# The source pixels that the modes of ResizeNearestNeighbor select along an axis.
+# the source pixels that the modes of ResizeNearestNeighbor select along an axis
 _ROUNDING_MODES: dict[str | None, Callable[[int, int], AnyArray]] = {
     None: lambda old, new: np.floor(source_positions(old, new, PixelAlignment.CORNERS)),
     "half_pixel_centers": lambda old, new: np.floor(source_positions(old, new, PixelAlignment.MIDDLES) + 0.5),
@@ -245,7 +257,7 @@ _ROUNDING_MODES: dict[str | None, Callable[[int, int], AnyArray]] = {
 
 
 def nearest(net: NetWriter, x: NetBlob, positions: Sequence[AnyArray]) -> NetBlob:
-    """Return an image of the source's pixels at rows and columns."""
+    """Resize an image to the source pixels at the given positions of rows and columns."""
     old, size = _image(x), [len(index) for index in positions]
     indices = [np.clip(index, 0, length - 1) for index, length in zip(positions, old, strict=True)]
     times = [max(new // length, 1) for new, length in zip(size, old, strict=True)]
@@ -257,7 +269,7 @@ def nearest(net: NetWriter, x: NetBlob, positions: Sequence[AnyArray]) -> NetBlo
         if all(_agree(index, np.clip(choose(length, len(index)), 0, length - 1))
                for index, length in zip(indices, old, strict=True)):  # fmt: skip
             return net.layer(dsl.ResizeNearestNeighbor, [x], **_size_settings(size, mode))
-    raise ConversionError(f"no layer selects these pixels of {list(old)} for {size}")
+    raise ConversionError(f"no Caffe layer selects these pixels when resizing {list(old)} to {size}")
 
 
 def _agree(a: AnyArray, b: AnyArray) -> bool:
@@ -265,7 +277,10 @@ def _agree(a: AnyArray, b: AnyArray) -> bool:
 
 
 def bilinear(net: NetWriter, x: NetBlob, size: Sequence[int], alignment: PixelAlignment) -> NetBlob:
-    """Bilinear resizing, by PSPNet's Interp or Synopsys' ResizeBilinear, since BVLC Caffe has no such layer."""
+    """Resize an image bilinearly.
+
+    This uses PSPNet's Interp or Synopsys' ResizeBilinear because BVLC Caffe doesn't have such a layer.
+    """
     if tuple(size) == _image(x):
         return x
     if alignment is PixelAlignment.ENDS:
@@ -283,5 +298,5 @@ def _size_settings(size: Sequence[int], mode: str | None) -> dict[str, Any]:
 
 def _image(x: NetBlob) -> tuple[int, ...]:
     if len(x.shape) != 4:
-        raise ConversionError(f"only images of 4 axes can be resized, and this has {len(x.shape)}")
+        raise ConversionError(f"only images with 4 axes can be resized, but this blob has {len(x.shape)}")
     return x.shape[2:]

@@ -1,4 +1,4 @@
-"""Export of nets as ONNX models; every layer type defines its own ONNX operators."""
+"""Exports nets as ONNX models. Every layer type defines its own ONNX operators."""
 
 from __future__ import annotations
 

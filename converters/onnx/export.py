@@ -1,4 +1,4 @@
-"""The export of a net with its weights to an ONNX model."""
+"""Exports a net with its weights to an ONNX model."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PRODUCER = "netdsl"
 
 @dataclass(frozen=True)
 class Metadata:
-    """Texts for the model's `metadata_props`; empty ones are left out."""
+    """The texts for the model's `metadata_props`. Empty texts are left out."""
 
-    preprocessing: str = ""  # how an image becomes the input
-    labels: Sequence[str] = ()  # the names of the classes, in their order
+    preprocessing: str = ""  # a description of how an image becomes the input
+    labels: Sequence[str] = ()  # the names of the classes, in order
     licence: str = ""
-    source_sha256: str = ""  # of the file that the weights came from
+    source_sha256: str = ""  # the hash of the file that the weights came from
 
     def properties(self) -> dict[str, str]:
         """Return the properties by name."""
@@ -56,8 +56,8 @@ _NO_METADATA = Metadata()
 def to_onnx(net: NetToRun, *, opset: int | None = None, metadata: Metadata = _NO_METADATA) -> Any:
     """Convert a net to a ModelProto.
 
-    Values have the names of blobs, nodes those of layers. The first axis of the inputs stays open if the net allows
-    it. The default opset is the newest that the installed onnxruntime supports.
+    Values are named after blobs, and nodes after layers. The first axis of the inputs stays open if the net allows it.
+    The default opset is the newest that the installed onnxruntime supports.
     """
     return _model_of(module_of(net).built, opset, metadata).joined()
 
@@ -74,14 +74,14 @@ def export_onnx(
 ) -> Report | None:
     """Write a net as an ONNX model and return the report of its verification.
 
-    With `verify`, what was written is run before it takes its place, and must compute the same as the net. `external`
-    puts the weights into a file of their own, which is the default above 2 GB.
+    With `verify`, the written model is run before it takes its place, and must compute the same as the net. `external`
+    puts the weights into a separate file, which is the default above 2 GB.
     """
     with staged_file(path) as staged:
         message = write_model(_model_of(module_of(net).built, opset, metadata), staged, external=external)
         report = verify_onnx(WrittenModel(staged, message, str(path)), net, tolerance=tolerance) if verify else None
         if report is not None and not report.passed:
-            raise ConversionError(f"{path}: not written: {report}")
+            raise ConversionError(f"{path}: the model wasn't written because {report}")
     return report
 
 
@@ -98,7 +98,9 @@ def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel
             fixed.add(problem.source.name)
         except UnsupportedOpsetError as problem:
             if requested is not None:
-                raise ConversionError(f"the net needs an operator that onnxruntime runs up to {problem} only") from None
+                raise ConversionError(
+                    f"the net needs an operator that onnxruntime supports only up to {problem}; choose an older opset"
+                ) from None
             opset = problem.opset
     model = model_of(graph, opset)
     model.producer_name = PRODUCER
@@ -108,15 +110,15 @@ def _model_of(built: Built, opset: int | None, metadata: Metadata) -> SplitModel
 
 def _check_exportable(built: Built) -> None:
     if built.graph.phase is not Phase.TEST:
-        raise ConversionError("a net of the TRAIN phase has no ONNX form; take the TEST phase")
+        raise ConversionError("a net in the TRAIN phase can't be exported to ONNX; use the TEST phase")
     if any(blob.is_meta for layer in built.layers for blob in layer.blob_tensors()):
-        raise ConversionError("the net has no weights yet: allocate it, and load them")
+        raise ConversionError("the net doesn't have weights yet; allocate it and load them")
 
 
 def _check_opset(opset: int) -> int:
     newest = onnx().defs.onnx_opset_version()
     if not OLDEST_OPSET <= opset <= newest:
-        raise ConversionError(f"opset {opset} can't be written; take one from {OLDEST_OPSET} to {newest}")
+        raise ConversionError(f"opset {opset} can't be written; choose one from {OLDEST_OPSET} to {newest}")
     return opset
 
 
@@ -125,14 +127,16 @@ def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
     for source in length_sources(built):
         lengths = None if source.name in fixed else changing_lengths(built, source)
         if lengths is None and not source.free:
-            raise ConversionError(f"a layer needs a fixed {source.name}, which is only known when the net runs")
+            raise ConversionError(f"a layer needs a fixed {source.name}, but it is known only when the net runs")
         open_lengths |= lengths or {}
     return open_lengths
 
 
 def _graph(built: Built, lengths: Lengths, opset: int) -> tuple[Any, list[AnyArray]]:
-    """Return the GraphProto of a net and its initializers' values; one ConversionError reports all layers without a
-    form."""
+    """Return the GraphProto of a net and the values of its initializers.
+
+    One `ConversionError` reports all layers without an ONNX form.
+    """
     names, outside = edge_names(built), set(built.input_edges())
     builder = GraphBuilder(opset, _dtype(built), names)
     problems = []
@@ -167,8 +171,10 @@ def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:
 
 
 def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphBuilder) -> Any:
-    """Return an input or output. A length that differs from its source's, such as twice a batch, has a name of its
-    own."""
+    """Return an input or output of the graph.
+
+    A length that differs from its source's length, such as twice a batch, gets its own name.
+    """
     dims: list[int | str] = list(built.shapes[edge])
     for axis, source in _changes(lengths, edge).items():
         source_length = next(
@@ -180,6 +186,6 @@ def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphB
 
 
 def _dtype(built: Built) -> np.dtype[Any]:
-    """Return the type of a net's weights, in which it computes."""
+    """Return the type of a net's weights, which is also the type of its computations."""
     blobs = (blob for layer in built.layers for blob in layer.parameters() if blob.is_floating_point())
     return array_of(next(blobs, torch.empty(0)).new_empty(0)).dtype

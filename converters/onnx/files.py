@@ -1,4 +1,7 @@
-"""ONNX models in files. Those of others are untrusted; ours are written in pieces, and nobody copies their weights."""
+"""Reads and writes ONNX files.
+
+Files from others are untrusted. Our own files are written in pieces, without copies of their weights.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +22,26 @@ from converters.onnx.library import onnx, onnx_module
 from converters.staging import staged_file
 from netdsl.model.weights.match import AnyArray
 
-MOST_VALUES = 1 << 28  # of a blob or a constant; 1 GB in single precision
+MOST_VALUES = 1 << 28  # the number of values of a blob or a constant; 1 GB in single precision
 
-_MOST_NODES = 1_000_000  # when functions are written out, of which a few can call each other any number of times
-_ALWAYS_FITS = 256 << 20  # bytes of values that any machine has
-_SMALL = 64 << 20  # bytes of a file that could hardly have been meant to make so much
-_SHOWN = 100  # letters of a name that an error shows
+_MOST_NODES = 1_000_000  # nodes with all functions written out; a few functions can call each other any number of times
+_ALWAYS_FITS = 256 << 20  # bytes of values that fit into the memory of any machine
+_SMALL = 64 << 20  # bytes of a file that is unlikely to need more memory
+_SHOWN = 100  # letters of a name in an error
 _MAX_BYTES = 2**31 - 2**20  # protobuf's limit for one file, with some room for the graph
-_SMALL_BYTES = 1024  # of an initializer that stays in the model, so that shapes can be inferred
+_SMALL_BYTES = 1024  # initializers below this size stay in the model, so that shapes can be inferred
 
-Functions = Mapping[tuple[str, str], Any]  # by domain and name
+Functions = Mapping[tuple[str, str], Any]  # functions by domain and name
 
 
 def load_onnx(path: str | Path) -> Any:
-    """Return the model in a file, with the values that lie in other files beside it."""
+    """Return the model in a file, with the values that other files in its folder store."""
     path = Path(path)
     check_regular(path)
     try:
         model = onnx().load(path, load_external_data=False)
         if not model.graph.output:
-            raise FileError(f"{path}: is no ONNX model: it has no outputs")
+            raise FileError(f"{path}: not an ONNX model, because it has no outputs")
         _check_text(model, path)
         _check_functions(model, path)
         _check_external_values(model, path)
@@ -47,13 +50,14 @@ def load_onnx(path: str | Path) -> Any:
         return model
     except CaffeError:
         raise
-    except Exception as problem:  # from protobuf, or from onnx, whose exception classes aren't public
+    except Exception as problem:  # from protobuf or onnx; onnx's exception classes aren't public
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
-        raise FileError(f"{path}: is no ONNX model that can be read: {reason}") from None
+        raise FileError(f"{path}: not a readable ONNX model: {reason}") from None
 
 
 def _check_external_values(model: Any, path: Path) -> None:
-    """Raise a FileError unless values in other files lie in regular ones in the model's folder, within their size."""
+    """Raise a `FileError` unless external values are in regular files in the model's folder, within the files'
+    sizes."""
     helper, folder = onnx_module("external_data_helper"), path.parent.resolve()
     sizes, needed = dict[Path, int](), 0
     for tensor in _tensors(model):
@@ -62,25 +66,30 @@ def _check_external_values(model: Any, path: Path) -> None:
         where, info = f"{path}: the values of '{tensor.name[:_SHOWN]}'", helper.ExternalDataInfo(tensor)
         data = (folder / info.location).resolve()
         if not info.location or data == folder or not data.is_relative_to(folder):
-            raise FileError(f"{where} are at '{info.location[:_SHOWN]}', which isn't a file in the model's folder")
+            raise FileError(
+                f"{where} are at '{info.location[:_SHOWN]}', which isn't a file in the model's folder; move the "
+                "file there"
+            )
         check_regular(folder / info.location)
         size, offset = data.stat().st_size, info.offset or 0
         length = size - offset if info.length is None else info.length
         if min(offset, length) < 0 or offset + length > size:
-            raise FileError(f"{where} aren't all in {data}; it is cut short, or of another model")
+            raise FileError(f"{where} aren't all in {data}; the file is cut short, or belongs to another model")
         sizes[data] = size
         needed += length
     if needed > max(_ALWAYS_FITS, 2 * sum(sizes.values())):
-        raise FileError(f"{path}: reads the same values again and again, {needed:,} bytes of them; it is damaged")
+        raise FileError(
+            f"{path}: the model reads the same values repeatedly, {needed:,} bytes in total; the file is damaged"
+        )
 
 
 def _tensors(message: Message) -> Iterator[Any]:
-    """Return all tensors in a message, wherever they are."""
+    """Return all tensors inside a message, at any depth."""
     return (part for part in _parts(message) if part.DESCRIPTOR.name == "TensorProto")
 
 
 def _parts(message: Message) -> Iterator[Any]:
-    """Yield a message and all messages in it."""
+    """Yield a message and all messages inside it, at any depth."""
     yield message
     for field, value in message.ListFields():
         if field.type == field.TYPE_MESSAGE:
@@ -95,31 +104,35 @@ def _check_text(model: Any, path: Path) -> None:
             if field.type == field.TYPE_STRING:
                 for text in value if field.is_repeated else [value]:
                     if isinstance(text, bytes):
-                        raise FileError(f"{path}: {field.name} {text[:_SHOWN]!r} is not UTF-8 text; it is damaged")
+                        raise FileError(f"{path}: {field.name} {text[:_SHOWN]!r} isn't UTF-8 text; the file is damaged")
 
 
 def _check_sizes(model: Any, path: Path) -> None:
-    """Raise a FileError if a small file makes a value that would fill the memory, as far as shapes tell that."""
+    """Raise a `FileError` if a small file contains a value that would fill the memory, as far as its shapes are
+    known."""
     if path.stat().st_size > _SMALL:
         return
     try:
         graph = onnx_module("shape_inference").infer_shapes(model, data_prop=True).graph
-    except Exception:  # what is wrong with the graph is said by who runs it
+    except Exception:  # an error in the graph is reported when the graph runs
         graph = model.graph
     for value in (*graph.input, *graph.value_info, *graph.output):
         lengths = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
         if math.prod(lengths) > MOST_VALUES:
-            raise FileError(f"{path}: '{value.name[:_SHOWN]}' has shape {lengths}, more than memory is made for")
+            raise FileError(f"{path}: '{value.name[:_SHOWN]}' has shape {lengths}, which is too large for memory")
 
 
 def _check_functions(model: Any, path: Path) -> None:
-    """Raise a FileError if a function calls itself, or the graph has too many nodes with its functions written out."""
+    """Raise a `FileError` if a function calls itself, or if the graph has too many nodes with its functions written
+    out."""
     functions = {(function.domain, function.name): function for function in model.functions}
     counts: dict[tuple[str, str], int] = {}
     for key in functions:
         _count(key, functions, counts, path, ())
     if _count_nodes(model.graph.node, functions, counts, path, ()) > _MOST_NODES:
-        raise FileError(f"{path}: has more than {_MOST_NODES:,} nodes with its functions written out; it is damaged")
+        raise FileError(
+            f"{path}: the graph has more than {_MOST_NODES:,} nodes with its functions written out; the file is damaged"
+        )
 
 
 def _count(
@@ -129,9 +142,11 @@ def _count(
     path: Path,
     callers: Sequence[tuple[str, str]],
 ) -> int:
-    """Return the number of nodes that a function is when it is written out."""
+    """Return the number of nodes of a function that is written out."""
     if key in callers or len(callers) > _SHOWN:
-        raise FileError(f"{path}: function '{key[1][:_SHOWN]}' calls itself, or is nested too deep; it is damaged")
+        raise FileError(
+            f"{path}: function '{key[1][:_SHOWN]}' calls itself, or is nested too deeply; the file is damaged"
+        )
     if key not in counts:
         counts[key] = _count_nodes(functions[key].node, functions, counts, path, (*callers, key))
     return counts[key]
@@ -156,9 +171,9 @@ def _count_nodes(
 
 @dataclass(frozen=True)
 class SplitModel:
-    """A model, and the values of its initializers apart from it, so that they needn't be copied into it.
+    """A model without the values of its initializers, and these values, so that they needn't be copied.
 
-    The values are None where an initializer has them in a field of numbers.
+    A value is `None` if an initializer stores it in a field of numbers.
     """
 
     message: Any
@@ -166,7 +181,7 @@ class SplitModel:
 
     @classmethod
     def of(cls, model: Any) -> SplitModel:
-        """Return a model of which a copy has no values."""
+        """Split a model. The message is a copy without the values."""
         copy, values = copy_of(model), list[AnyArray | None]()
         for tensor in copy.graph.initializer:
             values.append(np.frombuffer(tensor.raw_data, np.uint8) if tensor.HasField("raw_data") else None)
@@ -174,7 +189,7 @@ class SplitModel:
         return cls(copy, values)
 
     def joined(self) -> Any:
-        """Return the model with its values, which are copied."""
+        """Return the model with a copy of its values."""
         model = copy_of(self.message)
         for tensor, array in zip(model.graph.initializer, self.values, strict=True):
             if array is not None:
@@ -200,13 +215,16 @@ class SplitModel:
 
 
 def save_onnx(model: Any, path: str | Path, *, external: bool | None = None) -> None:
-    """Write a model. With `external`, by default above 2 GB, its weights go to `<name>.data` beside it."""
+    """Write a model.
+
+    With `external`, which is the default above 2 GB, the weights go to `<name>.data` in the same folder.
+    """
     with staged_file(path) as staged:
         write_model(SplitModel.of(model), staged, external=external)
 
 
 def write_model(model: SplitModel, path: Path, *, external: bool | None = None) -> Any:
-    """Write a model into a file, or into two as `save_onnx` does. The result is its message without the values."""
+    """Write a model into one file, or into two as `save_onnx` does, and return its message without the values."""
     if sum(map(_size, model.values)) > _MAX_BYTES if external is None else external:
         model = _with_values_in(path.with_name(f"{path.name}.data"), model)
     write_pieces(path, model.pieces())
@@ -214,7 +232,7 @@ def write_model(model: SplitModel, path: Path, *, external: bool | None = None) 
 
 
 def _with_values_in(data: Path, model: SplitModel) -> SplitModel:
-    """Write a model's large values into a file of their own, to which the result refers."""
+    """Write a model's large values to a separate file, and return a model that refers to it."""
     message, inside, outside, offset = copy_of(model.message), list[AnyArray | None](), list[AnyArray](), 0
     for tensor, array in zip(message.graph.initializer, model.values, strict=True):
         if array is None or array.nbytes < _SMALL_BYTES:
@@ -244,12 +262,12 @@ def _bytes(array: AnyArray) -> memoryview:
 
 
 def _tag(message: Any, field: str, length: int) -> bytes:
-    """Return what stands before the bytes of a field."""
+    """Return the tag and the length that precede the bytes of a field."""
     return tag(message.DESCRIPTOR.fields_by_name[field].number, LENGTH) + varint(length)
 
 
 def _around(message: Any, name: str) -> tuple[bytes, bytes]:
-    """Return the bytes of the fields before one and after it."""
+    """Return the bytes of the fields before and after the named field."""
     fields, number = [field for field, _ in message.ListFields()], message.DESCRIPTOR.fields_by_name[name].number
     before = copy_of(message, without=[field.name for field in fields if field.number >= number])
     after = copy_of(message, without=[field.name for field in fields if field.number <= number])

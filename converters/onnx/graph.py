@@ -1,4 +1,4 @@
-"""An ONNX graph under construction, layer by layer, and the names of its values."""
+"""Builds an ONNX graph layer by layer, and names its values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UniqueNames:
         self._next: dict[str, int] = {}
 
     def unique(self, base: str) -> str:
-        """Return the name, followed by a number if it is in use."""
+        """Return the name, with a number added if the name is in use."""
         name = base
         while name in self._used or not name:
             self._next[base] = number = self._next.get(base, 1) + 1
@@ -35,10 +35,10 @@ class UniqueNames:
 
 
 def edge_names(built: Built) -> list[str]:
-    """Return a unique name for every edge: that of its blob.
+    """Return a unique name for every edge: the name of its blob.
 
-    Where layers work in place and a blob has several edges, an input of the net has the blob's name, or else the last
-    edge; the name of the layer that makes it is added to the others.
+    If layers work in place, a blob has several edges. The input of the net, or else the last edge, has the blob's name.
+    The other names also contain the name of the layer that produces the edge.
     """
     blobs, names = built.graph.blobs, UniqueNames(built.graph.blobs)
     name_owners = {blob: edge for edge, blob in enumerate(blobs)}
@@ -50,12 +50,12 @@ def edge_names(built: Built) -> list[str]:
     ]
 
 
-# The shapes of bottoms by name, with the source of every length that can change.
+# the shapes of bottoms by name, with the source of every length that can change
 Bottoms = Mapping[str, tuple[Shape, Mapping[int, LengthSource]]]
 
 
 class FixedLengthError(Exception):
-    """A layer needs a length to be fixed, which therefore can't change with its source."""
+    """A layer needs a fixed length, so the length can't change with its source."""
 
     def __init__(self, source: LengthSource) -> None:
         super().__init__(source.name)
@@ -63,7 +63,7 @@ class FixedLengthError(Exception):
 
 
 class UnsupportedOpsetError(Exception):
-    """A layer has operators that onnxruntime supports only up to an opset."""
+    """A layer needs operators that onnxruntime supports only up to an opset."""
 
     def __init__(self, opset: int) -> None:
         super().__init__(f"opset {opset}")
@@ -71,13 +71,13 @@ class UnsupportedOpsetError(Exception):
 
 
 class GraphBuilder:
-    """Collects the nodes and initializers of layers; `names` are those that blobs use."""
+    """Collects the nodes and initializers of layers. `names` are the names that blobs use."""
 
     def __init__(self, opset: int, dtype: DTypeLike, names: Sequence[str]) -> None:
         self.opset, self.dtype = opset, np.dtype(dtype)
         self.all_nodes: list[Any] = []
-        self.initializers: list[Any] = []  # without their values
-        self.values: list[AnyArray] = []  # of the initializers; those of blobs aren't copied
+        self.initializers: list[Any] = []  # without the values
+        self.values: list[AnyArray] = []  # the values of the initializers; those of blobs aren't copied
         self._value_names, self._node_names = UniqueNames(names), UniqueNames()
         self._blobs: dict[tuple[int, Shape], str] = {}
         self._layer = ""
@@ -89,8 +89,11 @@ class GraphBuilder:
         self._layer, self._bottoms, self._nodes = layer, bottoms, []
 
     def end(self, results: Sequence[str], tops: Sequence[str]) -> None:
-        """End the nodes of a layer: its results get the names of its tops, and its last node the layer's name."""
-        assert len(results) >= len(tops), f"{self._layer} made {len(results)} values for {len(tops)} tops"
+        """End the nodes of a layer.
+
+        The layer's results get the names of its tops, and its last node gets the layer's name.
+        """
+        assert len(results) >= len(tops), f"{self._layer} returned {len(results)} values for {len(tops)} tops"
         node_outputs = {output for node in self._nodes for output in node.output}
         renamed: dict[str, str] = {}
         for value, top in zip(results, tops, strict=False):
@@ -122,7 +125,7 @@ class GraphBuilder:
         return self._initializer(f"{self._layer}/constant", array.astype(self.dtype if floating else whole_dtype))
 
     def blob(self, layer: Layer, name: str, shape: Sequence[int] | None = None) -> str:
-        """Add an initializer for a layer's blob, once for all layers that share it in one shape."""
+        """Add an initializer for a layer's blob. Layers that share the blob in one shape share the initializer."""
         owner = layer.owner_of(name)
         shape = tuple(getattr(layer, name).shape if shape is None else shape)
         key = id(owner), shape
@@ -139,12 +142,12 @@ class GraphBuilder:
         return name
 
     def shape(self, bottom: str) -> tuple[int, ...]:
-        """Return the lengths of a bottom's axes, UNKNOWN where they can change."""
+        """Return the lengths of a bottom's axes. Lengths that can change are UNKNOWN."""
         lengths, changing = self._bottoms[bottom]
         return tuple(UNKNOWN if axis in changing else length for axis, length in enumerate(lengths))
 
     def length(self, bottom: str, axis: int) -> int:
-        """Return the length of an axis, which must be fixed from now on."""
+        """Return the length of an axis, which must stay fixed from now on."""
         lengths, changing = self._bottoms[bottom]
         axis %= max(len(lengths), 1)
         if axis in changing:
@@ -152,7 +155,7 @@ class GraphBuilder:
         return lengths[axis]
 
     def at_most(self, opset: int) -> None:
-        """Require an opset that isn't newer than this one."""
+        """Require an opset that isn't newer than the given one."""
         if self.opset > opset:
             raise UnsupportedOpsetError(opset)
 

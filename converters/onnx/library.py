@@ -1,4 +1,4 @@
-"""Access to the onnx and onnxruntime packages, which are imported nowhere else."""
+"""Imports the onnx and onnxruntime packages. No other module imports them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from caffe_proto.errors import import_extra
 
-OLDEST_OPSET = 18  # the first in which the axes of reductions are inputs
+OLDEST_OPSET = 18  # the first opset in which the axes of reductions are inputs
 
 
 def onnx() -> Any:
@@ -18,7 +18,7 @@ def onnx() -> Any:
 
 
 def onnx_module(name: str) -> Any:
-    """Return a module of the onnx package that the package doesn't import by itself."""
+    """Return a module of the onnx package that isn't imported with the package."""
     return import_module(f"{onnx().__name__}.{name}")
 
 
@@ -40,7 +40,7 @@ def newest_opset() -> int:
 
 
 def _runs(opset: int) -> bool:
-    """Return whether onnxruntime runs a model of an opset, which only a trial shows."""
+    """Return whether onnxruntime runs a model of an opset. Only a trial shows this."""
     helper = onnx().helper
     value = [helper.make_tensor_value_info(name, onnx().TensorProto.FLOAT, [1]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "probe", value[:1], value[1:])
@@ -52,14 +52,15 @@ def _runs(opset: int) -> bool:
 
 
 def model_of(graph: Any, opset: int) -> Any:
-    """Return a model of a graph, in the oldest file format that has the opset, so that old readers can read it."""
+    """Return a model of a graph. It uses the oldest file format that supports the opset, so that old readers can read
+    it."""
     helper = onnx().helper
     imports = [helper.make_opsetid("", opset)]
     return helper.make_model(graph, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
 
 
 def inference_session(model: bytes | Path) -> Any:
-    """Return an onnxruntime session of a model's bytes or file, on the CPU and without log messages."""
+    """Return an onnxruntime session for a model's bytes or file, on the CPU and without log messages."""
     runtime = onnxruntime()
     options = runtime.SessionOptions()
     options.log_severity_level = 4

@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime, whose errors are ConversionErrors that name the model."""
+"""Runs models in onnxruntime. Its errors become `ConversionError`s that name the model."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(do
 
 @dataclass(frozen=True)
 class WrittenModel:
-    """A model in a file that is ours, which nobody has to check. Its message needn't have the weights."""
+    """A model in a file that this package wrote, so it needn't be checked. Its message may lack the weights."""
 
     path: Path
     message: Any
-    name: str  # in errors
+    name: str  # the name in errors
 
 
 class OnnxSession:
-    """A model that is ready to run. `outputs` are its own; before them it gives `extra_outputs`."""
+    """A model that is ready to run. `outputs` are its own outputs. The results contain `extra_outputs` before them."""
 
     def __init__(self, name: str, source: bytes | Path, extra_outputs: Collection[str] = ()) -> None:
         self.name = name
@@ -44,24 +44,25 @@ class OnnxSession:
         self._names = [*extra_outputs, *self.outputs]
 
     def __call__(self, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-        """Run the model; the outputs by name. Arrays that aren't inputs of the model are ignored."""
+        """Run the model and return the outputs by name. Arrays that aren't inputs of the model are ignored."""
         feed = {value.name: self._input(value, arrays) for value in self._session.get_inputs()}
         with _conversion_errors(self.name):
             return dict(zip(self._names, self._session.run(self._names, feed), strict=True))
 
     def _input(self, expected: Any, arrays: Mapping[str, AnyArray]) -> AnyArray:
         if expected.name not in arrays:
-            raise ConversionError(f"{self.name} has an input '{expected.name}', which has no value")
+            raise ConversionError(f"{self.name} has an input '{expected.name}' without a value; pass an array for it")
         if expected.type not in _TYPES:
             raise ConversionError(
-                f"{self.name} has an input '{expected.name}' of type {expected.type}; it must be of floating point"
+                f"the input '{expected.name}' of {self.name} has type {expected.type}; it must have a "
+                "floating-point type"
             )
         return arrays[expected.name].astype(_TYPES[expected.type])
 
 
 @contextmanager
 def open_onnx_session(model: Any, extra_outputs: Collection[str] = ()) -> Iterator[OnnxSession]:
-    """Open a session of a ModelProto or a WrittenModel. `extra_outputs` are values of its nodes that it gives too."""
+    """Open a session of a ModelProto or a WrittenModel. `extra_outputs` are values of its nodes to return as well."""
     message = model.message if isinstance(model, WrittenModel) else model
     made = {value for node in message.graph.node for value in node.output} - {
         value.name for value in message.graph.output
@@ -72,13 +73,16 @@ def open_onnx_session(model: Any, extra_outputs: Collection[str] = ()) -> Iterat
 
 
 def name_of(model: Any) -> str:
-    """Return a model as errors name it."""
+    """Return the name of a model for errors."""
     return model.name if isinstance(model, WrittenModel) else f"model '{model.graph.name}'"
 
 
 @contextmanager
 def _source(model: Any, names: Collection[str]) -> Iterator[bytes | Path]:
-    """The bytes of a model, or a file, with values as outputs; onnxruntime reads large models only from files."""
+    """Provide the bytes or the file of a model with more values as outputs.
+
+    onnxruntime reads large models only from files.
+    """
     if isinstance(model, WrittenModel):
         with _with_outputs(model.path, names) as path:
             yield path
@@ -93,7 +97,7 @@ def _source(model: Any, names: Collection[str]) -> Iterator[bytes | Path]:
 
 @contextmanager
 def _with_outputs(path: Path, names: Collection[str]) -> Iterator[Path]:
-    """A file beside a model's, which has more outputs."""
+    """Provide a copy of a model's file, in the same folder, with more outputs."""
     if not names:
         yield path
         return
@@ -108,8 +112,10 @@ def _with_outputs(path: Path, names: Collection[str]) -> Iterator[Path]:
 
 
 def _outputs(names: Collection[str]) -> bytes:
-    """Return what has to follow the bytes of a model, so that it has more outputs: protobuf merges messages that
-    follow."""
+    """Return the bytes to append to a model so that it has more outputs.
+
+    protobuf merges messages that follow each other.
+    """
     library = onnx()
     outputs = [library.ValueInfoProto(name=name) for name in names]
     encoded: bytes = library.ModelProto(graph=library.GraphProto(output=outputs)).SerializeToString()

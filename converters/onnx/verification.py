@@ -1,4 +1,4 @@
-"""The verification that an ONNX model computes what its net does: onnxruntime and torch run on the same inputs."""
+"""Verifies that an ONNX model computes the same as its net. onnxruntime and torch run on the same inputs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ SelectionAxes = dict[str, int | None]
 class Report:
     """The differences of the outputs from torch's, relative to their spread, and the first node that differs.
 
-    They say nothing of `uninformative` outputs, which have one value for all inputs that were tried, or no number.
+    The differences prove nothing about `uninformative` outputs. For all tested inputs, such an output contains one
+    value only, or values that aren't finite.
     """
 
     tolerance: float
-    batches: tuple[int, ...]  # the batch sizes that were tried
+    batches: tuple[int, ...]  # the batch sizes that were tested
     outputs: Mapping[str, float] = field(default_factory=dict)
     first: str | None = None
     uninformative: tuple[str, ...] = ()
@@ -53,14 +54,14 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether all outputs agree."""
+        """Whether the difference of every output is within the tolerance."""
         return self.difference <= self.tolerance
 
     def __str__(self) -> str:
         worst = max(self.outputs, key=lambda name: self.outputs[name])
         summary = f"blob '{worst}' differs by {self.outputs[worst]:.1e} of its spread"
         if self.passed:
-            batches = f", with a batch of {' and of '.join(map(str, self.batches))}" if self.batches else ""
+            batches = f", with batches of {' and '.join(map(str, self.batches))}" if self.batches else ""
             return f"{summary} at most{batches}"
         return f"{summary}, more than {self.tolerance:g}; the first node that differs is {self.first}"
 
@@ -72,20 +73,22 @@ def verify(
     inputs: Mapping[str, npt.ArrayLike] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Report:
-    """Run a model, a ModelProto or a file, and the net that it was exported from on the same inputs.
+    """Run a model and the net that it was exported from on the same inputs, and report the differences.
 
-    The default inputs are random, with batches of one and of two where the model leaves the batch size open. A model
-    that onnxruntime can't run is a ConversionError.
+    The model is a ModelProto or a file. The default inputs are random, with batches of one and two if the model leaves
+    the batch size open. Raises a `ConversionError` if onnxruntime can't run the model.
     """
     model = load_onnx(model) if isinstance(model, (str, Path)) else model
     given = None if inputs is None else {name: np.asarray(value, np.float32) for name, value in inputs.items()}
     selection_axes = _selection_axes(built_only(net))
     trials, actual = _run_model(model, built_only(net), selection_axes, given)
-    built = module_of(net).built  # when onnxruntime has let its weights go
+    built = module_of(net).built  # after onnxruntime has released its copy of the weights
     expected = [_torch_values(built, *pair, selection_axes) for pair in zip(trials, actual, strict=True)]
     errors = [_errors(*pair, selection_axes) for pair in zip(actual, expected, strict=True)]
     if not all(errors):
-        raise ConversionError(f"{name_of(model)} has no output that is a blob of the net")
+        raise ConversionError(
+            f"no output of {name_of(model)} is a blob of the net; verify the model that was exported from this net"
+        )
     outputs = {blob: max(error[blob] for error in errors) for blob in errors[0]}
     worse = (trial for trial, error in zip(trials, errors, strict=True) if max(error.values()) > tolerance)
     ends = [name for edge, name in enumerate(edge_names(built)) if edge in built.graph.outputs and name in outputs]
@@ -101,14 +104,14 @@ def verify(
 def _run_model(
     model: Any, built: Built, more_outputs: Collection[str], given: Arrays | None
 ) -> tuple[list[Arrays], list[Arrays]]:
-    """Return the inputs, which are random if none are given, and what onnxruntime computes of each."""
+    """Return the inputs and onnxruntime's results for each. The inputs are random if none are given."""
     with open_onnx_session(model, more_outputs) as session:
         trials = list(_trials(session, built)) if given is None else [given]
         return trials, [session(trial) for trial in trials]
 
 
 def _trials(session: OnnxSession, built: Built) -> Iterator[Arrays]:
-    """Random inputs; two sets of different lengths if the model leaves lengths open."""
+    """Yield random inputs. If the model leaves lengths open, there are two sets with different lengths."""
     has_open_lengths = any(isinstance(length, str) for shape in session.inputs.values() for length in shape)
     for batch in (1, 2) if has_open_lengths else (0,):
         shapes = {
@@ -118,17 +121,20 @@ def _trials(session: OnnxSession, built: Built) -> Iterator[Arrays]:
 
 
 def _lengths(model_shape: Sequence[int | str | None], net_shape: Shape, batch: int) -> Shape:
-    """Return the shape of an input: an open length is the batch size, or grows with it if it counts something else."""
+    """Return the shape of an input.
+
+    An open length is the batch size, or grows with it if it counts something else.
+    """
     pairs = zip(model_shape, net_shape, strict=True)
     return tuple(batch if model_length == "batch" else length + batch - 1 if isinstance(model_length, str) else length
                  for model_length, length in pairs)  # fmt: skip
 
 
 def _torch_values(built: Built, inputs: Arrays, actual: Arrays, selection_axes: SelectionAxes) -> Arrays:
-    """Return the values that torch computes for every blob, by the model's names.
+    """Return torch's values of every blob, by the model's names.
 
-    Layers that select items, which rounding can change, and the layers after them read the values that the ONNX model
-    computed instead.
+    Rounding can change the items that a layer selects. Such layers, and the layers after them, therefore read the ONNX
+    model's values.
     """
     names = edge_names(built)
     selected = {edge: actual[name] for edge, name in enumerate(names) if name in selection_axes and name in actual}
@@ -136,7 +142,7 @@ def _torch_values(built: Built, inputs: Arrays, actual: Arrays, selection_axes: 
 
 
 def _selection_axes(built: Built) -> SelectionAxes:
-    """Return the bottoms and tops of layers that select items, with the axis of the items in a top if there is one."""
+    """Return the bottoms and tops of layers that select items, with the items' axis for the tops that have one."""
     names, axes = edge_names(built), dict[str, int | None]()
     for node, layer in built.pairs():
         if not isinstance(layer, HasOnnxForm) or (layer.varying_axis is None and not layer.discontinuous):
@@ -154,7 +160,10 @@ def _errors(actual: Arrays, expected: Arrays, selection_axes: SelectionAxes) -> 
 
 
 def _aligned_rows(actual: AnyArray, expected: AnyArray, axis: int | None) -> tuple[AnyArray, AnyArray]:
-    """Both arrays as rows in the same order: selected items that rank equal can swap, so the nearest are paired."""
+    """Return both arrays as rows in the same order.
+
+    Selected items of equal rank can swap places, so each row is paired with the nearest.
+    """
     if axis is None or actual.shape != expected.shape or not actual.size:
         return actual, expected
     rows = [np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1) for values in (actual, expected)]
@@ -163,9 +172,9 @@ def _aligned_rows(actual: AnyArray, expected: AnyArray, axis: int | None) -> tup
 
 
 def _first_difference(model: Any, built: Built, inputs: Arrays, tolerance: float) -> str:
-    """Return the first node, in the net's order, whose top differs, and by how much.
+    """Return a description of the first node, in the net's order, whose top differs.
 
-    The model runs again with all its values as outputs, which changes rounding and so what layers select.
+    The model runs again with all values as outputs. This changes rounding, and therefore the items that layers select.
     """
     names, selection_axes = edge_names(built), _selection_axes(built)
     with open_onnx_session(model, names) as session:
@@ -175,5 +184,5 @@ def _first_difference(model: Any, built: Built, inputs: Arrays, tolerance: float
         for name in (names[edge] for edge in node.tops):
             error = _errors({name: actual[name]}, expected, selection_axes)[name] if name in actual else 0.0
             if error > tolerance:
-                return f"'{node.layer.name}' ({node.layer.type}), whose blob '{name}' differs by {error:.1e}"
-    return "none: all blobs agree if all are looked at, so that onnxruntime's own optimisations differ"
+                return f"'{node.layer.name}' ({node.layer.type}): blob '{name}' differs by {error:.1e}"
+    return "unknown: all blobs agree when all are outputs, so the difference comes from onnxruntime's optimisations"

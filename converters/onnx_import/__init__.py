@@ -1,4 +1,4 @@
-"""Import of ONNX models as Caffe nets with weights, verified by running both."""
+"""Imports ONNX models as Caffe nets with weights, and verifies them by running both."""
 
 from __future__ import annotations
 

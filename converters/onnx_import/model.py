@@ -1,4 +1,4 @@
-"""The import of an ONNX model as a Caffe net, node by node, verified by running both on the same inputs."""
+"""Imports an ONNX model as a Caffe net node by node, and verifies it by running both on the same inputs."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from netdsl.layer import Shape
 from netdsl.model.model import Model
 from netdsl.model.weights.match import AnyArray
 
-_SMALL = 1000  # values, of inputs that say how long something is
+_SMALL = 1000  # values; small inputs may contain lengths
 _LOOPS = ("Loop", "Scan", "SequenceMap")
 _DOMAINS = ("", "ai.onnx")
-_OF_SHAPES = ("Shape", "Size")  # operators whose result is constant although their input isn't
+_OF_SHAPES = ("Shape", "Size")  # operators whose result is constant even if their input isn't
 
 
 def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: bool = True) -> Model:
-    """Convert an ONNX model, a ModelProto or the path of a file, to a net with weights that computes the same.
+    """Convert an ONNX model to an equivalent net with weights.
 
-    An open batch size becomes 1; other open lengths must be in `shapes`. Blobs have the model's names. All nodes
-    without an equivalent are reported in one ConversionError. With `verify`, onnxruntime and the net run on random
-    inputs, and a different output is an error too.
+    The model is a ModelProto or the path of a file. An open batch size becomes 1. Other open lengths must be in
+    `shapes`. Blobs keep the model's names. One `ConversionError` reports all nodes without an equivalent. With
+    `verify`, onnxruntime and the net run on random inputs, and different outputs raise a `ConversionError` too.
     """
     what = str(model) if isinstance(model, (str, Path)) else "the model"
     loaded = load_onnx(model) if isinstance(model, (str, Path)) else model
@@ -43,23 +43,23 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: 
         if verify:
             _verify(loaded, net)
     except CaffeError as problem:
-        reason = " ".join(str(problem).splitlines())  # a damaged file's names may have any letters
+        reason = " ".join(str(problem).splitlines())  # names in a damaged file may contain any characters
         raise type(problem)(f"{what}: {reason}") from None
     return net
 
 
 def _verify(model: Any, converted: Model) -> None:
-    """Raise a ConversionError unless both compute the same outputs for the same random inputs."""
+    """Raise a `ConversionError` unless both compute the same outputs for the same random inputs."""
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
               for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
     report = verify_onnx(model, converted, inputs=inputs)
     if not report.passed:
-        raise ConversionError(f"the net doesn't compute what the model does: {report}")
+        raise ConversionError(f"the net doesn't compute the same as the model: {report}")
 
 
 class Importer:
-    """The conversion of one graph."""
+    """Converts one graph."""
 
     def __init__(self, model: Any, shapes: Mapping[str, Shape]) -> None:
         self.graph = model.graph
@@ -72,7 +72,8 @@ class Importer:
         names = [name for node in self.graph.node for name in node.output]
         self.net = NetWriter(self.graph.name or "net", [item for item in names if item])
         self.problems = ConversionProblems()
-        # Values that couldn't be converted or follow from such, and whether they depend on the net's inputs.
+        # Values that couldn't be converted, or that depend on such values. A value is true if it depends on the net's
+        # inputs.
         self.unconverted: dict[str, bool] = {}
         self.shapes = shapes
         self.checker_context = _checker_context(model)
@@ -81,15 +82,17 @@ class Importer:
         """Convert all nodes to a net."""
         inputs = [value for value in self.graph.input if value.name not in self.values]
         if not inputs:
-            raise ConversionError("it has no inputs, so its outputs are constant")
+            raise ConversionError("the net has no inputs, so its outputs are constant")
         unknown = set(self.shapes) - {value.name for value in inputs}
         if unknown:
-            raise ConversionError(f"has no input '{min(unknown)}'; its inputs are {[value.name for value in inputs]}")
+            raise ConversionError(
+                f"the net doesn't have the input '{min(unknown)}'; its inputs are {[value.name for value in inputs]}"
+            )
         for value in inputs:
             self.values[value.name] = self.net.input(value.name, self._shape(value))
         for node in self.nodes:
             self._convert(node)
-        self.problems.check("it")
+        self.problems.check("the net")
         outputs = [(value.name, self._value(value.name, "an output")) for value in self.graph.output]
         names = self.net.end(outputs)
         _name_outputs(self.net, names, [name for name, _ in outputs])
@@ -101,13 +104,16 @@ class Importer:
         dims = value.type.tensor_type.shape.dim
         sizes = [dim.dim_value or (1 if axis == 0 else 0) for axis, dim in enumerate(dims)]
         if not sizes or 0 in sizes:
-            raise ConversionError(f"input '{value.name}' leaves its shape open; give it in shapes")
+            raise ConversionError(f"input '{value.name}' has an open shape; give the shape in `shapes`")
         if min(sizes) < 0 or len(sizes) > MAX_AXES or math.prod(sizes) > MOST_VALUES:
-            raise ConversionError(f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which no net can take")
+            raise ConversionError(f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which a Caffe net can't have")
         return tuple(sizes)
 
     def _convert(self, node: Any) -> None:
-        """Add the layers of a node. After a node that can't be converted, only unknown operators are reported."""
+        """Add the layers of a node.
+
+        If a node can't be converted, only unknown operators are reported for the nodes after it.
+        """
         name = (node.name or node.output[0]).strip("/")
         varies = node.op_type not in _OF_SHAPES and any(map(self._varies, node.input))
         after_unconverted = any(value in self.unconverted for value in node.input)
@@ -125,7 +131,7 @@ class Importer:
     def _store_outputs(self, node: Any, outputs: Sequence[Value]) -> None:
         missing = [output for output in node.output[len(outputs) :] if output in self.read_names]
         if missing:
-            raise ConversionError(f"no Caffe layer computes its output '{missing[0]}'")
+            raise ConversionError(f"no Caffe layer computes the output '{missing[0]}'")
         for output, value in zip(node.output, outputs, strict=False):
             self.values[output] = self._renamed(value, output)
             self.unconverted.pop(output, None)
@@ -137,17 +143,17 @@ class Importer:
         try:
             onnx_module("checker").check_node(node, self.checker_context)
         except Exception as problem:  # the checker's exception class isn't public
-            raise ConversionError(next(iter(str(problem).splitlines()), "isn't valid ONNX")) from None
+            raise ConversionError(next(iter(str(problem).splitlines()), "the node isn't valid ONNX")) from None
         self.net.node = name
         try:
             tops = OPERATORS[node.op_type](self.net, self._node(node, name))
-        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:  # such as lengths that don't fit
-            raise ConversionError(f"isn't valid ONNX: {problem}") from problem
+        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:  # lengths that don't fit, for example
+            raise ConversionError(f"the node isn't valid ONNX: {problem}") from problem
         return [tops] if isinstance(tops, NetBlob) else tops
 
     def _value(self, name: str, what: str) -> Value:
         if name not in self.values:
-            raise ConversionError(f"'{name}', {what}, is made by no node before it")
+            raise ConversionError(f"'{name}' is {what}, but no earlier node produces it")
         return self.values[name]
 
     def _fold_constant(self, node: Any) -> Sequence[Value]:
@@ -162,7 +168,7 @@ class Importer:
         return OnnxNode(node.op_type, name, inputs, len(node.output), attributes, self.opset)
 
     def _renamed(self, value: Value, name: str) -> Value:
-        """Give the blob of a new layer the name that it has in the model."""
+        """Rename the blob of a new layer to its name in the model."""
         if not isinstance(value, NetBlob) or not name or any(other is value for other in self.values.values()):
             return value
         return self.net.rename(value, name)
@@ -181,7 +187,7 @@ def _attribute_value(value: Any) -> Any:
 
 
 def _reachable_nodes(graph: Any) -> list[Any]:
-    """Return the nodes on which the outputs depend, in their order."""
+    """Return the nodes that the outputs depend on, in their order."""
     needed, nodes = {value.name for value in graph.output}, []
     for node in reversed(graph.node):
         if needed.intersection(node.output):
@@ -191,7 +197,7 @@ def _reachable_nodes(graph: Any) -> list[Any]:
 
 
 def _name_outputs(net: NetWriter, names: Sequence[str], output_names: Sequence[str]) -> None:
-    """Give the outputs the model's names; inner blobs of these names get other ones."""
+    """Rename the outputs to the model's names. Inner blobs with these names are renamed first."""
     for name, output_name in zip(names, output_names, strict=True):
         if name != output_name:
             net.rename(NetBlob(output_name, ()), f"{output_name}/inside")
@@ -201,20 +207,22 @@ def _name_outputs(net: NetWriter, names: Sequence[str], output_names: Sequence[s
 def _initializers(graph: Any) -> Iterator[tuple[str, AnyArray]]:
     """Yield the initializers of a graph by name."""
     if graph.sparse_initializer:
-        raise ConversionError(f"'{graph.sparse_initializer[0].values.name}' is a sparse tensor")
+        raise ConversionError(
+            f"'{graph.sparse_initializer[0].values.name}' is a sparse tensor, which can't be converted; make it dense"
+        )
     for tensor in graph.initializer:
         try:
             yield tensor.name, onnx_module("numpy_helper").to_array(tensor)
-        except Exception as problem:  # of several classes, for values that don't fit the shape or the type
+        except Exception as problem:  # onnx raises various classes for values that don't fit the shape or the type
             raise ConversionError(f"initializer '{tensor.name}' is damaged: {first_line(problem)}") from None
 
 
 def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[AnyArray]:
     """Return the outputs of a node for constant inputs."""
     if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
-        raise ConversionError("its result is random")
+        raise ConversionError("the result is random, which a Caffe net can't compute")
     if node.op_type in _LOOPS:
-        raise ConversionError("loops aren't run to make constants")
+        raise ConversionError("constants that loops compute can't be converted; simplify the model first")
     library = onnx()
     names = [name for name in node.input if name]
     arrays = dict(zip(names, inputs, strict=True))
@@ -227,23 +235,27 @@ def _evaluate_node(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[An
     try:
         results = iter(onnx_module("reference").ReferenceEvaluator(model).run(None, arrays))
     except Exception as problem:  # operators raise exceptions of any class
-        raise ConversionError(f"can't be computed: {next(iter(str(problem).splitlines()), problem)}") from None
+        raise ConversionError(
+            f"the constant can't be computed: {next(iter(str(problem).splitlines()), problem)}"
+        ) from None
     return [np.asarray(next(results)) if name else np.empty(0) for name in node.output]
 
 
 def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
-    """Raise a ConversionError if a node, by the shapes that follow from its inputs, would fill the memory."""
+    """Raise a `ConversionError` if a node's result would fill the memory, judging by its shape."""
     known = copy_of(model)
     small = [(name, array) for name, array in arrays.items() if array.size <= _SMALL]
     known.graph.initializer.extend(onnx_module("numpy_helper").from_array(array, name) for name, array in small)
     try:
         inferred = onnx_module("shape_inference").infer_shapes(known, data_prop=True)
-    except Exception as problem:  # its class isn't public
-        raise ConversionError(f"its shapes can't be told: {first_line(problem)}") from None
+    except Exception as problem:  # onnx's exception class isn't public
+        raise ConversionError(f"the shapes can't be inferred: {first_line(problem)}") from None
     for output in inferred.graph.output:
         lengths = [dim.dim_value for dim in output.type.tensor_type.shape.dim]
         if math.prod(lengths) > MOST_VALUES:
-            raise ConversionError(f"'{output.name}' would be a constant of shape {lengths}, which no net needs")
+            raise ConversionError(
+                f"'{output.name}' would be a constant of shape {lengths}, which is too large for a net"
+            )
 
 
 def _value_info(name: str, array: AnyArray) -> Any:

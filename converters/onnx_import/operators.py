@@ -1,4 +1,4 @@
-"""ONNX's operators as Caffe layers: a function for each, and the table of all of them."""
+"""Writes ONNX's operators as Caffe layers. There is a function for each operator, and a table of all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netdsl.model.weights.match import AnyArray
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """An operator with its inputs, which are None where they are left out, and its attributes."""
+    """An operator with its inputs and attributes. Optional inputs that are left out are `None`."""
 
     op: str
     name: str
@@ -34,10 +34,10 @@ class OnnxNode:
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Value:
-        """Return an input, a blob or a constant."""
+        """Return an input that may be a blob or a constant."""
         value = self.inputs[index] if self.has_input(index) else None
         if value is None:
-            raise ConversionError(f"its input {index} is missing")
+            raise ConversionError(f"input {index} is missing")
         return value
 
     def values(self) -> list[Value]:
@@ -48,7 +48,7 @@ class OnnxNode:
         """Return an input that must be a blob."""
         value = self.value(index)
         if not isinstance(value, NetBlob):
-            raise ConversionError(f"its input {index} is a constant, where Caffe takes a blob")
+            raise ConversionError(f"input {index} is a constant, but Caffe needs a blob there")
         return value
 
     def blobs(self) -> list[NetBlob]:
@@ -59,26 +59,26 @@ class OnnxNode:
         """Return an input that must be a constant."""
         value = self.value(index)
         if isinstance(value, NetBlob):
-            raise ConversionError(f"its input {index} depends on the net's inputs; Caffe takes a constant there")
+            raise ConversionError(f"input {index} depends on the net's inputs, but Caffe needs a constant there")
         return value
 
     def optional(self, index: int) -> AnyArray | None:
-        """Return a constant input, or None if it is left out."""
+        """Return a constant input, or `None` if it is left out."""
         return self.array(index) if self.has_input(index) else None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return an attribute, or a default."""
+        """Return an attribute, or the default if it isn't set."""
         return self.attributes.get(name, default)
 
     def ints(self, name: str, index: int) -> list[int] | None:
-        """Whole numbers that are an attribute in older opsets and an input in newer ones."""
+        """Return whole numbers that are an attribute in older opsets and an input in newer ones, or `None`."""
         if name in self.attributes:
             return list(self.attributes[name])
         array = self.optional(index)
         return None if array is None else [int(value) for value in array.reshape(-1)]
 
     def number(self, name: str, index: int, default: float) -> float:
-        """Return one number that is an attribute in older opsets and an input in newer ones."""
+        """Return a number that is an attribute in older opsets and an input in newer ones."""
         array = self.optional(index)
         return float(self.get(name, default)) if array is None or not array.size else float(array.item())
 
@@ -88,7 +88,7 @@ Operators = dict[str, Operator]
 
 
 def _of_blob(function: Callable[..., NetBlob], *settings: Any) -> Operator:
-    """Return the conversion of an operator that takes a blob and nothing else."""
+    """Return the conversion of an operator whose only input is a blob."""
     return lambda net, node: function(net, node.blob(), *settings)
 
 
@@ -133,7 +133,7 @@ def _numbers(node: OnnxNode, name: str, axes: int, default: int = 1) -> Numbers:
 
 
 def _automatic(node: OnnxNode) -> str:
-    """Return the automatic padding of a node: SAME_UPPER, SAME_LOWER or ""."""
+    """Return the automatic padding of a node: SAME_UPPER, SAME_LOWER or "" for none."""
     how = str(node.get("auto_pad", "NOTSET"))
     return how if how.startswith("SAME") else ""
 
@@ -158,11 +158,13 @@ def _halved(total: Sequence[int], how: str) -> tuple[Numbers, Numbers]:
 def _gemm(net: NetWriter, node: OnnxNode) -> Tops:
     x, weight = node.blob(), node.array(1)
     if node.get("transA", 0):
-        raise ConversionError("transA: the batch can't be an axis of the sum")
+        raise ConversionError("transA is set, but Caffe can't sum over the batch")
     weight = node.get("alpha", 1.0) * (weight if node.get("transB", 0) else weight.T)
     bias = node.optional(2)
     if bias is not None and bias.shape[:-1] not in ((), (1,)):
-        raise ConversionError(f"its bias of shape {list(bias.shape)} differs within the batch")
+        raise ConversionError(
+            f"the bias of shape {list(bias.shape)} differs within the batch, which Caffe's InnerProduct can't express"
+        )
     return windows.linear(net, x, weight, None if bias is None else node.get("beta", 1.0) * bias)
 
 
@@ -173,9 +175,9 @@ def _matmul(net: NetWriter, node: OnnxNode) -> Tops:
 def _windows(node: OnnxNode, x: NetBlob) -> PoolingWindows:
     kernel = tuple(node.get("kernel_shape"))
     if {*node.get("dilations", [1])} != {1}:
-        raise ConversionError("dilations: Caffe's pooling has no holes")
+        raise ConversionError("dilations are set, but Caffe's pooling doesn't support them")
     if len(x.shape) != 4 or len(kernel) != 2:
-        raise ConversionError(f"Caffe pools images of 4 axes, and this has {len(x.shape)}")
+        raise ConversionError(f"Caffe pools images with 4 axes, but this blob has {len(x.shape)}")
     stride = _numbers(node, "strides", 2)
     return PoolingWindows(kernel, stride, *_pads(node, x, kernel, stride), bool(node.get("ceil_mode", 0)))
 
@@ -202,11 +204,11 @@ def _pad(net: NetWriter, node: OnnxNode) -> Tops:
     if not any(begin + end):
         return x
     if node.get("mode", "constant") != "constant" or any(begin[:2] + end[:2]):
-        raise ConversionError("Caffe pads height and width, with zeros")
+        raise ConversionError("Caffe can pad only height and width, and only with constants")
     if not value:
         return windows.pad_image(net, x, begin[2:], end[2:])
     if not np.isfinite(value):
-        raise ConversionError(f"Caffe pads with zeros, not with {value}")
+        raise ConversionError(f"the padding value is {value}, but it must be finite")
     shifted = windows.pad_image(net, arithmetic.affine(net, x, shift=-value, part="shift"), begin[2:], end[2:])
     return arithmetic.affine(net, shifted, shift=value, part="back")
 
@@ -221,7 +223,7 @@ def _pow(net: NetWriter, node: OnnxNode) -> Tops:
 
 def _single(count: int, values: list[float]) -> float:
     if count != 1:
-        raise ConversionError("Caffe's powers take one number for all values")
+        raise ConversionError("the exponents or bases differ, but Caffe's layers accept a single number")
     return float(values[0])
 
 
@@ -269,7 +271,10 @@ def _prelu(net: NetWriter, node: OnnxNode) -> Tops:
     x, slope = node.blob(), node.array(1)
     lengths = (1,) * (len(x.shape) - slope.ndim) + slope.shape
     if slope.size > 1 and lengths[1] != slope.size:
-        raise ConversionError(f"its slopes of shape {list(slope.shape)} differ within a channel")
+        raise ConversionError(
+            f"the slopes of shape {list(slope.shape)} differ within a channel, but Caffe's PReLU has one for each "
+            "channel"
+        )
     return arithmetic.prelu(net, x, slope)
 
 
@@ -294,21 +299,21 @@ def _log_softmax(net: NetWriter, node: OnnxNode) -> Tops:
 
 
 def _any_softmax(net: NetWriter, node: OnnxNode, *, logarithm: bool) -> Tops:
-    if node.opset < 13:  # ONNX's rule until then: everything from the axis on is one row
+    if node.opset < 13:  # until opset 13, the axis and all axes after it form one row
         return arithmetic.flat_softmax(net, node.blob(), node.get("axis", 1), logarithm=logarithm)
     return arithmetic.softmax(net, node.blob(), node.get("axis", -1), logarithm=logarithm)
 
 
 def _batch_norm(net: NetWriter, node: OnnxNode) -> Tops:
     if node.get("training_mode", 0):
-        raise ConversionError("training_mode: export the model for inference")
+        raise ConversionError("training_mode is set; export the model for inference")
     scale, bias, mean, variance = (node.array(place) for place in range(1, 5))
     return arithmetic.batch_norm(net, node.blob(), mean, variance, node.get("epsilon", 1e-5), scale, bias)
 
 
 def _dropout(net: NetWriter, node: OnnxNode) -> Tops:
     if node.has_input(2) and np.any(node.array(2)):
-        raise ConversionError("training_mode: export the model for inference")
+        raise ConversionError("training_mode is set; export the model for inference")
     return arithmetic.dropout(net, node.blob(), node.number("ratio", 1, 0.5))
 
 
@@ -363,7 +368,7 @@ def _slice(net: NetWriter, node: OnnxNode) -> Tops:
     x, starts, ends = node.blob(), node.ints("starts", 1) or [], node.ints("ends", 2) or []
     axes = node.ints("axes", 3) or list(range(len(starts)))
     if {*(node.ints("steps", 4) or [1])} != {1}:
-        raise ConversionError("steps: Caffe's Slice takes no steps but 1")
+        raise ConversionError("steps differ from 1, but Caffe's Slice supports no others")
     for start, end, axis in zip(starts, ends, axes, strict=True):
         x = shaping.narrow(net, x, axis, start, end)
     return x
@@ -372,9 +377,9 @@ def _slice(net: NetWriter, node: OnnxNode) -> Tops:
 def _gather(net: NetWriter, node: OnnxNode) -> Tops:
     x, indices, axis = node.blob(), node.array(1), node.get("axis", 0)
     if indices.size != 1:
-        raise ConversionError("Caffe can take one place along an axis, not several")
+        raise ConversionError("several positions are selected along an axis, but Caffe can select only one")
     if indices.ndim > 1:
-        raise ConversionError(f"Caffe can't take places in the shape {list(indices.shape)}")
+        raise ConversionError(f"the indices have shape {list(indices.shape)}, but Caffe can select only one position")
     index = int(indices.item()) % x.shape[axis]
     return shaping.narrow(net, x, axis, index, index + 1) if indices.ndim else shaping.select(net, x, axis, index)
 
@@ -398,7 +403,7 @@ def _same(net: NetWriter, node: OnnxNode) -> Tops:
 
 def _cast(net: NetWriter, node: OnnxNode) -> Tops:
     if node.get("to") not in (1, 10, 11, 16):  # float, float16, double, bfloat16
-        raise ConversionError("Caffe's blobs are real numbers")
+        raise ConversionError("the target type isn't floating-point, but Caffe's blobs contain only real numbers")
     return node.blob()
 
 
@@ -441,7 +446,7 @@ def _transformation(node: OnnxNode) -> str:
 
 
 def _size(node: OnnxNode, x: NetBlob) -> tuple[int, ...]:
-    """Return the height and width of the result; the other axes must not change."""
+    """Return the height and width of the result. Raises a `ConversionError` if the other axes change."""
     first = 2 if node.op == "Resize" and node.opset > 10 else 1
     sizes, attribute = node.ints("sizes", first + 1), node.get("scales")
     scales = [] if sizes else list(attribute or node.array(first).tolist())
@@ -449,9 +454,9 @@ def _size(node: OnnxNode, x: NetBlob) -> tuple[int, ...]:
     for index, axis in enumerate(node.get("axes") or range(len(x.shape))):
         target[axis] = sizes[index] if sizes else math.floor(x.shape[axis] * scales[index])
         if not sizes and target[axis] != x.shape[axis] * scales[index]:
-            raise ConversionError(f"a scale of {scales[index]:g} of {x.shape[axis]} gives no whole size")
+            raise ConversionError(f"scaling {x.shape[axis]} by {scales[index]:g} doesn't yield a whole number")
     if tuple(target[:2]) != x.shape[:2]:
-        raise ConversionError("resizes the batch or the channels")
+        raise ConversionError("the batch or the channels are resized, but Caffe resizes only height and width")
     return tuple(target[2:])
 
 

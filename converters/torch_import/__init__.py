@@ -1,4 +1,4 @@
-"""Import of torch modules as Caffe nets with weights, verified by running both."""
+"""Imports torch modules as Caffe nets with weights, and verifies them by running both."""
 
 from __future__ import annotations
 

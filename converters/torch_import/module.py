@@ -1,4 +1,4 @@
-"""The import of a torch module as a Caffe net: it is traced and converted call by call, and both are run to verify."""
+"""Imports a torch module as a Caffe net. The module is traced, converted call by call, and verified by running both."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from netdsl.net.graph import Phase
 
 
 def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str = "", verify: bool = True) -> Model:
-    """Convert a module to a net with weights that computes what the module does in evaluation mode.
+    """Convert a module to a net with weights that computes the same as the module in evaluation mode.
 
-    The inputs have the shapes of the examples. Layers have the names of the modules. All operators without an
-    equivalent are reported in one ConversionError. With `verify`, the net runs on the examples too, and a different
-    output is an error.
+    The inputs have the shapes of the examples. Layers are named after the modules. One `ConversionError` reports all
+    operators without an equivalent. With `verify`, the net also runs on the examples, and different outputs raise a
+    `ConversionError`.
     """
     what, inputs = name or type(module).__name__, tuple(example_inputs)
     with _evaluation_mode(module), torch.no_grad():
@@ -39,7 +39,7 @@ def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str
 
 @contextmanager
 def _evaluation_mode(module: nn.Module) -> Iterator[None]:
-    """Switch a module to evaluation mode, and back afterwards."""
+    """Switch a module to evaluation mode, and restore its mode afterwards."""
     modes = [(child, child.training) for child in module.modules()]
     try:
         module.eval()
@@ -52,21 +52,21 @@ def _evaluation_mode(module: nn.Module) -> Iterator[None]:
 def _trace(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> ExportedProgram:
     try:
         return export(module, inputs)
-    except Exception as problem:  # from the module's own code, or from torch where it can't trace that
+    except Exception as problem:  # from the module's own code, or from torch if it can't trace that
         reason = next((line for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
-        raise ConversionError(f"{what}: can't be traced with these inputs: {reason}") from problem
+        raise ConversionError(f"{what}: torch can't trace the module with these inputs: {reason}") from problem
 
 
 def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs: Sequence[str], what: str) -> None:
-    """Raise a ConversionError unless both compute the same outputs."""
+    """Raise a `ConversionError` unless both compute the same outputs."""
     actual = model.module(Phase.TEST)(*(example.float() for example in inputs))
     expected = _tensors(module(*(example.clone() for example in inputs)))
     for name, tensor in zip(outputs, expected, strict=True):
         error = difference(array_of(actual[name]), array_of(tensor))
         if error > TOLERANCE:
             raise ConversionError(
-                f"{what}: the net doesn't compute what the module does: output '{name}' differs by {error:.1e} "
-                f"of its spread, more than {TOLERANCE:g}"
+                f"{what}: the net doesn't compute the same as the module: output '{name}' differs by "
+                f"{error:.1e} of its spread, more than {TOLERANCE:g}"
             )
 
 
@@ -80,23 +80,23 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 class _SharedValue:
-    """A value that several nodes share, so that an operator in place changes it for all of them."""
+    """A value that several nodes share. An operator in place changes it for all of them."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 class Tracer:
-    """The conversion of one traced module."""
+    """Converts one traced module."""
 
     def __init__(self, program: ExportedProgram, name: str) -> None:
         self.program, self.net, self.problems = program, NetWriter(name), ConversionProblems()
         self.what = name
         self.values: dict[fx.Node, _SharedValue] = {}
-        self.unconverted: set[fx.Node] = set()  # nodes that couldn't be converted, and those that follow from them
+        self.unconverted: set[fx.Node] = set()  # nodes that couldn't be converted, or that depend on such nodes
 
     def run(self) -> tuple[Model, list[str]]:
-        """Convert all calls to a net; the second result has the names of the module's outputs in it."""
+        """Convert all calls to a net. The second result contains the net's blob names of the module's outputs."""
         kinds = {spec.arg.name: spec for spec in self.program.graph_signature.input_specs}
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
@@ -123,7 +123,10 @@ class Tracer:
                 yield node.name, value if isinstance(value, NetBlob) else array_of(value)
 
     def _call(self, node: fx.Node) -> None:
-        """Add the layers of a call. After a call that can't be converted, only unknown operators are reported."""
+        """Add the layers of a call.
+
+        If a call can't be converted, only unknown operators are reported for the calls after it.
+        """
         if not node.users and not _is_in_place(node):
             return
         operator_name = _name_of(node)
@@ -172,7 +175,7 @@ def _schema(target: Any) -> Any:
 
 
 def _name_of(node: fx.Node) -> str:
-    """Return the name of a node's operator, the same whether it works in place or not."""
+    """Return the name of a node's operator. The name is the same for the variant that works in place."""
     schema = _schema(node.target)
     return schema.name.removeprefix("aten::").removesuffix("_") if schema else str(node.target)
 
@@ -183,7 +186,7 @@ def _is_in_place(node: fx.Node) -> bool:
 
 
 def _arguments_by_name(target: Any, arguments: Any, keywords: Any) -> dict[str, Any]:
-    """Return all arguments by name, with the defaults of the missing ones."""
+    """Return all arguments by name, including the defaults of missing ones."""
     values = {
         argument.name: argument.default_value for argument in _schema(target).arguments if argument.has_default_value()
     }
@@ -192,8 +195,10 @@ def _arguments_by_name(target: Any, arguments: Any, keywords: Any) -> dict[str, 
 
 
 def _layer_name(node: fx.Node, operator_name: str) -> str:
-    """Return the name of the layer: that of the module if it is one of torch's, else the operator's within the
-    module."""
+    """Return the name of a call's layer.
+
+    It is the module's name if the module is one of torch's own, else the operator's name within the module.
+    """
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     if path and str(kind).startswith("torch.nn.modules."):

@@ -1,4 +1,4 @@
-"""torch's operators as Caffe layers: a function for each, and the table of all of them."""
+"""Writes torch's operators as Caffe layers. There is a function for each operator, and a table of all of them."""
 
 from __future__ import annotations
 
@@ -22,45 +22,46 @@ from netdsl.model.weights.match import AnyArray
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of a call, by their names in the operator's schema: blobs, constant tensors and others."""
+    """The arguments of a call, by their names in the operator's schema. They are blobs, constant tensors and other
+    values."""
 
     arguments: Mapping[str, Any]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return an argument that isn't a tensor, or a default."""
+        """Return an argument that isn't a tensor, or the default if it isn't given."""
         return self.arguments.get(name, default)
 
     def value(self, name: str) -> Value:
-        """Return a tensor or a number: a blob or a constant."""
+        """Return a tensor or a number, as a blob or a constant."""
         return _value(self.arguments[name])
 
     def blob(self, name: str = "self") -> NetBlob:
         """Return a tensor that must be a blob."""
         value = self.value(name)
         if not isinstance(value, NetBlob):
-            raise ConversionError(f"its {name} is a constant, where Caffe takes a blob")
+            raise ConversionError(f"{name} is a constant, but Caffe needs a blob there")
         return value
 
     def blobs(self, name: str) -> list[NetBlob]:
         """Return a list of tensors that must be blobs."""
         values = [_value(argument) for argument in self.arguments[name]]
         if not all(isinstance(value, NetBlob) for value in values):
-            raise ConversionError(f"one of its {name} is a constant, where Caffe takes a blob")
+            raise ConversionError(f"one of the {name} is a constant, but Caffe needs a blob there")
         return [value for value in values if isinstance(value, NetBlob)]
 
     def array(self, name: str) -> AnyArray:
         """Return a tensor that must be a constant."""
         value = self.value(name)
         if isinstance(value, NetBlob):
-            raise ConversionError(f"its {name} depends on the net's inputs; Caffe takes a constant there")
+            raise ConversionError(f"{name} depends on the net's inputs, but Caffe needs a constant there")
         return value
 
     def optional(self, name: str) -> AnyArray | None:
-        """Return a constant tensor, or None if it is left out."""
+        """Return a constant tensor, or `None` if it is left out."""
         return None if self.get(name) is None else self.array(name)
 
     def numbers(self, name: str, axes: int) -> tuple[int, ...]:
-        """Return the numbers of a setting, one for each axis; torch's rule: a single number stands for all axes."""
+        """Return the numbers of a setting, one for each axis. In torch, a single number applies to all axes."""
         argument = self.arguments[name]
         values = [argument] if isinstance(argument, int) else list(argument)
         return tuple(values * axes if len(values) == 1 else values)
@@ -77,7 +78,7 @@ Counterparts = dict[str, Counterpart]
 
 
 def _of_blob(function: Callable[..., NetBlob], *settings: Any) -> Counterpart:
-    """Return the conversion of an operator that takes a blob and nothing else."""
+    """Return the conversion of an operator whose only input is a blob."""
     return lambda net, call: function(net, call.blob(), *settings)
 
 
@@ -100,7 +101,7 @@ def _conv(net: NetWriter, call: Call) -> Tops:
 
 
 def _padding(call: Call, weight: AnyArray, dilation: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the padding at both ends of every axis; torch's rule: 'same' pads more at the end."""
+    """Return the padding at both ends of every axis. In torch, 'same' pads more at the end."""
     padding = call.get("padding")
     if padding == "same":
         total = [(size - 1) * step for size, step in zip(weight.shape[2:], dilation, strict=True)]
@@ -129,7 +130,7 @@ def _matmul(second: str) -> Counterpart:
 
 def _addmm(net: NetWriter, call: Call) -> Tops:
     if call.get("beta") != 1 or call.get("alpha") != 1:
-        raise ConversionError("beta and alpha: Caffe's InnerProduct has no factors")
+        raise ConversionError("beta or alpha differs from 1, but Caffe's InnerProduct doesn't have factors")
     return windows.linear(net, call.blob("mat1"), call.array("mat2").T, call.array("self"))
 
 
@@ -141,12 +142,12 @@ def _windows(call: Call) -> PoolingWindows:
 
 def _max_pool(net: NetWriter, call: Call) -> Tops:
     if {*call.numbers("dilation", 2)} != {1}:
-        raise ConversionError("dilation: Caffe's pooling has no holes")
+        raise ConversionError("dilation is set, but Caffe's pooling doesn't support it")
     return windows.max_pool(net, call.blob(), _windows(call))
 
 
 def _max_pool_with_indices(net: NetWriter, call: Call) -> Tops:
-    """Return the pooled values; the indices, which are the second result, can't be converted."""
+    """Return the pooled values. The indices, which are the second result, can't be converted."""
     top = _max_pool(net, call)
     assert isinstance(top, NetBlob)
     return [top]
@@ -181,12 +182,12 @@ def _adaptive_max(net: NetWriter, call: Call) -> Tops:
 
 
 def _adaptive_windows(call: Call) -> NetBlob | PoolingWindows:
-    """Return the windows that make a result of the requested size; the blob itself if it has that size."""
+    """Return the windows that produce a result of the requested size, or the blob itself if it has that size."""
     x = call.blob()
     old, size = x.shape[2:], call.numbers("output_size", 2)
     if len(old) != 2 or any(current % target and target % current for current, target in zip(old, size, strict=True)):
         raise ConversionError(
-            f"{list(old)} to {list(size)}: Caffe's windows are all alike, so one must divide the other"
+            f"{list(old)} to {list(size)}: Caffe's windows all have one size, so one length must divide the other"
         )
     if old == size:
         return x
@@ -197,7 +198,7 @@ def _adaptive_windows(call: Call) -> NetBlob | PoolingWindows:
 def _pad(net: NetWriter, call: Call) -> Tops:
     x, sizes = call.blob(), call.get("pad")
     if call.get("value"):
-        raise ConversionError(f"Caffe pads with zeros, not with {call.get('value')}")
+        raise ConversionError(f"the padding value is {call.get('value')}, but Caffe pads with zeros")
     pairs = list(zip(sizes[::2], sizes[1::2], strict=True))[::-1]  # torch counts from the last axis
     pairs = [(0, 0)] * (len(x.shape) - 2 - len(pairs)) + pairs
     return windows.pad_image(net, x, [begin for begin, _ in pairs], [end for _, end in pairs])
@@ -221,14 +222,14 @@ def _scaled(net: NetWriter, value: Value, alpha: float) -> Value:
 
 def _div(net: NetWriter, call: Call) -> Tops:
     if call.get("rounding_mode"):
-        raise ConversionError("rounding_mode: Caffe doesn't round")
+        raise ConversionError("rounding_mode is set, but Caffe doesn't round")
     return arithmetic.divide(net, call.value("self"), call.value("other"))
 
 
 def _pow(net: NetWriter, call: Call) -> Tops:
     exponent = call.array("exponent")
     if exponent.size != 1:
-        raise ConversionError("Caffe's Power takes one number for all values")
+        raise ConversionError("the exponents differ, but Caffe's Power accepts a single number")
     return arithmetic.power(net, call.blob(), float(exponent.item()))
 
 
@@ -253,7 +254,7 @@ def _reduced(net: NetWriter, call: Call, by: AxisReduction) -> NetBlob:
 def _arg_max(net: NetWriter, call: Call) -> Tops:
     x, dim = call.blob(), call.get("dim")
     if dim is None:
-        raise ConversionError("of the whole batch: Caffe looks along one axis")
+        raise ConversionError("the maximum is over the whole batch, but Caffe's ArgMax searches along one axis")
     return arithmetic.arg_max(net, x, dim, keep=call.get("keepdim"))
 
 
@@ -267,7 +268,7 @@ def _hardtanh(net: NetWriter, call: Call) -> Tops:
 def _clamp(net: NetWriter, call: Call) -> Tops:
     limits = [call.get(name) for name in ("min", "max")]
     if not all(limit is None or isinstance(limit, (int, float)) for limit in limits):
-        raise ConversionError("Caffe's Clip takes single numbers")
+        raise ConversionError("a limit is a tensor, but Caffe's Clip needs single numbers")
     lower, upper = limits
     return arithmetic.clip(
         net, call.blob(), -math.inf if lower is None else lower, math.inf if upper is None else upper
@@ -292,7 +293,7 @@ def _prelu(net: NetWriter, call: Call) -> Tops:
 
 def _elu(net: NetWriter, call: Call) -> Tops:
     if call.get("scale", 1) != 1 or call.get("input_scale", 1) != 1:
-        raise ConversionError("scale: Caffe's ELU has alpha alone")
+        raise ConversionError("scale or input_scale differs from 1, but Caffe's ELU has only alpha")
     return net.layer(dsl.ELU, [call.blob()], alpha=call.get("alpha"))
 
 
@@ -303,7 +304,7 @@ def _silu(net: NetWriter, call: Call) -> Tops:
 
 def _softplus(net: NetWriter, call: Call) -> Tops:
     if call.get("beta") != 1:
-        raise ConversionError(f"beta {call.get('beta')}: Caffe's BNLL has none but 1")
+        raise ConversionError(f"beta is {call.get('beta')}, but Caffe's BNLL always uses 1")
     return net.layer(dsl.BNLL, [call.blob()])
 
 
@@ -317,7 +318,7 @@ def _log_softmax(net: NetWriter, call: Call) -> Tops:
 
 def _batch_norm(net: NetWriter, call: Call) -> Tops:
     if call.get("training") or call.get("running_mean") is None:
-        raise ConversionError("takes the statistics of the batch, as Caffe does only in training")
+        raise ConversionError("the layer uses the statistics of the batch, which Caffe does only in training")
     scale, bias = call.optional("weight"), call.optional("bias")
     mean, variance = call.array("running_mean"), call.array("running_var")
     return arithmetic.batch_norm(net, call.blob("input"), mean, variance, call.get("eps"), scale, bias)
@@ -394,7 +395,7 @@ def _slice(net: NetWriter, call: Call) -> Tops:
     x, axis = call.blob(), call.get("dim")
     start, end = call.get("start") or 0, call.get("end")
     if call.get("step") != 1:
-        raise ConversionError("step: Caffe's Slice takes no steps but 1")
+        raise ConversionError("step differs from 1, but Caffe's Slice supports no other")
     return shaping.narrow(net, x, axis, start, x.shape[axis] if end is None else end)
 
 
@@ -429,7 +430,7 @@ def _size(call: Call) -> tuple[int, ...]:
     scales = call.get("scale_factors") or (call.get("scales_h"), call.get("scales_w"))
     sizes = [size * scale for size, scale in zip(x.shape[2:], scales, strict=True)]
     if any(size != int(size) for size in sizes):
-        raise ConversionError(f"a scale of {list(scales)} of {list(x.shape[2:])} gives no whole size")
+        raise ConversionError(f"scaling {list(x.shape[2:])} by {list(scales)} doesn't yield whole numbers")
     return tuple(map(int, sizes))
 
 

@@ -1,1 +1,1 @@
-"""Checks of a net without its weights and data."""
+"""Checks nets without their weights and data."""

@@ -1,4 +1,4 @@
-"""What Caffe refuses in a net that works here, or does otherwise with it."""
+"""Notes on what Caffe refuses or computes differently in a net that works here."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from netdsl.net.graph import Graph
 
 
 def caffe_notes(graphs: Iterable[Graph], builts: Iterable[Built]) -> list[str]:
-    """Return a sentence for each layer that Caffe wouldn't take as it is, or would run with other numbers.
+    """Return a sentence for each layer that Caffe would refuse, or would run with different results.
 
-    The graphs are those of the net as it was written, before shapes were assumed that it doesn't state.
+    The graphs are those of the net as it was written, before any missing shapes were assumed.
     """
     notes = [
         *(note for graph in graphs for note in _shapeless_inputs(graph)),
@@ -26,10 +26,13 @@ def caffe_notes(graphs: Iterable[Graph], builts: Iterable[Built]) -> list[str]:
 
 
 def _shapeless_inputs(graph: Graph) -> Iterator[str]:
-    """Caffe takes such a layer, but none that reads it, unless a program sets its shape in time."""
+    """Yield a note for each input without a shape.
+
+    Caffe accepts the input, but not the layers that read it, unless a program sets the shape in time.
+    """
     for node in graph.nodes:
         kind = type_of(node.layer)
         is_input = kind is not None and issubclass(kind, BringsData) and kind.data_origin is DataOrigin.INPUT
         if is_input and not stated_shapes(node.layer):
-            advice = "write input_param { shape { dim } }"
+            advice = "add input_param { shape { dim } }"
             yield f"{error_label(node.layer)}: Caffe refuses inputs without a shape; {advice}"

@@ -1,4 +1,4 @@
-"""Whether the data that a net names can be read here."""
+"""Checks whether the data that a net names can be read here."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from netdsl.net.graph import Graph
 
 
 def unreadable_data(graphs: Iterable[Graph], read: ReadShapes) -> list[str]:
-    """Return a sentence for each data layer whose source, or whose first item, can't be read; no camera is switched
-    on."""
+    """Return a sentence for each data layer whose source or first item can't be read. Cameras aren't switched on."""
     sentences = (_problem(node.layer, read) for graph in graphs for node in graph.nodes)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence is not None))
 

@@ -1,4 +1,4 @@
-"""A trial of training: the data layers of a net read files that they made up, and its loss is computed from them."""
+"""Tries out training: data layers read files that they created, and the loss is computed from them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _LOADING = Loading(workers=1, prefetch=1)
 
 @dataclass
 class DataTrial:
-    """What came of one file. `trains` says whether the net has a loss in the TRAIN phase, and is tried at all; None
-    means that nobody knows.
+    """The result for one file.
 
-    `reads` says that its data layers made files up and read a batch of them, whose `shapes` are by the names of their
-    tops. `loss` is that of the batch, and `backward` says that its gradients were computed. `reason` is why the trial
-    ended before.
+    `trains` is true if the net has a loss in the TRAIN phase, so that it is tried, and `None` if this is unknown.
+    `reads` is true if its data layers created files and read a batch of them. `shapes` contains the shapes of that
+    batch by top. `loss` is the loss of that batch, and `backward` is true if its gradients were computed. `reason`
+    tells why the trial ended early.
     """
 
     file: str
@@ -57,13 +57,14 @@ class DataTrial:
 
     @property
     def good(self) -> bool:
-        """Whether nothing was in the way."""
+        """Whether the trial didn't end early."""
         return not self.reason
 
 
 @dataclass(frozen=True)
 class TrialSettings:
-    """Settings of trials. A batch has this many items, where the net asks for more and takes that many."""
+    """Settings of trials. If a net's batches are larger than `batch` and can be changed, they are reduced to this
+    number of items."""
 
     batch: int = 2
     forward_only: bool = False
@@ -72,7 +73,7 @@ class TrialSettings:
 
 
 def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
-    """Try one file. All that went wrong is in the result."""
+    """Try one file. The result contains any problems."""
     trial, start = DataTrial(str(path)), time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -80,7 +81,9 @@ def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
             _try(path, settings, trial)
     except CaffeError as problem:
         trial.reason = in_file(path, problem)
-    except Exception as problem:  # of a user's layer, a mistake of ours, or no memory: other files are still tried
+    except (
+        Exception
+    ) as problem:  # an error in a user's layer, a bug, or a lack of memory mustn't stop other files from being tried
         what = user_code_problem(problem) or memory_shortage(problem)
         trial.reason = f"{path}: {what or f'{type(problem).__name__}: {first_line(problem)}'}"
     trial.seconds = time.perf_counter() - start
@@ -105,10 +108,10 @@ def _has_loss(graph: Graph) -> bool:
 
 
 def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
-    """Return the net with its shapes, a small batch, and small images where their files say how large they are."""
+    """Return the net with its shapes, a small batch, and small images if the files determine their size."""
     try:
         built = Model(_with_small_batch(net, settings)).layers(Phase.TRAIN)
-    except NetError:  # it takes no other batch
+    except NetError:  # the net accepts no other batch
         built = Model(net).layers(Phase.TRAIN)
     shapes, kinds = {edge: built.shapes[edge] for edge in built.input_edges()}, input_kinds(built)
     edges = [edge for node, layer in built.data_layers() if layer.any_size for edge in node.tops]
@@ -119,7 +122,7 @@ def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
 
 
 def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetParameter:
-    """Return a copy of a net whose data layers have no larger batches than wanted."""
+    """Return a copy of a net whose data layers don't have larger batches than the settings allow."""
     made = copy_of(net)
     for layer in made.layer:
         kind = type_of(layer)
@@ -129,7 +132,7 @@ def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetPa
 
 
 def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str, Array]]:
-    """Return the net with data layers that read made-up files in a folder, and values for those that read none."""
+    """Return the net with data layers that read sample files in a folder, and values for its other inputs."""
     made, names = copy_of(built.graph.net), built.graph.blobs
     kinds = input_kinds(built)
     values = sample_inputs(built, {names[edge]: built.shapes[edge] for edge in built.input_edges()})
@@ -145,7 +148,7 @@ def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str
 def _with_files(layer: BringsData, folder: Path, tops: Sequence[tuple[Array, BlobKind]]) -> pb.LayerParameter:
     with at_layer(layer.layer):
         if not isinstance(layer, HasSampleFiles):
-            raise NetError(f"files for a layer of type {layer.layer.type} can't be made up")
+            raise NetError(f"sample files can't be created for a layer of type {layer.layer.type}")
         folder.mkdir()
         return layer.write_samples(folder, [layer.stored(values, kind) for values, kind in tops])
 
@@ -162,12 +165,11 @@ def _run_on_batch(graph: Graph, inputs: Mapping[str, Array], settings: TrialSett
         trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()
         trial.backward = not settings.forward_only
     if not math.isfinite(trial.loss):
-        raise NetError(f"the loss is {trial.loss}")
+        raise NetError(f"the loss is {trial.loss}, which isn't finite")
 
 
 def _with_statistics(module: NetModule) -> NetModule:
-    """Return the net with statistics of 1, since with those of a net that was never trained some divide by nearly
-    nothing."""
+    """Return the net with statistics of 1. Statistics of an untrained net can make layers divide by nearly zero."""
     for layer in module.built.layers:
         for blob in layer.blob_tensors():
             if not isinstance(blob, nn.Parameter):

@@ -1,4 +1,4 @@
-"""A dry run of a net: one forward pass on made-up input, as quickly and in as little memory as possible."""
+"""Runs a net on made-up input for one forward pass, as quickly and in as little memory as possible."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from netdsl.net.memory import check_weights
 from netdsl.net.module import NetModule
 from netdsl.net.sample_inputs import input_kinds, is_image, sample_input
 
-_TILE = 65521  # different random values, which are then repeated
-_SPREAD = 0.01  # of made-up weights, with which values neither vanish nor grow without limit
+_TILE = 65521  # the number of different random values, which are then repeated
+_SPREAD = 0.01  # the spread of made-up weights; with it, values neither vanish nor explode
 
 
 def dry_run(built: Built) -> None:
-    """Run one small image forward, or the smallest batch and images that the net takes.
+    """Run one small image forward, or the smallest batch and images that the net accepts.
 
-    Weights are made up, and so are data that the net itself would bring.
+    Weights are made up, and so are data that the net itself would create.
     """
     built = built.with_own_blobs()
     for index, (node, layer) in enumerate(built.pairs()):
@@ -48,16 +48,16 @@ def dry_run(built: Built) -> None:
 
 
 class _SampledData(BringsData):
-    """A stand-in for any layer that needs no bottom: its tops are made up like inputs."""
+    """A stand-in for any layer that doesn't need a bottom. Its tops are made up like inputs."""
 
     tops = (0, None)
     data_origin = DataOrigin.INPUT
 
 
 def _small_sizes(module: NetModule) -> Iterator[None]:
-    """Reshape the net for one item in all sizes that it takes, smallest first.
+    """Reshape the net for one item in all sizes that it accepts, smallest first.
 
-    The net's own batch, which may be huge, is for nets that take no other.
+    The net's own batch may be huge, so it is used only if the net accepts no other.
     """
     built, full_shapes, fits_any = module.built, list(module.built.shapes), False
     edges = list(module.inputs.values())
@@ -72,7 +72,7 @@ def _small_sizes(module: NetModule) -> Iterator[None]:
 
 
 def _problem_of_run(module: NetModule) -> Exception | None:
-    """Return the problem of a forward pass, if there is one."""
+    """Return the problem of a forward pass, or `None`."""
     try:
         with torch.no_grad(), running(module.built):
             module.run({edge: sample_input(module.built, edge) for edge in module.inputs.values()})
@@ -85,7 +85,7 @@ def _problem_of_run(module: NetModule) -> Exception | None:
 
 
 def _allocate(built: Built) -> None:
-    """Make all weights views of the same memory, so that hundreds of megabytes are neither allocated nor filled."""
+    """Make all weights views of the same memory, so that hundreds of megabytes needn't be allocated or filled."""
     check_weights(built, torch.device("cpu"))
     sizes = [math.prod(blob.shape) for layer in built.layers for blob in layer.blob_tensors()]
     pool = _pool(max(sizes, default=0))

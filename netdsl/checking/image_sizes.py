@@ -1,4 +1,4 @@
-"""Smaller images for a net that is only tried."""
+"""Reduces images for nets that are only tried out."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from netdsl.errors import NetError, user_code_problem
 from netdsl.layer import Shape
 from netdsl.net.build import Built, reshape
 
-_SIDE = 48  # pixels: images are halved while their longest side stays at least this
-_POOLED = 32  # the factor by which most nets pool in all
+_SIDE = 48  # pixels; images are halved while their longest side is at least this long
+_POOLED = 32  # the total factor by which most nets pool
 
 
 def halved_images(built: Built, inputs: Mapping[int, Shape], images: Iterable[int]) -> Iterator[None]:
-    """Reshape a net for inputs of these shapes with some of them halved, in all sizes that it takes, smallest first."""
+    """Reshape a net for inputs of these shapes with some of them halved.
+
+    Each step uses one of the sizes that the net accepts, smallest first.
+    """
     halved = {edge: inputs[edge] for edge in images}
     longest = max((side for shape in halved.values() for side in shape[2:]), default=1)
     for times in range(max(0, int(math.log2(longest / _SIDE))), -1, -1):
@@ -33,13 +36,15 @@ def _fits(built: Built, inputs: Mapping[int, Shape]) -> bool:
 
 
 def _halved(shape: Shape, times: int) -> Shape:
-    """Return the shape of images whose sides are halved some times."""
+    """Return the shape of images whose sides are halved a number of times."""
     return (*shape[:2], *(_shorter(side, 2**times) for side in shape[2:]))
 
 
 def _shorter(side: int, step: int) -> int:
-    """Return a side divided by a step. Multiples of 32 stay such, and odd sides become ones that pool to the same
-    corners."""
+    """Return a side divided by a step.
+
+    Multiples of 32 stay multiples of 32, and odd sides become sides that pool to the same corners.
+    """
     if side % _POOLED == 0:
         return math.ceil(side / step / _POOLED) * _POOLED
     return side // step if side % step == 0 else (side - 1) // step + 1

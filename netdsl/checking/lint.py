@@ -1,4 +1,4 @@
-"""Lint: checks of whether a net would work, from parsing to a dry run, and whether its data are there."""
+"""Checks whether a net would work, from parsing to a dry run, and whether its data exist."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from netdsl.net.placeholder_layer import unavailable_types
 class Finding:
     """The result of checking one file.
 
-    A template or a broken file isn't parsed. `reason` begins with the place in the file. `needs_code` has the private
-    Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
-    doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `unread` says
-    of layers why their data can't be read; the net itself may be resolved all the same. `skipped` has a sentence for
-    each field or value that no schema has, which may be a typo. `batch` has the number of which the batch must be a
-    multiple, if the net doesn't say it. `doubts` say what the net means in one fork of Caffe and what in another, and
-    `caffe_notes` which layers work here that Caffe refuses, or runs with other numbers.
+    `parsed` is false for a template or a broken file. `reason` begins with the place in the file. `needs_code` contains
+    the private Python layers, if only they keep the net from being resolved. `assumed` contains shapes, without the
+    batch, that the net works with but doesn't state. `stubbed` contains the types of layers that placeholders replace.
+    `unread` tells why layers can't read their data; the net can still be resolved. `skipped` contains a sentence for
+    each field or value that the schema doesn't have, which may be a typo. `batch` is the number that the batch must be
+    a multiple of, if the net doesn't state its batch. `doubts` describes settings that mean different things in
+    different forks of Caffe. `caffe_notes` names layers that work here, but that Caffe refuses or computes differently.
     """
 
     says_too: ClassVar[tuple[str, ...]] = ("assumed",)
@@ -44,7 +44,7 @@ class Finding:
     file: str
     parsed: bool = False
     resolved: bool = False
-    ran: bool | None = None  # None: not requested, or not resolved
+    ran: bool | None = None  # None if it wasn't requested, or the net isn't resolved
     reason: str = ""
     phases: list[str] = field(default_factory=list)
     needs_code: list[str] = field(default_factory=list)
@@ -58,37 +58,37 @@ class Finding:
 
     @property
     def assumed(self) -> dict[str, Shape]:
-        """Shapes, without the batch, that neither the net nor its data say."""
+        """The shapes, without the batch, that neither the net nor its data state."""
         return assumed_items(self.data)
 
     @property
     def good(self) -> bool:
-        """Whether the net would work, as far as was looked."""
+        """Whether the net would work, as far as it was checked."""
         return self.resolved and self.ran is not False and not self.skipped
 
     def assumptions(self) -> list[str]:
-        """Return what a blob is taken as, and whether that is a guess, for each of `assumed`."""
+        """Return the assumed shape of each blob in `assumed`, and whether it is a guess."""
         return [
-            f"{name} taken as {dimensions(item)}{' (a guess)' if self.data[name].known is Known.GUESSED else ''}"
+            f"{name} assumed to be {dimensions(item)}{' (a guess)' if self.data[name].known is Known.GUESSED else ''}"
             for name, item in self.assumed.items()
         ]
 
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """Settings of a check. `assume` has shapes, without the batch, of blobs that data layers bring."""
+    """Settings of a check. `assume` contains shapes, without the batch, of blobs that data layers produce."""
 
     assume: Items = field(default_factory=dict)
     stages: Sequence[str] = ()
     stub_unknown: bool = False
-    dialect: str | None = None  # of a net that is opened
+    dialect: str | None = None  # the dialect in which the net is opened
 
 
 _NO_SETTINGS = CheckSettings()
 
 
 def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: bool = False) -> Finding:
-    """Check one file. All its problems are in the finding."""
+    """Check one file. The finding contains all its problems."""
     finding = Finding(str(path))
     try:
         with warnings.catch_warnings():
@@ -97,7 +97,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             finding.parsed = True
             graphs = model.graphs
             if not graphs:
-                raise NetError("the net has no layers")
+                raise NetError("the net has no layers; add some")
             model = replace(model, net=_without_files(model.net))
             _check_layers(model, settings, finding, graphs)
             if run:
@@ -109,14 +109,16 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = in_file(path, problem)
-    except Exception as problem:  # of a user's layer, a mistake of ours, or no memory: other files are still checked
+    except (
+        Exception
+    ) as problem:  # an error in a user's layer, a bug, or a lack of memory mustn't stop other files from being checked
         what = user_code_problem(problem) or memory_shortage(problem)
         finding.reason = f"{path}: {what or f'{type(problem).__name__}: {first_line(problem)}'}"
     return finding
 
 
 def _open_model(path: str | Path, settings: CheckSettings) -> tuple[Model, list[str]]:
-    """Return the model of a file, and what is said of its fields that no schema has."""
+    """Return the model of a file, and the warnings about fields that the schema doesn't have."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = open_net(path, dialect=settings.dialect, lenient=True)
@@ -125,7 +127,7 @@ def _open_model(path: str | Path, settings: CheckSettings) -> tuple[Model, list[
 
 
 def _check_layers(model: Model, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph]) -> None:
-    """Build the layers, and note what there is to say of them."""
+    """Build the layers, and add notes about them to the finding."""
     finding.needs_code = _private(graphs, settings)
     builts = [_layers(model, phase, settings) for phase in model.phases]
     for built in builts:
@@ -151,19 +153,21 @@ def _memory_notes(builts: Sequence[Built]) -> list[str]:
 
 
 def _doubts(builts: Sequence[Built]) -> list[str]:
-    """Return a sentence for each thing that means something else in some dialects which the net may be in."""
+    """Return a sentence for each setting that means something else in some dialects that the net may be in."""
     doubts = dict.fromkeys(doubt for built in builts for doubt in doubts_of(built))
-    return [f"{doubt.sentence}; if it is {' or '.join(doubt.dialects)}, say so with --dialect" for doubt in doubts]
+    return [
+        f"{doubt.sentence}; if it is {' or '.join(doubt.dialects)}, name the dialect with --dialect" for doubt in doubts
+    ]
 
 
 def _distinct(builts: Sequence[Built]) -> list[Built]:
-    """Return the nets to run: one with the same layers in both phases, as a deploy net, is run once."""
+    """Return the nets to run. A net with the same layers in both phases, such as a deploy net, runs once."""
     layers = {tuple((node.layer.name, node.layer.type) for node in built.graph.nodes): built for built in builts[::-1]}
     return list(layers.values())[::-1]
 
 
 def _without_files(net: pb.NetParameter) -> pb.NetParameter:
-    """Return a net without the names of files, such as of means or of image sizes, which exist only where the net is
+    """Return a net without the names of files, such as of means or image sizes, which exist only where the net is
     used."""
     made = copy_of(net)
     for layer in made.layer:
@@ -175,7 +179,7 @@ def _without_files(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def _private(graphs: Sequence[Graph], settings: CheckSettings) -> list[str]:
-    """Return the Python layers whose code isn't here, if all other types are known."""
+    """Return the Python layers whose code isn't available here, if all other types are known."""
     if settings.stub_unknown or any(unknown_types(graph) for graph in graphs):
         return []
     return unavailable_types(graphs)

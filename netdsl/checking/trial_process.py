@@ -1,4 +1,4 @@
-"""Trials in a process of their own, in which a net may take so much time and memory and no more."""
+"""Runs trials in a separate process that limits their time and memory."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from netdsl.plugins import plugin_places
 
 @dataclass(frozen=True)
 class TrialLimits:
-    """What one net may take: seconds, and bytes of memory."""
+    """The limits of one net: seconds, and bytes of memory."""
 
     seconds: float
     memory: int
 
 
 def try_all(files: Iterable[str | Path], settings: TrialSettings, limits: TrialLimits) -> Iterator[DataTrial]:
-    """Try files one after the other. A net that takes more than it may, or ends its process, fails alone."""
+    """Try files one after the other. A net that exceeds its limits, or ends its process, fails alone."""
     rest = iter(files)
     for file in rest:
         with closing(TrialProcess(settings, limits)) as process:
@@ -35,7 +35,7 @@ def try_all(files: Iterable[str | Path], settings: TrialSettings, limits: TrialL
 
 
 class TrialProcess:
-    """A process that tries one net after the other, until one takes too much."""
+    """A process that tries one net after the other until one exceeds its limits."""
 
     def __init__(self, settings: TrialSettings, limits: TrialLimits) -> None:
         context = get_context("spawn")
@@ -45,17 +45,17 @@ class TrialProcess:
         self._process = context.Process(target=_try_what_comes, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
-        self._connection.recv()  # it is ready, which takes seconds that aren't a net's
+        self._connection.recv()  # wait until it is ready; starting takes seconds that don't count for a net
 
     def run(self, file: str | Path) -> DataTrial:
         """Return the result for one file."""
         self._connection.send(str(file))
         if not self._connection.poll(self._limits.seconds):
-            return self._given_up(file, f"takes longer than the {self._limits.seconds:g} s that it may")
+            return self._given_up(file, f"the trial took longer than its limit of {self._limits.seconds:g} s")
         try:
             trial: DataTrial = self._connection.recv()
         except EOFError:
-            return self._given_up(file, "ended its process, as systems do when memory is short")
+            return self._given_up(file, "the trial ended its process, as systems do when memory is short")
         return trial
 
     def _given_up(self, file: str | Path, reason: str) -> DataTrial:
@@ -76,8 +76,8 @@ def _try_what_comes(
     python: ModuleFolders,
     plugins: ModuleFolders,
 ) -> None:
-    """What the process does: it takes over what the user allowed, and tries files until nobody sends any."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the user's Ctrl-C is for the process that shows results
+    """Run the process: apply the user's permissions, and try files until the connection is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that shows results handles the user's Ctrl-C
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     PYTHON_LAYERS.allow(python)
     PLUGINS.allow(plugins)

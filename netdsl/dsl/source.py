@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.dialects import mark, said_dialect
+from caffe_proto.dialects import dialect_to_record, mark
 from caffe_proto.locations import unlocated
 from netdsl.dsl import layer_types
 from netdsl.dsl.blocks import Block, fold_repetitions
@@ -65,7 +65,7 @@ def _params(net: pb.NetParameter, calls: Sequence[Expression]) -> list[str]:
     """Return the lines of the net, one for each layer even if all would fit on one."""
     name = [Leaf(quoted(net.name))] if net.HasField("name") else []
     items = [*(("", call) for call in (*name, *calls)), *settings_of(net, without=("name", "layer"))]
-    dialect = said_dialect(net)
+    dialect = dialect_to_record(net)
     items += [("dialect=", Leaf(quoted(dialect)))] if dialect else []
     inner = [line for before, value in items for line in lines_of(value, WIDTH - len(INDENT), before, after=",")]
     return ["params = NetParams(", *(INDENT + line for line in inner), ")"] if inner else ["params = NetParams()"]
@@ -85,7 +85,7 @@ def _describes(program: _Program, net: pb.NetParameter) -> bool:
     names["__builtins__"] = {"float": float}
     exec(compile(program.body, "<net>", "exec"), names)
     expected = unlocated(net)
-    dialect = said_dialect(expected)
+    dialect = dialect_to_record(expected)
     mark(expected, [dialect] if dialect else [])
     for layer in expected.layer:
         layer.ClearField("blobs")

@@ -1,4 +1,4 @@
-"""A model: a net with its weights from any source, what follows from them, and what is made of them."""
+"""A model: a net with its weights from any source, and everything that is derived from them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "open_model", "open_net", "open_weights"]
 
-# Imported when they are used: only what computes waits for torch.
+# Modules are imported on first use, so that only code that computes waits for torch.
 _MODULES = {"Model": "model", "open_net": "model", "open_model": "opening", "open_weights": "opening"}
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Return the names that the package shows."""
+        """Return a public name."""
         if name not in _MODULES:
             raise AttributeError(f"module 'netdsl.model' has no attribute '{name}'")
         return getattr(import_module(f"netdsl.model.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""WeightCollection: the weights of a net, apart from it, as lists of arrays by layer names, in one buffer."""
+"""Stores the weights of a net in one buffer, as lists of arrays by layer name."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from netdsl.model.weights.match import LoadReport, Shape, Weights, pair_blobs
 from netdsl.model.weights.writing import write_weights
 
 Array = NDArray[np.float32]
-Layout = dict[str, tuple[Shape, ...]]  # the shapes of every layer's blobs
+Layout = dict[str, tuple[Shape, ...]]  # the shapes of each layer's blobs
 
-_PIECE = 1 << 18  # values that are averaged at once, since as doubles they fit into a core's cache
-_SHOWN = 4  # layers in the text of a collection
+_PIECE = 1 << 18  # the number of values that are averaged at once; as doubles they fit into a core's cache
+_SHOWN = 4  # the number of layers in the text of a collection
 
 
 class Views(list[Array]):
-    """The arrays of one layer. Assigning to an index copies values into the array there."""
+    """The arrays of one layer. Assigning to an index copies the values into the array at that index."""
 
     def __setitem__(self, index: SupportsIndex, values: Any) -> None:  # type: ignore[override]  # slices aren't places
         self[index][...] = values
 
 
 class WeightCollection(Mapping[str, list[Array]]):
-    """Layer names to lists of arrays, in Caffe's order. The arrays are views on `flat`.
+    """A mapping from layer names to lists of arrays in Caffe's order. The arrays are views on `flat`.
 
     Collections of one layout can be added, scaled and averaged, each in one pass over the buffer.
     """
 
-    __array_ufunc__ = None  # so that a number of numpy's times a collection is a collection
+    __array_ufunc__ = None  # so that a numpy number times a collection is a collection
 
     def __init__(self, layout: Layout, flat: Array | None = None) -> None:
         self.layout, self._starts, size = layout, dict[str, int](), 0
@@ -46,11 +46,11 @@ class WeightCollection(Mapping[str, list[Array]]):
             size += sum(map(math.prod, shapes))
         self.flat = np.zeros(size, np.float32) if flat is None else flat
         if self.flat.shape != (size,) or self.flat.dtype != np.float32 or not self.flat.flags.c_contiguous:
-            raise WeightsError(f"{size:,} float32 values in a row are needed, not {_kind_of(self.flat)}")
+            raise WeightsError(f"a contiguous buffer of {size:,} float32 values is needed, not {_kind_of(self.flat)}")
 
     @classmethod
     def of(cls, arrays: Weights) -> WeightCollection:
-        """Return a collection with copies of arrays."""
+        """Return a collection with copies of the arrays."""
         collection = cls({name: tuple(array.shape for array in blobs) for name, blobs in arrays.items()})
         for name, blobs in arrays.items():
             for view, array in zip(collection[name], blobs, strict=True):
@@ -87,8 +87,8 @@ class WeightCollection(Mapping[str, list[Array]]):
         if [*self.layout.items()] != [*other.layout.items()]:
             names = {**self.layout, **other.layout}
             differ = [name for name in names if self.layout.get(name) != other.layout.get(name)]
-            what = f"they differ in {', '.join(differ[:10])}" if differ else "their layers are in another order"
-            raise WeightsError(f"weights of different nets: {what}")
+            what = f"they differ in {', '.join(differ[:10])}" if differ else "their layers have different orders"
+            raise WeightsError(f"the weights belong to different nets: {what}")
 
     def __iadd__(self, other: WeightCollection) -> Self:
         if not isinstance(other, WeightCollection):
@@ -127,7 +127,7 @@ class WeightCollection(Mapping[str, list[Array]]):
         return self.copy().__itruediv__(divisor)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether names, shapes and values are equal. A NaN equals a NaN, so that saved weights equal loaded
+        """Return whether names, shapes and values are equal. NaNs are equal, so that saved weights equal loaded
         ones."""
         return (
             isinstance(other, WeightCollection)
@@ -138,19 +138,24 @@ class WeightCollection(Mapping[str, list[Array]]):
     __hash__ = None  # type: ignore[assignment]  # the values can change
 
     def copy(self) -> WeightCollection:
-        """Return a copy with a buffer of its own."""
+        """Return a copy with its own buffer."""
         return WeightCollection(self.layout, self.flat.copy())
 
     @staticmethod
     def mean(collections: Iterable[WeightCollection], weights: Sequence[float] | None = None) -> WeightCollection:
-        """Return the weighted mean of collections, by default with equal weights. The mean of equal values is that
-        value."""
+        """Return the weighted mean of collections. The weights are equal by default.
+
+        The mean of equal values is exactly that value.
+        """
         averaged = list(collections)
         if not averaged:
-            raise WeightsError("there is nothing to average")
+            raise WeightsError("there is nothing to average; pass at least one collection")
         shares = np.asarray([1.0] * len(averaged) if weights is None else weights, np.float64)
         if len(shares) != len(averaged) or not (shares >= 0).all() or not 0 < shares.sum() < math.inf:
-            raise WeightsError(f"{len(averaged)} collections can't be averaged with the weights {shares.tolist()}")
+            raise WeightsError(
+                f"{len(averaged)} collections can't be averaged with the weights {shares.tolist()}; give one weight "
+                "of 0 or more for each collection"
+            )
         for other in averaged[1:]:
             averaged[0]._check_layout(other)
         average = WeightCollection(averaged[0].layout)
@@ -168,14 +173,14 @@ class WeightCollection(Mapping[str, list[Array]]):
         return float(np.linalg.norm(self.flat.astype(np.float64) - other.flat))
 
     def save(self, path: str | Path) -> None:
-        """Write the blobs and the layers' names to a file, in the format of its suffix."""
+        """Write the blobs and the layers' names to a file, in the format of the file's suffix."""
         write_weights(self, path)
 
     @classmethod
     def load(cls, path: str | Path, net: NetSource | None = None) -> WeightCollection:
         """Return the weights in a file of any format.
 
-        For tensors with torch's own names, the net tells which layers they belong to.
+        If tensors have torch's own names, the net is needed to find their layers.
         """
         return cls.of(open_weights(path, None if net is None else open_net(net)).weights)
 

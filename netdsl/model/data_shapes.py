@@ -1,4 +1,4 @@
-"""The shapes of what data bring: one for each blob, and how it is known. Only this module answers that."""
+"""Finds the shape of each blob that data layers produce, and records how it is known. No other module does this."""
 
 from __future__ import annotations
 
@@ -28,35 +28,39 @@ from netdsl.net.placeholder_layer import is_unavailable
 from netdsl.net.sequences import beginning_edges
 
 Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
-ReadShapes = dict[bytes, Sequence[Shape] | CaffeError | OSError | None]  # what came of reading, by layers' messages
-ItemsBeside = Callable[[Collection[str]], Items]  # what is stated beside a net of some of its blobs of images
+ReadShapes = dict[
+    bytes, Sequence[Shape] | CaffeError | OSError | None
+]  # the results of reading, by the layers' messages
+ItemsBeside = Callable[
+    [Collection[str]], Items
+]  # returns the shapes of image blobs that the model's other net or card states
 
-_TYPICAL_SIDE = 224  # pixels of an image that nothing says the size of
-_STEP = 32  # pixels: the factor by which most nets scale down
-_MOST_CHANNELS = 64  # of images whose channels are told by weights
-_LARGEST_SIDE = 2048  # pixels, to which sides are searched that fit weights
-_MOST_BATCHES = 8  # to try, since a net has to be built for each
+_TYPICAL_SIDE = 224  # the pixels of a side if the size is unknown
+_STEP = 32  # the factor by which most nets scale images down
+_MOST_CHANNELS = 64  # the most channels that are inferred from weights
+_LARGEST_SIDE = 2048  # pixels; larger sides aren't tried to fit weights
+_MOST_BATCHES = 8  # the most batches to try, because the net is built for each
 
 # The items to try for data, in this order: photographs, digits, two digits in two channels for nets that compare them,
 # thumbnails, two photographs.
 _TYPICAL = ((3, _TYPICAL_SIDE, _TYPICAL_SIDE), (1, 28, 28), (2, 28, 28), (3, 32, 32), (6, _TYPICAL_SIDE, _TYPICAL_SIDE))
-_TYPICAL_SIDES = (224, 227, 299, 300, 256, 512, 28, 32, 64, 96, 112, 128, 12, 24, 48, 60)  # of images
+_TYPICAL_SIDES = (224, 227, 299, 300, 256, 512, 28, 32, 64, 96, 112, 128, 12, 24, 48, 60)  # the sides of images to try
 
 
 class Known(Enum):
-    """How a shape is known; earlier ones count before later ones."""
+    """The source of a shape. Earlier sources take precedence over later ones."""
 
     SAID = "said"  # by the user
-    STATED = "stated"  # by the settings of the layer that brings it
+    STATED = "stated"  # by the settings of the layer that produces it
     READ = "read"  # from the data
     WEIGHTS = "weights"  # no other shape fits the weights
-    BESIDE = "beside"  # a net for use beside this one, or a card, states it
+    BESIDE = "beside"  # a card, or the net to use in the same folder, states it
     GUESSED = "guessed"  # the first typical shape that fits
 
 
 @dataclass(frozen=True)
 class DataShape:
-    """The shape of one item of a blob, and how it is known. Weights may fit a guess, and other shapes as well."""
+    """The shape of one item of a blob, and how it is known. A guess may fit the weights, and so may other shapes."""
 
     item: Shape = field(metadata={"json": "shape"})
     known: Known
@@ -65,10 +69,10 @@ class DataShape:
 
 @dataclass(frozen=True)
 class Settled:
-    """The layers of a net's phase with all shapes, and how the shapes of what its data layers bring are known.
+    """The layers of a net's phase with all shapes, and how the shapes of its data are known.
 
-    Layers that aren't available have placeholders. `batch` has the number of which batches must be multiples, where
-    the net doesn't say its batch and not any fits.
+    Placeholders replace layers that aren't available. If the net doesn't state its batch size and only some sizes fit,
+    the batch size must be a multiple of `batch`.
     """
 
     built: Built
@@ -77,7 +81,7 @@ class Settled:
 
     @property
     def is_certain(self) -> bool:
-        """Whether all shapes are known without weights, and would be the same with others."""
+        """Whether all shapes are known without weights. Other weights then wouldn't change them."""
         certain = (Known.SAID, Known.STATED, Known.READ)
         return self.batch is None and all(shape.known in certain for shape in self.data.values())
 
@@ -89,46 +93,50 @@ class Settled:
     def _is_same_layer(self, node: Node, other: Node) -> bool:
         if other.bottoms or not other.layer.input_param.shape:
             return node.layer == other.layer
-        # What a message states isn't kept in it once its layer is made.
+        # The built layer no longer contains the shapes that its message stated.
         own, others = (copy_of(each.layer, without=["input_param"]) for each in (node, other))
         return own == others and [self.built.shapes[edge] for edge in node.tops] == stated_shapes(other.layer)
 
 
 def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
-    """Return the items that neither the net nor its data say: the user does, or the weights, or they are guesses."""
+    """Return the items whose shapes neither the net nor its data state. They come from the user, the weights, or a
+    guess."""
     certain = (Known.STATED, Known.READ)
     return {name: shape.item for name, shape in sorted(data.items()) if shape.known not in certain}
 
 
 def plain_data(data: Mapping[str, DataShape]) -> dict[str, dict[str, Any]]:
-    """Return what is known of data, for JSON: all shapes with how each is known, and those that net and data don't
-    say."""
+    """Return what is known of the data in a form for JSON.
+
+    The form contains all shapes with their sources, and the shapes that neither the net nor its data state.
+    """
     every = {name: {"shape": list(shape.item), "known": shape.known.value} for name, shape in sorted(data.items())}
     return {"data": every, "assumed": {name: list(item) for name, item in assumed_items(data).items()}}
 
 
 def read_data(built: Built) -> dict[str, DataShape]:
-    """Return what is known of the data of a net that was built from what is read for it."""
+    """Return the shapes of the data of a net that was built from what its layers read."""
     return {built.graph.blobs[edge]: DataShape(built.shapes[edge][1:], Known.READ) for edge in built.input_edges()}
 
 
 def dimensions(shape: Shape) -> str:
-    """Return a shape as users write it: 3x224x224."""
+    """Return a shape in the form that users write, such as 3x224x224."""
     return "x".join(map(str, shape)) or "one number"
 
 
 def guess_sentence(data: Mapping[str, DataShape]) -> str:
-    """Return what is guessed, in one line; empty if nothing is."""
+    """Return a line about the shapes that are guesses. It is empty if there are none."""
     guesses = {name: shape for name, shape in data.items() if shape.known is Known.GUESSED}
     taken = ", ".join(
-        f"'{name}' is taken as {dimensions(shape.item)}{', which is one that the weights fit' * shape.fits_weights}"
+        f"'{name}' is assumed to be "
+        f"{dimensions(shape.item)}{', which is one of the shapes that fit the weights' * shape.fits_weights}"
         for name, shape in guesses.items()
     )
-    return f"nothing says the shape of the data: {taken}; to say it, use {shape_advice(guesses)}" if guesses else ""
+    return f"the shape of the data is unknown: {taken}; to set it, use {shape_advice(guesses)}" if guesses else ""
 
 
 def shape_advice(blobs: Collection[str]) -> str:
-    """Return how users say the shapes of some blobs."""
+    """Return the options with which users set the shapes of some blobs."""
     options = " ".join(f"--assume {name}=SHAPE" for name in blobs)
     return f"{options} (in Python: shapes={{{', '.join(f'{name!r}: SHAPE' for name in blobs)}}})"
 
@@ -145,10 +153,10 @@ def settle(
     read: ReadShapes | None = None,
     beside: ItemsBeside = lambda images: {},
 ) -> Settled:
-    """Find the shapes of what the data layers of a net's phase bring, in the order of `Known`, and build its layers.
+    """Find the shapes of the data in one phase of a net, in the order of `Known`, and build the layers.
 
-    Data are read where `read` keeps what comes of that. If they can't be, that is no error here, since they may be only
-    where the net is trained. `said` has items of blobs.
+    Data are read only if `read` is given, which keeps the results. Unreadable data aren't an error here, because they
+    may exist only where the net is trained. `said` contains shapes of items from the user.
     """
     settling = _Settling(net, phase, weights, said, level, stages, stub_unknown, read)
     try:
@@ -161,9 +169,9 @@ def settle(
 
 @dataclass
 class _Top:
-    """A top of a data layer, with what is known of its shape: None, or a shape that may have UNKNOWN lengths.
+    """A top of a data layer, with what is known of its shape. The shape may be `None` or contain UNKNOWN lengths.
 
-    `known` is None while something is missing, and the shape then says what a guess must agree with.
+    If `known` is `None`, the shape is incomplete and a guess must agree with it.
     """
 
     name: str
@@ -173,11 +181,14 @@ class _Top:
 
     @property
     def batch(self) -> int:
-        """How many items are in a batch."""
+        """The number of items in a batch. It is 1 if the layer doesn't state it."""
         return self.stated_batch or 1
 
     def takes(self, item: Shape) -> Shape | None:
-        """Return the shape of a batch of items, if what is known agrees with that, with the lengths that are known."""
+        """Return the shape of a batch of such items, or `None` if it contradicts the known shape.
+
+        Known lengths replace those of the item.
+        """
         if self.shape is None:
             return (self.batch, *item)
         own = self.shape[1:]
@@ -188,23 +199,26 @@ class _Top:
 
 @dataclass
 class _DataLayer:
-    """A layer that brings data, with its class, if that is known, and its tops."""
+    """A layer that produces data, with its class, if that is known, and its tops."""
 
     message: pb.LayerParameter
     layer: BringsData | None
     tops: list[_Top]
-    states_shapes: bool  # whether its message states the shapes of its tops, as an Input layer's does
+    states_shapes: bool  # whether its message states the shapes of its tops, like an Input layer's message
 
     @classmethod
     def of(cls, message: pb.LayerParameter) -> _DataLayer | None:
-        """Return the layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
+        """Return the layer if it produces data, or `None`.
+
+        It is also `None` if the settings are wrong. Building the layer reports that.
+        """
         if message.bottom:
             return None
         try:
             layer = data_layer_of(message)
             if layer is not None:
                 shapes, batch = layer.known_shapes(), layer.stated_batch()
-            elif is_unavailable(message):  # of which only those are known that its message states
+            elif is_unavailable(message):  # only the tops that its message states are known
                 stated = stated_shapes(message)
                 shapes, batch = [*(shape or None for shape in stated), *[None] * (len(message.top) - len(stated))], None
             else:
@@ -215,17 +229,18 @@ class _DataLayer:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is missing."""
+        """Whether the shape of some top is incomplete."""
         return any(top.known is None for top in self.tops)
 
     def typical_item(self, top: _Top, item: Shape) -> Shape:
-        """Return an item with the lengths that a top's settings say, and with the size that is typical of the layer."""
+        """Return an item with the layer's typical size and the lengths that a top's settings state."""
         size = None if self.layer is None else self.layer.typical_size()
         shape = top.takes((item[0], *(size or item[1:])))
         return item if shape is None else shape[1:]
 
     def say(self, items: Items) -> None:
-        """Take what the user says of some tops, and what follows from that for the others, such as maps of an image."""
+        """Set the shapes that the user stated, and the shapes that follow from them for other tops, such as maps of an
+        image."""
         for top in self.tops:
             if top.name in items:
                 top.shape, top.known = (top.batch, *items[top.name]), Known.SAID
@@ -237,7 +252,7 @@ class _DataLayer:
                     top.shape, top.known = shape, Known.SAID
 
     def read(self, read: ReadShapes) -> None:
-        """Take the shapes of the data, if they are there and all items have one shape. No camera is switched on."""
+        """Read the shapes of the data, if the data exist and all items have one shape. Cameras aren't switched on."""
         layer = self.layer
         if layer is None or layer.data_origin is not DataOrigin.FILES or layer.any_size or not self.is_open:
             return
@@ -250,8 +265,10 @@ class _DataLayer:
 
 
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
-    """Return a net whose data layers state these shapes of items, and what follows from them. Its inputs are a
-    layer."""
+    """Return a net whose data layers state these shapes of items, and everything that follows from them.
+
+    The inputs of the net become a layer.
+    """
     made = copy_of(with_input_layer(net))
     for layer in filter(None, map(_DataLayer.of, made.layer)):
         if items.keys() & set(layer.message.top):
@@ -261,7 +278,7 @@ def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
 
 
 def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int | None) -> list[_Top]:
-    """Return the tops of a layer, by what its settings say of their shapes and of the batch."""
+    """Return the tops of a layer, with the shapes and the batch size that its settings state."""
     batch = next((shape[0] for shape in shapes if shape), batch)
     return [
         _Top(
@@ -275,7 +292,7 @@ def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None], batch: int
 
 
 def read_shapes(layer: BringsData, read: ReadShapes) -> Sequence[Shape] | None:
-    """Return the shapes of a batch of a layer's data, of which an item is read once; None of a source that is live."""
+    """Return the shapes of a batch of a layer's data, or `None` for a live source. An item is read only once."""
     message = layer.layer.SerializePartialToString()
     if message not in read:
         try:
@@ -289,7 +306,7 @@ def read_shapes(layer: BringsData, read: ReadShapes) -> Sequence[Shape] | None:
 
 
 def _shapes_of(reading: Reading) -> list[Shape] | None:
-    """Return the shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
+    """Return the shapes of a batch, or `None` for a live source. One item is read if all items have the same shape."""
     count = reading.batch_size if reading.collate else 1
     with closing(Batches(replace(reading, batch_size=count), Loading(workers=1, prefetch=1))) as batches:
         if isinstance(batches.reading.source, LiveSource):
@@ -299,7 +316,7 @@ def _shapes_of(reading: Reading) -> list[Shape] | None:
 
 
 class _Settling:
-    """A phase of a net on its way to a shape for each top of its data layers."""
+    """Searches for the shape of each top of the data layers in one phase of a net."""
 
     def __init__(
         self,
@@ -316,7 +333,7 @@ class _Settling:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
-        for message in self._net.layer:  # which is how graphs have them, so that their data are read once
+        for message in self._net.layer:  # graphs state the phase too, so the data are read only once
             message.phase = message.phase if message.HasField("phase") else self._net.state.phase
         self._unstated = copy_of(self._net)
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
@@ -333,7 +350,7 @@ class _Settling:
         return (top for layer in self._layers for top in layer.tops)
 
     def _take_from_other_phases(self, whole: pb.NetParameter, read: ReadShapes) -> None:
-        """Take the items of data that only another phase's layer can read."""
+        """Use the items of data that only another phase's layer can read."""
         missing = {top.name: top for top in self._all_tops() if top.known is None}
         for layer in filter(None, map(_DataLayer.of, whole.layer)):
             if missing.keys().isdisjoint(top.name for top in layer.tops):
@@ -347,7 +364,8 @@ class _Settling:
                         wanted.shape, wanted.known = shape, top.known
 
     def result(self, beside: ItemsBeside) -> Settled:
-        """Return the layers with the first shapes of data that fit them and their weights, or most of these."""
+        """Return the layers with the first data shapes that fit them and their weights, or that fit the most
+        weights."""
         problem: NetError | None = None
         best: tuple[int, Built, Items, Known] | None = None
         for items, known in self._candidates(beside):
@@ -363,29 +381,29 @@ class _Settling:
                 return self._settled(built, items, known, fits=True)
             if best is None or misfits < best[0]:
                 best = misfits, built, items, known
-        if best is not None:  # weights of other layers may be for other data, which who takes the weights says
+        if best is not None:  # the weights may belong to other data; the code that loads them reports it
             return self._settled(*best[1:], fits=False)
         assert problem is not None
         raise problem
 
     def with_another_batch(self, problem: NetError, beside: ItemsBeside) -> Settled:
-        """Return the layers with the smallest batch that fits, if one does and its double does, too.
+        """Return the layers with the smallest batch that fits, if its double fits too.
 
-        A net that states a batch which doesn't fit is an error, which says the one that does.
+        A net whose stated batch doesn't fit raises an error. The error names a batch that fits.
         """
         for batch in _batch_guesses(self._unstated):
             with suppress(NetError):
                 settled = self._of_batch(batch).result(beside)
                 self._of_batch(2 * batch).result(beside)
                 if _state_batches(copy_of(self._unstated), batch):
-                    advice = f"with a batch that is a multiple of {batch} it fits"
+                    advice = f"use a batch that is a multiple of {batch}"
                     problem = type(problem)(f"{problem}; {advice}")
                     break
                 return replace(settled, batch=batch)
         raise problem
 
     def _candidates(self, beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
-        """Yield the items to try for blobs whose shapes are open, each with how they would be known."""
+        """Yield the items to try for blobs whose shapes are open, each with the source it would have."""
         graph = connect(self._net)
         missing = [top for top in self._all_tops() if top.known is None]
         if not missing:
@@ -402,7 +420,8 @@ class _Settling:
             yield from (({**whole, **found}, known) for found in self._labels_as_predicted(graph, {**items, **fixed}))
 
     def _image_items(self, images: Sequence[_Top], beside: ItemsBeside) -> Iterator[tuple[Items, Known]]:
-        """Items for tops that aren't labels: of what is beside the net, typical ones, and those that weights want."""
+        """Yield items for tops that aren't labels: those that another net or a card states, typical ones, and those
+        that fit weights."""
         if not images:
             yield {}, Known.GUESSED
             return
@@ -430,7 +449,7 @@ class _Settling:
         }
 
     def _items_by_weights(self, images: Sequence[_Top]) -> Iterator[Items]:
-        """Items that the weights may want: vectors as long as a length of the first blob, and images of all sizes."""
+        """Yield items that may fit the weights: vectors with a length of the first blob, and images of all sizes."""
         lengths = self._lengths_in_first_blob()
         for length in lengths:
             if all(top.takes((length,)) is not None for top in images):
@@ -445,26 +464,28 @@ class _Settling:
                 yield self._items_of_side(images, channels, found) or {}
 
     def _lengths_in_first_blob(self) -> list[int]:
-        """Return the lengths of the axes of the first layer's filters, among which is that of its bottom."""
+        """Return the lengths of the axes of the first layer's filters. The length of its bottom is among them."""
         names = (layer.name for layer in self._net.layer if self._weights.get(layer.name))
         first = next((self._weights[name][0] for name in names if self._weights[name][0].ndim > 1), None)
         return [] if first is None else list(dict.fromkeys(first.shape[1:]))
 
     def _items_of_side(self, images: Sequence[_Top], channels: int, side: int) -> Items | None:
-        """Square images, with the lengths that settings say; None where a blob has no images."""
+        """Return square images with the lengths that settings state, or `None` if a blob doesn't hold images."""
         shapes = {top.name: top.takes((channels, side, side)) for top in images}
         items = {name: shape[1:] for name, shape in shapes.items() if shape is not None}
         return items if len(items) == len(shapes) else None
 
     def _side_by_weights(self, images: Sequence[_Top], channels: int) -> int | None:
-        """Return the side of square images at which all weights fit, found by halving: more pixels need more
-        weights."""
+        """Return the side of square images at which all weights fit, or `None`.
+
+        The side is found by bisection, because more pixels need more weights.
+        """
         low, high = 1, _LARGEST_SIDE
         while low <= high:
             side = (low + high) // 2
             try:
                 mismatches = self._mismatches(self._build(self._items_of_side(images, channels, side) or {}))
-            except NetError:  # a window is larger than what it looks at
+            except NetError:  # a window is larger than its image
                 low = side + 1
                 continue
             if not mismatches:
@@ -474,8 +495,10 @@ class _Settling:
         return None
 
     def _label_names(self, graph: Graph) -> set[str]:
-        """Return the tops of data layers that are labels: all but the first, and a first one that is read only as
-        labels."""
+        """Return the tops of data layers that are labels.
+
+        These are all tops but a layer's first, and a first top that layers read only as labels.
+        """
         kinds = [(node, type_of(node.layer)) for node in graph.nodes]
         read = {
             (edge, kind is not None and place in kind.no_gradient)
@@ -492,7 +515,7 @@ class _Settling:
         }
 
     def _items_of_steps(self, graph: Graph) -> dict[str, Shape]:
-        """Items of blobs that have steps of several sequences, one of which goes with each image."""
+        """Return the items of blobs with a step for each of several sequences. Each image belongs to one sequence."""
         begins = beginning_edges(graph)
         sources = [node for node in graph.nodes if not node.bottoms and begins.intersection(node.tops)]
         names = {top for node in sources for top in node.layer.top}
@@ -501,7 +524,7 @@ class _Settling:
         return dict.fromkeys(names & missing, (max((top.batch for top in images), default=1),))
 
     def _labels_as_predicted(self, graph: Graph, items: Items) -> Iterator[dict[str, Shape]]:
-        """Items of labels that have the shape of the prediction, rather than one number for each item."""
+        """Yield items of labels with the shape of the prediction instead of one number for each item."""
         said = {top.name for top in self._all_tops() if top.known in (Known.SAID, Known.READ)}
         labels = self._label_names(graph) - said
         kinds = [(type_of(node.layer), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
@@ -526,7 +549,7 @@ class _Settling:
                 yield {name: item for name in node.layer.bottom[1:] if name in labels}
 
     def _state(self, items: Items) -> None:
-        """Write the shapes of all tops into the layers' messages."""
+        """Write the shapes of all tops to the layers' messages."""
         for layer in self._layers:
             shapes = [(top.batch, *items[top.name]) if top.name in items else top.shape for top in layer.tops]
             state_shapes(layer.message, [shape if shape and UNKNOWN not in shape else () for shape in shapes])
@@ -561,7 +584,7 @@ class _Settling:
                 data[top.name] = DataShape(items[top.name], Known.WEIGHTS if pinned else known, of_weights)
             elif top.known is not None:
                 data[top.name] = DataShape((top.shape or ())[1:], top.known)
-            else:  # it follows from another top of its layer
+            else:  # the shape follows from another top of its layer
                 data[top.name] = DataShape(built.shapes[built.graph.blobs.index(top.name)][1:], known)
         return Settled(built, data)
 
@@ -579,7 +602,7 @@ def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[S
 
 
 def _neighbours(items: Items, top: _Top) -> Iterator[Items]:
-    """Yield the items with the shape of one blob a little smaller or larger where its settings say no length."""
+    """Yield the items with one blob slightly smaller or larger on the axes that its settings leave open."""
     item = items[top.name]
     free = [top.shape is None or top.shape[1 + axis] == UNKNOWN for axis in range(len(item))]
     groups = [[0], list(range(1, len(item)))] if len(item) > 1 else [[0]] if item else []
@@ -592,7 +615,7 @@ def _neighbours(items: Items, top: _Top) -> Iterator[Items]:
 
 
 def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
-    """Return the items of blobs that are read as values of a kind that has one shape."""
+    """Return the items of blobs whose values are of a kind with a fixed shape."""
     return {
         node.layer.bottom[place]: TYPICAL_ITEMS[kind]
         for node in graph.nodes
@@ -603,13 +626,13 @@ def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
 
 
 def _state_batches(net: pb.NetParameter, batch: int) -> bool:
-    """Write another batch into all data layers; False if none of them says one itself."""
+    """Write another batch size to all data layers. Returns whether any of them states its batch size."""
     stated = [state_batch(layer, batch) for layer in net.layer if not layer.bottom]
     return any(stated)
 
 
 def _batch_guesses(net: pb.NetParameter) -> list[int]:
-    """Batches to try: numbers that are in the shapes which layers give to what they read."""
+    """Return batch sizes to try. They are numbers in the shapes of layers that reshape their bottoms."""
     shapes = [
         list(shape.dim)
         for layer in net.layer

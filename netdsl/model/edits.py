@@ -1,4 +1,4 @@
-"""Edits of a model's net, each of which makes another model; weights go along by the names of their layers."""
+"""Edits a model's net. Each edit returns another model, and weights follow the names of their layers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from netdsl.net.graph import Phase, is_included, state_of
 
 
 def separate_phases(model: Model) -> Model:
-    """Return the model with a data layer for each phase in place of one that all share, so that they can read other
-    data."""
+    """Return the model with a separate data layer for each phase in place of a shared one. The layers can then read
+    different data."""
     layers = list[pb.LayerParameter]()
     for layer in model.net.layer:
         shared = _brings_data(layer) and all(_is_in_phase(model, layer, phase) for phase in Phase)
@@ -26,12 +26,17 @@ def separate_phases(model: Model) -> Model:
 
 
 def with_batch(model: Model, phase: Phase, batch: int) -> Model:
-    """Return the model with another batch in the data layers of a phase; an error if one of them doesn't say its
-    batch."""
+    """Return the model with another batch size in the data layers of a phase.
+
+    Raises a `NetError` if one of them doesn't state its batch size.
+    """
     net = copy_of(model.net)
     for layer in net.layer:
         if _brings_data(layer) and _is_in_phase(model, layer, phase) and not state_batch(layer, batch):
-            raise NetError(f"{error_label(layer)}: a layer of type {layer.type} that doesn't say how large a batch is")
+            raise NetError(
+                f"{error_label(layer)}: a layer of type {layer.type} doesn't state its batch size; set it where the "
+                "data come from"
+            )
     return replace(model, net=net)
 
 
@@ -46,7 +51,7 @@ def _is_in_phase(model: Model, layer: pb.LayerParameter, phase: Phase) -> bool:
 
 
 def _only_in_phase(layer: pb.LayerParameter, phase: Phase) -> pb.LayerParameter:
-    """Return a copy of a layer that only one phase has, where its other rules let it in."""
+    """Return a copy of a layer for one phase only, if its other rules include it there."""
     changed, number = copy_of(layer, without=["include"]), state_of(pb.NetParameter(), phase).phase
     if layer.include:
         changed.include.extend(rule for rule in layer.include if not rule.HasField("phase") or rule.phase == number)

@@ -1,4 +1,4 @@
-"""The formats that nets and weights come in beside Caffe's own, by the suffixes of files; and models with names."""
+"""Maps suffixes of files to the formats of nets and weights besides Caffe's own, and finds models by path or name."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from netdsl.model.model import Model
 
 
-TENSOR_SUFFIXES = (".safetensors", ".npz", ".pt", ".pth")  # of files with named tensors, and without a net
-WEIGHTS_SUFFIXES = (".caffemodel", ".h5", *TENSOR_SUFFIXES)  # of files of which one usually wants the weights alone
+TENSOR_SUFFIXES = (".safetensors", ".npz", ".pt", ".pth")  # files with named tensors and without a net
+WEIGHTS_SUFFIXES = (".caffemodel", ".h5", *TENSOR_SUFFIXES)  # files that are usually opened only for their weights
 
 _FIRST_FIELD = re.compile(rb"\s*(#[^\n]*\n\s*)*[A-Za-z_]\w*\s*[:{]")
-_BEGINNING = 4096  # bytes, in which there may be comments
+_BEGINNING = 4096  # the bytes to search; they may contain comments
 
 
 class NamedModel(Protocol):
-    """A model that a path, a folder or a name stands for: its nets, as files or in memory, and what comes with them."""
+    """A model that a path, a folder or a name stands for, with its nets and the files that belong to it."""
 
     @property
     def origin(self) -> str:
-        """What errors and output call it."""
+        """The name of the model in errors and output."""
         ...
 
     @property
@@ -39,33 +39,34 @@ class NamedModel(Protocol):
 
     @property
     def deployed(self) -> Path | pb.NetParameter:
-        """The net to use, which is the same if there is no other."""
+        """The net to use. It is the net to train if there is no other."""
         ...
 
     @property
     def weights(self) -> tuple[Path, ...]:
-        """The files with its weights, which count where nobody names others."""
+        """The files with the model's weights. They are used unless other files are named."""
         ...
 
     @property
     def solver(self) -> Path | pb.SolverParameter | None:
-        """The settings that it is trained with."""
+        """The settings of the model's training, or `None`."""
         ...
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes that it tells apart; none if nothing names them."""
+        """The names of the model's classes. Empty if they are unknown."""
         ...
 
     @property
     def image_item(self) -> tuple[int, ...] | None:
-        """The channels, height and width of the images that its nets take, if something beside these says so."""
+        """The channels, height and width of the images that the model's nets read, or `None` if nothing besides the
+        nets states them."""
         ...
 
 
 @dataclass(frozen=True)
 class FileModel:
-    """A model that is one file, which has its net and perhaps its weights."""
+    """A model that is a single file with a net and perhaps weights."""
 
     path: Path
     weights: tuple[Path, ...] = ()
@@ -89,7 +90,7 @@ class FileModel:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes that are written beside the file."""
+        """The names of the classes that are written in the file's folder."""
         from netdsl.data.sources.class_names import class_names_of_model
 
         return class_names_of_model(self.path)
@@ -97,66 +98,78 @@ class FileModel:
 
 FormatReader = Callable[[Path], "Model"]
 
-CAFFE_SUFFIXES = (".prototxt", *WEIGHTS_SUFFIXES, ".solverstate", ".binaryproto")  # of files that need no reader
+CAFFE_SUFFIXES = (
+    ".prototxt",
+    *WEIGHTS_SUFFIXES,
+    ".solverstate",
+    ".binaryproto",
+)  # the suffixes of files that don't need a reader
 _ONNX = ".onnx"
-_ZOO = "zoo.names:find_model"  # says what a name or a folder stands for; the names are imported when they are needed
+_ZOO = "zoo.names:find_model"  # finds the model of a name or a folder; it is imported when it is needed
 
 FORMATS: Registry[FormatReader | str] = Registry("format", dict.fromkeys(CAFFE_SUFFIXES, "netdsl.model.opening"))
 FORMATS.register(_ONNX, "converters.onnx_import:from_onnx", "netdsl.model.formats.onnx")
 
 
 def reader_of(path: Path) -> FormatReader | None:
-    """Return the reader that is registered for a file's format; None for Caffe's own, and for unknown ones."""
+    """Return the reader of a file's format, or `None` for Caffe's own formats and for unknown ones."""
     if path.suffix in ("", *CAFFE_SUFFIXES):
         return None
     known = FORMATS.own().get(path.suffix) or FORMATS.get(path.suffix)
-    reader: FormatReader | None = _imported(known, f"{path}: to read it")
+    reader: FormatReader | None = _imported(known, f"{path}: to read this file")
     return reader
 
 
 def named_model(path: str | Path) -> NamedModel:
-    """Return what a path stands for: a file for itself, and else what the zoo says, which knows names and folders."""
+    """Return the model that a path stands for.
+
+    A file stands for itself. The zoo finds the models of names and folders.
+    """
     path = Path(path)
     if path.is_file():
         return FileModel(path)
-    model: NamedModel | None = _imported(_ZOO, f"{path}: isn't a file; to look for a model of this name")(path)
+    model: NamedModel | None = _imported(_ZOO, f"{path}: this is not a file; to look for a model of this name")(path)
     return model or FileModel(path)
 
 
 def _imported(function: Any, purpose: str) -> Any:
-    """Return a function or, for a text such as "module:function", the one that it names."""
+    """Return a function. A text such as "module:function" names the function to import."""
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as problem:
-        raise FileError(f"{purpose}, {module} is needed, and the package '{problem.name}' isn't installed") from None
+        raise FileError(
+            f"{purpose}, {module} is needed, but the package '{problem.name}' isn't installed; install it"
+        ) from None
 
 
 def deploy_net_in(folder: Path) -> Path | None:
-    """Return the file of the net for use in a model's folder: published models name theirs as they like."""
+    """Return the file of the net to use in a model's folder, or `None`. Published models have various names for it."""
     named = folder / "deploy.prototxt"
     paths = [path for path in folder.glob("*deploy*.prototxt") if path.is_file()]
     return named if named.is_file() else paths[0] if len(paths) == 1 else None
 
 
 def holds_weights(path: str | Path) -> bool:
-    """Return whether a file's name says that weights are all one wants from it."""
+    """Return whether a file is usually opened only for its weights, judging by its name."""
     path = Path(path)
     return has_tensors(path) if path.suffix in TENSOR_SUFFIXES else path.suffix in WEIGHTS_SUFFIXES
 
 
 def has_tensors(path: Path) -> bool:
-    """Return whether a file has named tensors and no net, by its suffix. Faster R-CNN's nets end in .pt, as torch's
-    files."""
+    """Return whether a file contains named tensors and no net, judging by its suffix.
+
+    Faster R-CNN's nets end in .pt, like torch's files, so those are read.
+    """
     return path.suffix in TENSOR_SUFFIXES and not (path.suffix == ".pt" and path.is_file() and _is_prototxt(path))
 
 
 def _is_prototxt(path: Path) -> bool:
-    """Return whether a file begins with the name of a field, perhaps behind comments."""
+    """Return whether a file begins with the name of a field, after any comments."""
     try:
         with path.open("rb") as file:
             return _FIRST_FIELD.match(file.read(_BEGINNING)) is not None
-    except OSError:  # the reader says why
+    except OSError:  # the reader reports the reason
         return False

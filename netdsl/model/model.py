@@ -1,4 +1,4 @@
-"""A net of any age by itself, from a file of any format or from a message; nothing here needs torch."""
+"""A net of any age, from a file of any format or from a message. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -35,48 +35,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A net in today's form with its weights by layer. Nobody changes either: an edit makes another model.
+    """A net in today's form with its weights by layer. Neither ever changes: an edit returns another model.
 
-    What follows from them is asked of the model, computed when it is first asked for, and kept: the graphs of
-    its phases, and for each phase the layers with all shapes, and what is known of its data.
+    The model computes what depends on them on first use and keeps it: the graphs of its phases, and for each phase the
+    layers with all shapes, and what is known of its data.
     """
 
     net: pb.NetParameter
     weights: Weights = field(default_factory=dict)
-    file: CaffeFile[pb.NetParameter] | None = None  # of Caffe's, if one has exactly these weights
-    names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
-    sources: Mapping[str, Path] = field(default_factory=dict)  # the file that a layer's weights are from
+    file: CaffeFile[pb.NetParameter] | None = None  # a Caffe file that contains exactly these weights, if there is one
+    names: tuple[TensorMatch, ...] = ()  # how torch's tensors were matched to layers
+    sources: Mapping[str, Path] = field(default_factory=dict)  # the file that each layer's weights are from
     items_beside: ItemsBeside = lambda images: {}
-    items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that the user says, without the batch
-    known: Mapping[str, DataShape] = field(default_factory=dict)  # how shapes are known that an edit made the net state
+    items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes from the user, without the batch
+    known: Mapping[str, DataShape] = field(
+        default_factory=dict
+    )  # how the shapes are known that an edit wrote into the net
     level: int = 0
-    stages: Sequence[str] = ()  # or the name of one
-    read: ReadShapes = field(default_factory=dict, init=False, repr=False)  # what came of reading its data
+    stages: Sequence[str] = ()  # or the name of a single stage
+    read: ReadShapes = field(default_factory=dict, init=False, repr=False)  # the results of reading its data
     _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
     _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
     @cached_property
     def graphs(self) -> Sequence[Graph]:
-        """The graphs of the phases that the net has, TEST first."""
+        """The graphs of the net's phases, TEST first."""
         return resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)
 
     @property
     def phases(self) -> list[Phase]:
-        """The phases that the net has, TEST first."""
+        """The phases of the net, TEST first."""
         return [graph.phase for graph in self.graphs]
 
     def graph(self, phase: Phase) -> Graph:
-        """Return the graph of a phase; an error if bottoms are missing there."""
+        """Return the graph of a phase. Raises a `GraphError` if bottoms are missing there."""
         graph = next((graph for graph in self.graphs if graph.phase is phase), None)
         return graph or resolve(with_input_layer(self.net), phase, level=self.level, stages=self.stages)
 
     def layers(self, phase: Phase, *, stub_unknown: bool = False) -> Built:
-        """Return the layers of a phase with all shapes; they have no memory.
+        """Return the layers of a phase with all shapes. They don't have memory.
 
-        With `stub_unknown`, placeholders stand for layers that aren't available. What is guessed of the data, or may
-        mean something else in other forks of Caffe, is said in a warning.
+        With `stub_unknown`, placeholders replace layers that aren't available. A warning names guessed shapes, and
+        settings that mean something else in other forks of Caffe.
         """
-        from netdsl.net.build import warn_of_doubts  # needs torch, which who only reads a net needn't wait for
+        from netdsl.net.build import warn_of_doubts  # imports torch, which code that only reads a net needn't wait for
 
         settled = self.settled(phase, stub_unknown=stub_unknown)
         if phase not in self._warned:
@@ -86,11 +88,11 @@ class Model:
         return settled.built
 
     def module(self, phase: Phase, device: torch.device | str = "cpu") -> NetModule:
-        """Return the layers of a phase as a torch module, with the model's weights; an error if a layer that learns has
-        none.
+        """Return the layers of a phase as a torch module with the model's weights.
 
-        The module belongs to the caller, who may change it. Only it has the weights in memory, which is free again when
-        nobody holds it; the layers are kept without memory for the next module.
+        Raises a `WeightsError` if a layer that learns has no weights. The module belongs to the caller, who may change
+        it. Only the module holds the weights in memory, so they are released with its last reference. The model keeps
+        the layers without memory for the next module.
         """
         from netdsl.model.weights.files import allocate_with_weights
         from netdsl.net.module import NetModule
@@ -100,7 +102,7 @@ class Model:
         return NetModule(built)
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
-        """Return the shape of one item of each blob that data layers of a phase bring, and how it is known."""
+        """Return the shape of one item for each blob that data layers of a phase produce, and how it is known."""
         from netdsl.model.data_shapes import Known
 
         return {
@@ -133,11 +135,10 @@ class Model:
         return self._settled[key]
 
     def layers_as_read(self, graph: Graph) -> Built:
-        """Return the layers of a graph of this model whose data layers state the shapes that were read, as in a
-        training.
+        """Return the layers of a graph of this model whose data layers state the shapes that were read, as in training.
 
-        The caller may give them memory. Such layers are kept for all who ask for those of that phase, but for users'
-        own code, which is of one net only.
+        The caller may allocate memory for them. The layers are kept for later calls for the same phase. Layers with
+        users' own code aren't kept, because they belong to one net.
         """
         from netdsl.layer.user_code import RunsUserCode
         from netdsl.model.data_shapes import Settled, read_data
@@ -158,7 +159,8 @@ class Model:
         return tuple(dict.fromkeys(self.sources.values()))
 
     def only(self, phase: Phase) -> Model:
-        """Return the model with the layers of one phase, at its level and with its stages; no rules are left."""
+        """Return the model with only the layers of one phase, at the model's level and stages. The layers don't have
+        rules."""
         net = filter_layers(self.net, state_of(self.net, phase, self.level, self.stages))
         return replace(self, net=net_of(net, net.layer), level=0, stages=())
 
@@ -172,8 +174,8 @@ class Model:
         return replace(self, net=with_items(self.net, items), known=known)
 
     def with_weights(self, weights: Weights) -> Model:
-        """Return the model with other values for some of its layers. If all are the same, the file still has exactly
-        these."""
+        """Return the model with other values for some of its layers. If all values are equal, this is the same
+        model."""
         same = all(
             len(self.weights.get(name, ())) == len(arrays) and all(map(_equal, self.weights[name], arrays))
             for name, arrays in weights.items()
@@ -181,9 +183,9 @@ class Model:
         return self if same else self.with_other_weights(weights={**self.weights, **weights}, file=None)
 
     def with_other_weights(self, **changes: Any) -> Model:
-        """Return the model with other weights, and what else there is to know of these.
+        """Return the model with other weights and related fields.
 
-        Layers stay if the shapes of their data aren't told by weights.
+        The layers are kept if the shapes of their data don't depend on weights.
         """
         made = replace(self, **changes)
         made.read.update(self.read)
@@ -192,17 +194,18 @@ class Model:
 
 
 def in_state(model: Model, state: pb.NetState) -> Model:
-    """Return the model in another state, which says the phase too. Layers stay that are the same in that state."""
+    """Return the model in another state, which includes the phase. The layers are kept if they are the same in that
+    state."""
     net = copy_of(model.net)
     net.state.CopyFrom(state)
     made = replace(model, net=net, level=state.level)
     if state.stage == model.net.state.stage and state.level == model.level:
-        object.__setattr__(made, "_settled", model._settled)  # so that also what one finds out, the other knows
+        object.__setattr__(made, "_settled", model._settled)  # the two models share what either of them finds
     return made
 
 
 def warn_of_guesses(net: str, data: Mapping[str, DataShape]) -> None:
-    """Warn in one line of shapes of data that are guesses."""
+    """Warn in one line about shapes of data that are guesses."""
     from netdsl.model.data_shapes import guess_sentence
 
     sentence = guess_sentence(data)
@@ -215,7 +218,7 @@ def _equal(one: AnyArray, other: AnyArray) -> bool:
 
 
 class HasNetMessage(Protocol):
-    """What has a net as a message, as a `NetParams` or a file that was read."""
+    """An object with a net as its message, such as a `NetParams` or a file that was read."""
 
     message: pb.NetParameter
 
@@ -224,11 +227,11 @@ NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
 def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
-    """Return a net of any age, with the weights that its own file has. A path can be a model's folder or name, too, for
-    the net that it has to train.
+    """Return a net of any age with the weights in its own file.
 
-    `dialect` is the fork of Caffe that the net is for, whatever the net says itself; what isn't said is guessed from
-    its fields. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
+    A path can also be a model's folder or name, which stands for the net to train. `dialect` is the fork of Caffe that
+    the net is for. It overrides the net's own dialect, which is otherwise inferred from its fields. With `lenient`,
+    fields of a prototxt that the schema doesn't have are skipped, with a warning for each.
     """
     if isinstance(net, (str, Path)):
         return open_named(named_model(net), dialect=dialect, lenient=lenient)
@@ -238,14 +241,13 @@ def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = Fals
 def open_named(
     named: NamedModel, *, deployed: bool = False, dialect: str | None = None, lenient: bool = False
 ) -> Model:
-    """Return a net that has a name, a folder or a file: the one to train or, `deployed`, the one to use."""
+    """Return the net of a name, a folder or a file. This is the net to train or, with `deployed`, the net to use."""
     net = named.deployed if deployed else named.net
     return replace(_open_source(net, dialect, lenient), items_beside=lambda images: _items_beside(named, net, images))
 
 
 def _items_beside(named: NamedModel, net: Path | pb.NetParameter, images: Collection[str]) -> Items:
-    """Return what the other net of a model, which is for use, states of a net's blobs of images, or else the model's
-    card."""
+    """Return the shapes of a net's image blobs that the model's net for prediction or its card states."""
     with suppress(CaffeError):
         stated = _stated_items(_deployed_beside(named, net))
         if stated.keys() >= set(images):
@@ -268,7 +270,10 @@ def _stated_items(net: Path | pb.NetParameter | None) -> Items:
 
 
 def _deployed_beside(named: NamedModel, net: Path | pb.NetParameter) -> Path | pb.NetParameter | None:
-    """Return the net for use, if it is another one than this net; of a file the one that is in its folder."""
+    """Return the net to use, if it isn't this net, or `None`.
+
+    For a file, this is the deploy net in its folder.
+    """
     beside = named.deployed
     if beside is net and isinstance(net, Path):
         beside = deploy_net_in(net.parent) or net
@@ -282,7 +287,9 @@ def _open_source(net: NetSource, dialect: str | None, lenient: bool) -> Model:
         return _of_caffe(net, dialect)
     message = getattr(net, "message", net)
     if not isinstance(message, pb.NetParameter):
-        raise NetError(f"a net is a path, a message, or a description such as NetParams, not a {type(net).__name__}")
+        raise NetError(
+            f"a net must be a path, a message, or a description such as NetParams, not a {type(net).__name__}"
+        )
     return Model(_without_blobs(todays_form(message, dialect)))
 
 
@@ -293,7 +300,9 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
         return replace(model, sources=dict.fromkeys(model.weights, path))
     file = None if has_tensors(path) else read_net(path, dialect=dialect, lenient=lenient)
     if file is None or file.form is Form.HDF5:
-        raise FileError(f"{path}: has weights without a net; name the net's own file, and this one as its weights")
+        raise FileError(
+            f"{path}: the file contains weights but no net; name the net's own file, and this file as its weights"
+        )
     try:
         model = _of_caffe(file, dialect)
     except CaffeError as problem:
@@ -316,10 +325,10 @@ def _without_blobs(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def todays_form(net: pb.NetParameter, dialect: str | None = None) -> pb.NetParameter:
-    """Return a copy of a net, brought to today's form, and marked with the dialects that it may be in.
+    """Return a copy of a net in today's form, marked with the dialects that it may be in.
 
-    Inputs without shapes, which Caffe drops, keep their names in `input`; `with_input_layer` makes them tops of a
-    layer, which can get shapes.
+    Caffe drops inputs without shapes. Here they keep their names in `input`, and `with_input_layer` turns them into
+    tops of a layer, which can have shapes.
     """
     upgraded = upgrade_net(net).message
     if dialect is None:

@@ -1,4 +1,4 @@
-"""The door for nets and weights: a net of any age, with weights of any format, from any path."""
+"""Opens nets and weights: a net of any age with weights of any format, from any path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netdsl.net.build import Built
 
 _NUMBERED = re.compile(r"(?P<layer>.*)\.(?P<index>0|[1-9][0-9]{0,8})", re.DOTALL)  # the name of a tensor
 _NEVER_WEIGHTS = (".solverstate", ".binaryproto")
-_SHOWN = 5  # layers that an error names
+_SHOWN = 5  # the number of layers that an error names
 
 
 def open_model(
@@ -37,12 +37,12 @@ def open_model(
     level: int = 0,
     stages: Sequence[str] = (),
 ) -> Model:
-    """Return a net of any age with weights of files of any format: those of its own file, and over them those of the
-    others.
+    """Return a net of any age with weights from files of any format.
 
-    Where several files have a layer, the last one counts. A file that has none of the net's layers is an error. A
-    model's folder has weights, which count if no others are given, and a net to train and, `deployed`, one to use.
-    `shapes` are those of one item of blobs that data layers bring; `level` and `stages` are for the net's rules.
+    Weights in the given files replace those in the net's own file. If several files contain a layer, the last file is
+    used. A file without any of the net's layers is an error. The weights in a model's folder are used if no others are
+    given. The folder's net is the one to train or, with `deployed`, the one to use. `shapes` contains the shapes of one
+    item of blobs that data layers produce. `level` and `stages` are for the net's rules.
     """
     paths = tuple(weights)
     if isinstance(net, (str, Path)):
@@ -55,7 +55,8 @@ def open_model(
 
 
 def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
-    """Return the model with the weights of files over its own; a file that has none of its net's layers is an error."""
+    """Return the model with weights from files in place of its own. A file without any of its net's layers is an
+    error."""
     files = open_files(paths, model)
     if not files:
         return model
@@ -69,7 +70,7 @@ def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
 
 
 def with_dialect_of(model: Model, files: Iterable[str | Path | Model]) -> Model:
-    """Return the model in the dialect that one of its files of weights says, where its net leaves that open."""
+    """Return the model in the dialect that one of its weight files records, if its net leaves the dialect open."""
     possible = marks_of(model.net)
     for file in files:
         said = marks_of(file.file.message) if isinstance(file, Model) and file.file is not None else ()
@@ -81,7 +82,8 @@ def with_dialect_of(model: Model, files: Iterable[str | Path | Model]) -> Model:
 
 
 def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | Model]:
-    """Files of weights, of which those of Caffe are opened; others need the net's layers for that."""
+    """Open the weight files in Caffe's own formats. Other files stay paths, because opening them needs the net's
+    layers."""
     return [path if _needs_net(Path(path)) else open_weights(path) for path in paths]
 
 
@@ -92,8 +94,8 @@ def _needs_net(path: Path) -> bool:
 def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -> Model:
     """Return the weights of a file of any format, as a model without layers.
 
-    Tensors with torch's own names need the net whose layers they are for. Tensors are recognised by the file's suffix,
-    and Caffe's files by what they hold, whatever they are called.
+    Tensors with torch's own names need the net that their layers belong to. Files of tensors are recognised by their
+    suffix, and Caffe's files by their content, whatever their name.
     """
     path = Path(path)
     reader = reader_of(path)
@@ -104,7 +106,7 @@ def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -
     file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
     weights = arrays_of(file)
     if not weights and file.form is Form.TEXT:
-        raise WeightsError(f"{path}: is a net without weights; name the file that has them")
+        raise WeightsError(f"{path}: the file contains a net but no weights; name the file with the weights")
     return _without_layers(path, weights, file)
 
 
@@ -124,7 +126,9 @@ def _open_tensors(path: Path, net: Model | Sequence[Built] | None) -> Model:
         return _without_layers(path, numbered)
     if net is None:
         first = next(iter(tensors))
-        raise WeightsError(f"{path}: names such as '{first[:100]}' aren't LAYER.INDEX; say which net they are for")
+        raise WeightsError(
+            f"{path}: names such as '{first[:100]}' don't have the form LAYER.INDEX; name the net that they belong to"
+        )
     try:
         weights, names = map_names(tensors, layout_of(net))
     except CaffeError as problem:
@@ -133,7 +137,7 @@ def _open_tensors(path: Path, net: Model | Sequence[Built] | None) -> Model:
 
 
 def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | None:
-    """Blobs by layer, if all names are LAYER.INDEX and no index is left out."""
+    """Return the blobs by layer, or `None` unless all names have the form LAYER.INDEX and no index is missing."""
     layers: dict[str, dict[int, AnyArray]] = {}
     for name, array in tensors.items():
         match = _NUMBERED.fullmatch(name)
@@ -146,7 +150,7 @@ def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | No
 
 
 def layout_of(net: Model | Sequence[Built]) -> Layout:
-    """Return the blobs of all layers that learn, in all phases of a model's net, or in nets that are built."""
+    """Return the blobs of all layers that learn, in all phases of a model's net or in built nets."""
     builts = [net.settled(phase).built for phase in net.phases] if isinstance(net, Model) else net
     layout: dict[str, dict[str, tuple[int, ...]]] = {}
     for built in builts:
@@ -154,15 +158,15 @@ def layout_of(net: Model | Sequence[Built]) -> Layout:
             layout.setdefault(name, {blob: tuple(getattr(layer, blob).shape) for blob in layer.blob_names()})
     if not layout:
         name = net.net.name if isinstance(net, Model) else net[0].graph.net.name
-        raise NetError(f"net '{name}' has no layer that learns")
+        raise NetError(f"net '{name}' has no layer that learns, so it can't have weights")
     return layout
 
 
 def load_weights(source: str | Path | Model, *nets: Built, partial: bool = False) -> LoadReport:
-    """Copy the weights of a file of any format into the layers of the same name.
+    """Copy the weights of a file of any format into the layers of the same names.
 
-    A layer that the file doesn't have keeps its values. A file with none of the nets' layers is an error. Of several
-    nets the first is reported, and what none of them uses.
+    A layer that the file doesn't contain keeps its values. A file without any of the nets' layers is an error. The
+    report describes the first net, and the layers that no net uses.
     """
     if isinstance(source, Model):
         file, path = source, source.file.path if source.file else ", ".join(map(str, source.files))
@@ -170,7 +174,7 @@ def load_weights(source: str | Path | Model, *nets: Built, partial: bool = False
         file, path = open_weights(source, nets), str(Path(source))
     names = list(dict.fromkeys(name for net in nets for name in learned_layers(net)))
     if names or file.weights:
-        check_names(file.weights, names, nets[0].graph.net.name, f"{path}: has")
+        check_names(file.weights, names, nets[0].graph.net.name, f"{path}: the file has")
     try:
         reports = [copy_weights(net, file.weights, partial=partial) for net in nets]
     except WeightsError as problem:
@@ -180,26 +184,27 @@ def load_weights(source: str | Path | Model, *nets: Built, partial: bool = False
 
 
 def open_files(paths: Iterable[str | Path], model: Model) -> list[Model]:
-    """Return the weights of files, each of which has one of the layers of the model's net at least."""
+    """Return the weights of files. Each file must contain at least one layer of the model's net."""
     opened = [(path, open_weights(path, model)) for path in map(Path, paths)]
     for path, file in opened:
-        check_names(file.weights, [layer.name for layer in model.net.layer], model.net.name, f"{path}: has")
+        check_names(file.weights, [layer.name for layer in model.net.layer], model.net.name, f"{path}: the file has")
     return [file for _, file in opened]
 
 
 def check_names(weights: Weights, layers: Collection[str], net: str, whose: str = "there are") -> None:
-    """An error unless some of the weights are for one of the layers."""
+    """Raise a `WeightsError` unless some of the weights belong to one of the layers."""
     if not weights:
         raise WeightsError(f"{whose} no weights")
     if weights.keys().isdisjoint(layers):
         names, others = (few((f"'{name}'" for name in names), _SHOWN) for names in (weights, layers))
         raise WeightsError(
-            f"{whose} weights for {names}, and net '{net}' has no such layer, but {others or 'none that learns'}"
+            f"{whose} weights for {names}, but not for a layer of net '{net}', which has "
+            f"{others or 'no layer that learns'}"
         )
 
 
 def copy_model(model: Model, net: Built) -> LoadReport:
-    """Copy a model's weights into the layers of the same name; an error names the files that they are from."""
+    """Copy a model's weights into the layers of the same names. Errors name the files that the weights are from."""
     try:
         return copy_weights(net, model.weights)
     except WeightsError as problem:
@@ -208,7 +213,7 @@ def copy_model(model: Model, net: Built) -> LoadReport:
 
 
 def match_names(model: Model, built: Built) -> LoadReport:
-    """Return the layers of a net that a model's weights would fill, by their names alone."""
+    """Report which layers of a net a model's weights would fill, judging only by their names."""
     layers, shared = learned_layers(built), shared_blobs(built)
     missing = {name: layer for name, layer in layers.items() if name not in model.weights}
     return LoadReport(
@@ -220,14 +225,14 @@ def match_names(model: Model, built: Built) -> LoadReport:
 
 
 def store_for_workers(files: Iterable[Model], folder: Path) -> tuple[str, ...]:
-    """Write weights as files of Caffe's, in a folder that all workers of a run see.
+    """Write weights as Caffe files to a folder that all workers of a run can read.
 
-    So workers need nothing but Caffe's formats, and the run can be repeated when the files have changed.
+    The workers then need only Caffe's formats, and the run can be repeated after the original files change.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
+        raise FileError(f"{folder}: can't create the folder: {problem.strerror}") from None
     stored = []
     for number, file in enumerate(files):
         name = file.files[0].stem.removesuffix(".caffemodel")

@@ -1,1 +1,1 @@
-"""A net on its way to being run: graph, built layers, torch module and data; and `Net`, which has all of it."""
+"""Prepares a net to run: its graph, built layers, torch module and data."""

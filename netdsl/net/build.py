@@ -1,4 +1,4 @@
-"""Building the layers of a graph: types looked up, shapes inferred, blobs shared. No memory is taken here."""
+"""Builds the layers of a graph: looks up types, infers shapes and shares blobs. No memory is allocated here."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ from netdsl.net.placeholder_layer import PlaceholderLayer, is_unavailable
 
 AUTOMATIC = "(automatic)"
 _NEW_TYPE = (
-    ". If a plug-in has it, give --plugin MODULE; a type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
+    "; if a plug-in contains it, use --plugin MODULE, or add it as in 'How to add a layer type' in CONTRIBUTING.md"
 )
 
 
 @dataclass
 class Owner:
-    """The layer that made a named parameter, the blob's name there, and the multipliers that any layer set for it."""
+    """The layer that created a named parameter, the blob's name there, and the multipliers that any layer set for
+    it."""
 
     layer: Layer
     blob: str
     multipliers: dict[str, float] = field(default_factory=dict)
 
 
-Owners = dict[str, Owner]  # by the names of parameters
+Owners = dict[str, Owner]  # owners by parameter name
 
 
 @dataclass
@@ -59,7 +60,8 @@ class Built:
     shapes: list[Shape] = field(default_factory=list)
 
     def with_own_blobs(self) -> Built:
-        """Copies of the layers, which share all with these but blobs. So they can get memory without these."""
+        """Return copies of the layers that share everything but blobs with these. Blobs of the copies can get memory
+        separately."""
         copies: dict[LayerBlobs, Layer] = {layer: layer.with_own_blobs() for layer in self.layers}
         for layer in copies.values():
             layer.share_with_copies(copies)
@@ -83,9 +85,10 @@ class Built:
 
 
 def build(graph: Graph, *, stub_unknown: bool = False) -> Built:
-    """Make the layers of a graph, in order, and infer all shapes; warn of what the layers may mean otherwise.
+    """Create the layers of a graph in order and infer all shapes.
 
-    With `stub_unknown`, placeholders stand for layers whose type is unknown, or whose code isn't allowed to run.
+    Warns of layers whose settings mean something else in other dialects. With `stub_unknown`, placeholders replace
+    layers whose type is unknown or whose code isn't allowed to run.
     """
     built = infer(graph, stub_unknown=stub_unknown)
     warn_of_doubts(built)
@@ -93,7 +96,7 @@ def build(graph: Graph, *, stub_unknown: bool = False) -> Built:
 
 
 def infer(graph: Graph, *, stub_unknown: bool = False) -> Built:
-    """Make the layers of a graph, in order, and infer all shapes, without a warning, as for shapes that are tried."""
+    """Create the layers of a graph in order and infer all shapes, without warnings. This is for trying out shapes."""
     if not stub_unknown:
         _check_types(graph)
     built = Built(graph, shapes=[()] * len(graph.blobs))
@@ -107,14 +110,14 @@ def infer(graph: Graph, *, stub_unknown: bool = False) -> Built:
 
 
 def warn_of_doubts(built: Built) -> None:
-    """Warn of each thing that layers may mean otherwise, once for all of them."""
+    """Warn of settings that mean something else in other dialects, once for all layers that have them."""
     for doubt in doubts_of(built):
         advice = "if the net is for another fork of Caffe, name its dialect"
         warnings.warn(f"{doubt.sentence}; {advice}", DialectWarning, stacklevel=3)
 
 
 def doubts_of(built: Built) -> list[DialectDoubt]:
-    """Return each thing that layers may mean otherwise, with the first of these layers."""
+    """Return the settings that mean something else in other dialects, each with the first layer that has it."""
     layers: dict[str, list[pb.LayerParameter]] = {}
     dialects: dict[str, dict[str, None]] = {}
     for node, layer in built.pairs():
@@ -129,7 +132,7 @@ def doubts_of(built: Built) -> list[DialectDoubt]:
 
 
 def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
-    """Infer all shapes again from those of some edges; the layers stay."""
+    """Infer all shapes again from the shapes of some edges. The layers stay the same."""
     for node, layer in built.pairs():
         if isinstance(layer, BringsData):
             for edge in node.tops:
@@ -140,16 +143,17 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
 
 
 def set_batch(built: Built, batch: int) -> None:
-    """Give all inputs another batch that have the net's, which is the first one's."""
+    """Change the batch size of the first input, and of all inputs with the same batch size."""
     shapes = {edge: built.shapes[edge] for edge in built.input_edges()}
     own = next((shape[0] for shape in shapes.values() if shape), None)
     if own is None:
-        raise NetError("the net has no input whose batch could be another; its layers make their data themselves")
+        raise NetError("the net has no input with a batch size; its layers create their data themselves")
     reshape(built, {edge: (batch, *shape[1:]) for edge, shape in shapes.items() if shape[:1] == (own,)})
 
 
 def check_fillers(built: Built) -> None:
-    """Raise a NetError if a layer's blobs can't get their first values. A net whose weights are loaded needs none."""
+    """Raise a `NetError` if a layer's blobs can't get their first values. Nets whose weights are loaded don't need
+    these."""
     for node, layer in built.pairs():
         with at_layer(node.layer):
             layer.check_fillers()
@@ -161,11 +165,12 @@ def unknown_types(graph: Graph) -> list[Node]:
 
 
 def _check_types(graph: Graph) -> None:
-    """All unknown types at once, since a user who adds one wants to know of the others."""
+    """Raise an `UnknownLayerError` that lists all unknown types, because a user who adds one needs to know the
+    others."""
     nodes, unknown = unknown_types(graph), dict[str, list[str]]()
     for node in nodes:
         if not node.layer.type:
-            raise UnknownLayerError(f"{error_label(node.layer)}: has no type")
+            raise UnknownLayerError(f"{error_label(node.layer)}: the type is missing; set it")
         unknown.setdefault(node.layer.type, []).append(node.layer.name)
     if not nodes:
         return
@@ -180,7 +185,7 @@ def _check_types(graph: Graph) -> None:
 
 @contextmanager
 def at_layer(layer: pb.LayerParameter) -> Iterator[None]:
-    """Add the layer's name to any error inside."""
+    """Add the layer's name to any error raised in the block."""
     try:
         yield
     except Exception as problem:
@@ -196,9 +201,10 @@ def running(
     inputs: Mapping[int, Tensor] | None = None,
     precision: ComputePrecision = ComputePrecision.EXACT,
 ) -> Iterator[None]:
-    """Run the net in a precision, and add to any error the name of the layer that ran: its frames have it as `self`.
+    """Run the net in a precision, and add the name of the layer that ran to any error.
 
-    The error also names those inputs, by their edges, that have other shapes than the net states.
+    The layer is found as `self` in the error's frames. The error also names the inputs, given by edge, that don't have
+    the shapes that the net states.
     """
     shapes = {edge: tuple(tensor.shape) for edge, tensor in (inputs or {}).items()}
     try:
@@ -215,9 +221,9 @@ def running(
 
 
 def _other_inputs(built: Built, shapes: Mapping[int, Shape]) -> str:
-    """Return a clause for an error, about inputs whose shapes aren't those that the net states."""
+    """Return a clause for an error about inputs that don't have the shapes that the net states."""
     words = [
-        f"'{built.graph.blobs[edge]}' has shape {list(shape)}, made for {list(built.shapes[edge])}"
+        f"'{built.graph.blobs[edge]}' has shape {list(shape)}, but was built for {list(built.shapes[edge])}"
         for edge, shape in shapes.items()
         if built.shapes[edge] not in ((), shape)
     ]
@@ -225,7 +231,7 @@ def _other_inputs(built: Built, shapes: Mapping[int, Shape]) -> str:
 
 
 def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None:
-    """Return the same problem with the layer's name, or None if it is the user's own exception or a mistake of ours."""
+    """Return the same problem with the layer's name, or `None` if it is the user's own exception or a bug in netdsl."""
     if user_code_problem(problem) is not None:
         return None
     where, reason = error_label(layer), next(iter(str(problem).splitlines()), "")
@@ -236,14 +242,14 @@ def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None
         return NetError(f"{where}: {shortage}")
     out_of_range = range_problem(problem)
     if out_of_range is not None:
-        return NetError(f"{where}, or a layer before it: {out_of_range}")  # a GPU says it late
+        return NetError(f"{where}, or a layer before it: {out_of_range}")  # GPUs report errors late
     if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):
         return ShapeError(f"{where} ({layer.type}): {reason or type(problem).__name__}")
     return None
 
 
 def _with_automatic_top(graph: Graph, node: Node) -> Node:
-    """Caffe's rule: a loss that names no top has one all the same, which nobody can read."""
+    """Add an automatic top to a loss without tops. By Caffe's rule, the loss has one that no layer can read."""
     kind = type_of(node.layer)
     if node.tops or kind is None or not issubclass(kind, Loss):
         return node
@@ -269,11 +275,17 @@ def _build_node(built: Built, node: Node, owners: Owners, *, stub_unknown: bool)
 def _check_in_place(node: Node, layer: Layer) -> None:
     if layer.works_in_place() and not layer.in_place:
         shared = next(name for name in node.layer.top if name in node.layer.bottom)
-        raise NetError(f"a layer of type {node.layer.type} can't work in place, and '{shared}' is bottom and top")
+        raise NetError(
+            f"a layer of type {node.layer.type} can't work in place, but '{shared}' is both bottom and top; rename "
+            "the top"
+        )
 
 
 def _check_empty(built: Built, node: Node) -> None:
-    """Caffe gives no memory to blobs without values. A net that is there can be reshaped to a batch of none."""
+    """Raise a `ShapeError` if a top has no values, because Caffe doesn't give it memory.
+
+    A built net can still be reshaped to an empty batch.
+    """
     for edge in node.tops:
         if 0 in built.shapes[edge]:
             what = f"top '{built.graph.blobs[edge]}' has shape {list(built.shapes[edge])}, which has no values"
@@ -283,23 +295,24 @@ def _check_empty(built: Built, node: Node) -> None:
 def _infer(built: Built, node: Node, layer: Layer) -> None:
     shapes = layer.top_shapes([built.shapes[edge] for edge in node.bottoms])
     if len(shapes) < len(node.tops):
-        raise ShapeError(f"makes {len(shapes)} tops, the net names {len(node.tops)}")
+        raise ShapeError(f"the layer has {len(shapes)} tops, but the net names {len(node.tops)}; remove the others")
     for edge, shape in zip(node.tops, shapes, strict=False):
         if any(length < 0 for length in shape):
-            raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}; no length can be negative")
-        torch.empty(shape, device="meta")  # which fails if no number holds its size
+            raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}, but no length can be negative")
+        torch.empty(shape, device="meta")  # fails if the size overflows
         built.shapes[edge] = shape
 
 
 def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
-    """Caffe's rule: parameters of one name are one; STRICT asks for equal shapes, PERMISSIVE for equal counts.
+    """Share the parameters of a layer that have names.
 
-    Each layer may set its multipliers, but not to different values. One whose lr_mult is 0 needs no gradient, unless
-    the net forces gradients everywhere.
+    Caffe's rule: parameters with the same name are one parameter. STRICT requires equal shapes, PERMISSIVE equal
+    counts. Each layer may set a parameter's multipliers, but not to different values. A parameter whose lr_mult is 0
+    doesn't need a gradient, unless the net forces gradients everywhere.
     """
     names = layer.blob_names()
     if len(layer.layer.param) > len(names):
-        raise NetError(f"has {len(layer.layer.param)} param for {len(names)} blobs")
+        raise NetError(f"there are {len(layer.layer.param)} param messages for {len(names)} blobs; remove the others")
     for name, spec in zip(names, layer.layer.param, strict=False):
         blob = getattr(layer, name)
         if spec.lr_mult == 0 and not force and isinstance(blob, nn.Parameter):
@@ -316,9 +329,9 @@ def _merge_multipliers(owner: Owner, spec: pb.ParamSpec) -> None:
     for name in ("lr_mult", "decay_mult"):
         value = getattr(spec, name)
         if spec.HasField(name) and owner.multipliers.setdefault(name, value) != value:
-            whose = f"the parameter '{spec.name}' that it shares with layer '{owner.layer.layer.name}'"
+            whose = f"the parameter '{spec.name}', which it shares with layer '{owner.layer.layer.name}',"
             values = f"is {owner.multipliers[name]:g} there and {value:g} here"
-            raise NetError(f"{name} of {whose} {values}; set it in one of the layers only, or to the same in all")
+            raise NetError(f"{name} of {whose} {values}; set it in only one of the layers, or to the same value in all")
 
 
 def _share_one(layer: Layer, name: str, owner: Layer, owned: str, *, permissive: bool) -> None:
@@ -329,4 +342,6 @@ def _share_one(layer: Layer, name: str, owner: Layer, owned: str, *, permissive:
         layer.share_reshaped(name, owner, owned)
     else:
         shapes = f"{list(theirs.shape)} there and {list(mine.shape)} here"
-        raise ShapeError(f"the parameter that it shares with layer '{owner.layer.name}' has shape {shapes}")
+        raise ShapeError(
+            f"the parameter that it shares with layer '{owner.layer.name}' has shape {shapes}; make the shapes equal"
+        )

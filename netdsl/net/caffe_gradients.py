@@ -1,4 +1,4 @@
-"""Caffe's gradients of a layer that finds other data in its blobs, backward, than it left there."""
+"""Computes Caffe's gradients of layers that find other data in their blobs backward than they wrote there."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from netdsl.net.caffe_memory import CaffeMemory, differing_gradients
 
 @dataclass(frozen=True)
 class LastEdges:
-    """The edges whose data lie, after the forward pass, in the memory of a layer's bottoms and tops."""
+    """The edges whose data are in the memory of a layer's bottoms and tops after the forward pass."""
 
     bottoms: tuple[int, ...]
     tops: tuple[int, ...]
 
 
 def last_edges(built: Built) -> dict[int, LastEdges]:
-    """Return those of the layers, by their indices, whose gradients differ from Caffe's."""
+    """Return the last edges of the layers whose gradients differ from Caffe's, by layer index."""
     memory = CaffeMemory(built)
     nodes = {index: built.graph.nodes[index] for index in differing_gradients(built, memory)}
     return {
@@ -36,7 +36,10 @@ def last_edges(built: Built) -> dict[int, LastEdges]:
 def run_as_caffe(
     layer: ReadsInBackward, last: LastEdges, contents: Mapping[int, Tensor], bottoms: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """Return the tops of a layer whose gradients will be Caffe's; `contents` has the data of the last edges by then."""
+    """Return the tops of a layer whose gradients will be Caffe's.
+
+    By the backward pass, `contents` must contain the data of the last edges.
+    """
     blobs = map(layer.owner_of, layer.blob_names())
     tops: tuple[Tensor, ...] = _AsCaffe.apply(layer, last, contents, *bottoms, *blobs)  # type: ignore[no-untyped-call]
     return tops

@@ -1,4 +1,4 @@
-"""Where blobs lie in Caffe's memory, and which layers read them there after layers in place wrote over them."""
+"""Models where blobs are in Caffe's memory, and which layers read them after layers in place overwrote them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from netdsl.net.build import Built
 from netdsl.net.graph import Node, Phase
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges, losses_of
 
-_NAMED = 3  # layers in a note
+_NAMED = 3  # the number of layers that a note names
 
 
 @dataclass
 class _Memory:
-    """A piece of memory: the edges that were written there, one over the other, and what each kept of those before."""
+    """A piece of memory: the edges that were written there in turn, and what each write kept of the earlier data."""
 
     written: list[int]
     kept: list[frozenset[Reads]] = field(default_factory=lambda: [frozenset()])
@@ -25,18 +25,19 @@ class _Memory:
 
 
 class CaffeMemory:
-    """Caffe's memory for the edges of a net, after a forward pass.
+    """Caffe's memory for the edges of a net after a forward pass.
 
-    Layers in place write over their bottom, and some layers' tops share the memory of their bottom. Where layers read
-    what a layer in place then writes over, Caffe refuses the net, unless they read it by another name.
+    Layers in place overwrite their bottom, and the tops of some layers share the memory of their bottom. If a layer
+    reads a blob that a layer in place then overwrites, Caffe refuses the net. It accepts the net if the layer reads the
+    blob under another name.
     """
 
     def __init__(self, built: Built) -> None:
         self._built = built
         self._readers = Counter(edge for node in built.graph.nodes for edge in node.bottoms)
-        self._places: dict[int, tuple[_Memory, int]] = {}  # of each edge: its memory, and which of the writes it is
-        self.late_readers: list[int] = []  # layers whose forward finds bottoms that are written over
-        self.refused: list[int] = []  # layers in place whose bottom others read
+        self._places: dict[int, tuple[_Memory, int]] = {}  # the memory of each edge, and the index of the write
+        self.late_readers: list[int] = []  # layers whose bottoms are overwritten before their forward pass
+        self.refused: list[int] = []  # layers in place whose bottom other layers read
         for index, (node, layer) in enumerate(built.pairs()):
             if any(self._later_writes(edge) for edge in node.bottoms):
                 self.late_readers.append(index)
@@ -61,7 +62,7 @@ class CaffeMemory:
         memory.several_readers |= self._readers[edge] > 1
 
     def is_over_bottom(self, node: Node, place: int = 0) -> bool:
-        """Return whether a layer writes a top over the bottom of the same place."""
+        """Return whether a layer writes a top over its bottom at the same position."""
         return self._keeps_name(node, place) and self._readers[node.bottoms[place]] == 1
 
     def _keeps_name(self, node: Node, place: int) -> bool:
@@ -70,7 +71,7 @@ class CaffeMemory:
         return both and blobs[node.bottoms[place]] == blobs[node.tops[place]]
 
     def last(self, edge: int) -> int:
-        """Return the edge whose data lie in the memory of an edge at the end."""
+        """Return the edge whose data are in an edge's memory at the end."""
         return self._places[edge][0].written[-1]
 
     def _later_writes(self, edge: int) -> int:
@@ -78,21 +79,20 @@ class CaffeMemory:
         return len(memory.written) - number - 1
 
     def is_lost(self, edge: int, reads: Reads) -> bool:
-        """Return whether of an edge's data that is lost at the end which somebody reads."""
+        """Return whether the part of an edge's data that a layer reads is lost at the end."""
         memory, number = self._places[edge]
         return reads is not Reads.NOTHING and any(reads not in kept for kept in memory.kept[number + 1 :])
 
 
 def _kept_by(layer: Layer) -> frozenset[Reads]:
-    """Return what a layer in place keeps of its bottom, where nobody else passes a gradient to that."""
+    """Return what a layer in place keeps of its bottom, if no other layer passes a gradient to the bottom."""
     if not isinstance(layer, KeepsSigns) or not layer.keeps_signs():
         return frozenset()
     return frozenset({Reads.SIGNS, Reads.PASSED} if layer.keeps_passed() else {Reads.SIGNS})
 
 
 def differing_gradients(built: Built, memory: CaffeMemory) -> list[int]:
-    """Return the layers, by their indices, whose gradients differ from Caffe's, since it finds other data or
-    gradients."""
+    """Return the indices of layers whose gradients differ from Caffe's, because Caffe finds other data or gradients."""
     return [
         index
         for index in _backward(built)
@@ -109,7 +109,10 @@ def _differs(node: Node, layer: ReadsInBackward, memory: CaffeMemory) -> bool:
 
 
 def _backward(built: Built) -> list[int]:
-    """Return the layers that go backward: they learn, or come after some that do, and a loss comes from them."""
+    """Return the indices of layers that run backward.
+
+    They learn or follow layers that do, and a loss depends on them.
+    """
     learning, leading = learning_edges(built), set(losses_of(built))
     found = []
     for index, (node, layer) in reversed(list(enumerate(built.pairs()))):
@@ -124,25 +127,26 @@ def _backward(built: Built) -> list[int]:
 
 
 def memory_notes(built: Built, *, caffe_gradients: bool = False) -> list[str]:
-    """Return what to know of a net whose gradients, or values, differ from Caffe's, where layers in place write over
-    blobs."""
+    """Return notes on gradients or values that differ from Caffe's because layers in place overwrite blobs."""
     memory = CaffeMemory(built)
     notes = []
     differing = differing_gradients(built, memory) if built.graph.phase is Phase.TRAIN else []
     if differing and not caffe_gradients:
         notes.append(
-            f"the gradients of {_names(built, differing)} differ from Caffe's, which reads blobs after layers in place "
-            "wrote over them; --caffe-gradients gives Caffe's; see docs/caffe_differences.md"
+            f"the gradients of {_names(built, differing)} differ from Caffe's, which reads blobs after layers "
+            "in place overwrote them; to compute Caffe's gradients, use --caffe-gradients; see "
+            "docs/caffe_differences.md"
         )
     if memory.late_readers:
         notes.append(
-            f"{_names(built, memory.late_readers)}: Caffe finds other values in the bottoms, which a layer in place "
-            "wrote over in memory that they share; see docs/caffe_differences.md"
+            f"{_names(built, memory.late_readers)}: Caffe finds other values in the bottoms, because a layer in "
+            "place overwrote the memory that they share; see docs/caffe_differences.md"
         )
     if memory.refused:
         notes.append(
-            f"{_names(built, memory.refused)}: Caffe refuses to change in place what another layer reads; here each "
-            "layer reads what the blob is at its place in the file; see docs/caffe_differences.md"
+            f"{_names(built, memory.refused)}: Caffe refuses to change a blob in place if another layer reads "
+            "it; here each layer reads the blob's value at the layer's position in the file; see "
+            "docs/caffe_differences.md"
         )
     return notes
 

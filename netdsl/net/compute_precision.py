@@ -1,4 +1,4 @@
-"""What products are computed with. Weights, gradients and a solver's history are float32 always."""
+"""The precision of products. Weights, gradients and a solver's history are always float32."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
 
 class ComputePrecision(Enum):
-    """The numbers that a net is run with."""
+    """The numbers that a net computes with."""
 
-    EXACT = "exact"  # float32 everywhere, as Caffe
-    TF32 = "tf32"  # products on a GPU that can: factors have 10 bits after the point, sums are float32
-    BF16 = "bf16"  # bfloat16, where torch's autocast finds that enough
-    FP16 = "fp16"  # float16 there: finer, but with so small a range that a solver scales the loss
+    EXACT = "exact"  # float32 everywhere, as in Caffe
+    TF32 = "tf32"  # TF32 products on GPUs that support it: factors have 10 fraction bits, sums are float32
+    BF16 = "bf16"  # bfloat16 where torch's autocast finds it sufficient
+    FP16 = "fp16"  # float16 there: finer, but its range is so small that a solver scales the loss
 
     @property
     def half(self) -> torch.dtype | None:
-        """The type of the numbers of two bytes that it has, if any."""
+        """The two-byte type of the precision, or `None`."""
         return {ComputePrecision.BF16: torch.bfloat16, ComputePrecision.FP16: torch.float16}.get(self)
 
 
 @contextmanager
 def products_of(precision: ComputePrecision) -> Iterator[None]:
-    """Inside, products of float32 are rounded to TF32 only if that is wanted.
+    """Round float32 products to TF32 in the block only if the precision is TF32.
 
-    torch lets a GPU's convolutions do so by default, and its flags are for the whole process; so they are put back.
+    torch lets a GPU's convolutions use TF32 by default. Its flags apply to the whole process, so they are restored
+    afterwards.
     """
     before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
     wanted = (precision is ComputePrecision.TF32,) * 2
-    if before == wanted:  # as it is inside another
+    if before == wanted:  # nested in another block of the same precision
         yield
         return
     try:
@@ -47,7 +48,7 @@ def products_of(precision: ComputePrecision) -> Iterator[None]:
 
 
 def halves_of(precision: ComputePrecision, device: torch.device) -> AbstractContextManager[Any]:
-    """Inside, torch computes in the numbers of two bytes that a precision has, and in none if it has none."""
+    """Compute in a precision's two-byte type in the block. If it doesn't have one, autocast is switched off."""
     half = precision.half
     if half is None and not torch.is_autocast_enabled(device.type):
         return nullcontext()
@@ -56,21 +57,23 @@ def halves_of(precision: ComputePrecision, device: torch.device) -> AbstractCont
 
 @contextmanager
 def repeatable(device: torch.device, precision: ComputePrecision) -> Iterator[None]:
-    """Inside, what is computed exactly on a GPU has the same bits again, as it has on a CPU.
+    """Compute exact results on a GPU with the same bits every time in the block, as a CPU does.
 
-    Where torch has no such way to compute something, it warns and names it. cuBLAS reads its setting when a process
-    first multiplies matrices on a GPU. Coarser precisions are there for speed, and may add up in any order.
+    If torch doesn't have such a way to compute something, it warns and names it. cuBLAS reads its setting when a
+    process first multiplies matrices on a GPU. Coarser precisions are meant for speed, and may add up in any order.
     """
     if device.type != "cuda" or precision is not ComputePrecision.EXACT:
         yield
         return
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    deterministic: Any = torch.utils.deterministic  # whose setting is a property that type checkers don't see
+    deterministic: Any = torch.utils.deterministic  # type checkers don't see the property of its setting
     filling, cudnn = deterministic.fill_uninitialized_memory, torch.backends.cudnn
     choices, workspace = (cudnn.deterministic, cudnn.benchmark), os.environ.get(_WORKSPACE)
     try:
         torch.use_deterministic_algorithms(True, warn_only=True)
-        deterministic.fill_uninitialized_memory = False  # which would only find programs that read it
+        deterministic.fill_uninitialized_memory = (
+            False  # filling only helps to find programs that read uninitialised memory
+        )
         cudnn.deterministic, cudnn.benchmark = True, False
         os.environ.setdefault(_WORKSPACE, ":4096:8")
         yield

@@ -1,4 +1,4 @@
-"""Batches for every layer of a net whose tops come from outside."""
+"""Provides batches for every layer of a net whose tops come from outside."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from netdsl.layer.data import DataOrigin, state_shapes
 from netdsl.layers import data_layer_of
 from netdsl.net.graph import Graph, Node, Phase
 
-USER_FEED = "(given)"  # stands among the names of layers for the batches of the program or of a table
+USER_FEED = "(given)"  # takes the place of a layer's name for the batches of the program or of a table
 
 
 class Feed(Protocol):
-    """Batches, each with a tensor for every top."""
+    """Batches with a tensor for every top."""
 
-    position: int  # how many were handed out
-    waited: float  # seconds that the net waited for them
+    position: int  # the number of batches that were returned
+    waited: float  # the seconds that the net waited for them
 
     def __next__(self) -> tuple[Tensor, ...]: ...
 
     def epoch_batches(self) -> Fraction | None:
-        """Return how many batches all items make; None if nobody knows how many there are."""
+        """Return the number of batches that contain all items, or `None` if the number of items is unknown."""
         ...
 
     def seek(self, position: int) -> None:
-        """Go on with this batch."""
+        """Continue with the batch at a position."""
         ...
 
     def close(self) -> None:
@@ -54,8 +54,8 @@ class Feed(Protocol):
 class Feeds:
     """A feed for each layer of a graph that reads data, by the index of its node, and one for the user's batches.
 
-    `input_shapes` has the edges that the program or a table has to give, with the shapes that the net says they have.
-    Lengths below 0, and shapes without any, are unknown until the first value is given.
+    `input_shapes` contains the edges that the program or a table must provide, with the shapes that the net states.
+    Lengths below 0, and empty shapes, are unknown until the first value arrives.
     """
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
@@ -63,8 +63,8 @@ class Feeds:
         self.input_shapes: dict[int, Shape] = {}
         self._graph, self._device = graph, torch.device(device)
         self._user_feed: Feed | None = None
-        self._stated_batch: int | None = None  # of the first layer whose settings say it
-        self._copies: torch.cuda.Stream | None = None  # in which batches go to a GPU
+        self._stated_batch: int | None = None  # the batch size of the first layer that states one
+        self._copies: torch.cuda.Stream | None = None  # the stream that copies batches to a GPU
 
     @classmethod
     def open(
@@ -77,13 +77,13 @@ class Feeds:
         batch: int | None = None,
         device: torch.device | str = "cpu",
     ) -> Feeds:
-        """Open what the layers of a graph read, and write the shapes of its batches into their messages.
+        """Open the sources of the layers of a graph, and write the shapes of their batches to the layers' messages.
 
-        That is why this comes before the net is built. A layer isn't read if all its tops are among `user_blobs`.
-        With a table, no layer reads by itself, and a `batch` has as many rows instead of those that the layers say.
+        This runs before the net is built, which needs the shapes. A layer isn't read if all its tops are in
+        `user_blobs`. With a table, no layer reads its own source, and `batch` replaces the batch sizes of the layers.
         """
         feeds, loading = cls(graph, device), loading or Loading()
-        if graph.phase is Phase.TEST:  # Caffe's rule: when it tests, one process sees all items
+        if graph.phase is Phase.TEST:  # Caffe's rule: when it tests, one process reads all items
             loading = replace(loading, rank=0, size=1)
         try:
             if table is not None:
@@ -114,7 +114,7 @@ class Feeds:
         _state_tops(node.layer, batches.shapes())
 
     def _bind(self, table: Table, loading: Loading, batch: int | None) -> None:
-        """Make one feed for all layers, so that an item that is passed over is so for all of them."""
+        """Create one feed for all layers, so that an item that is skipped is skipped for all of them."""
         nodes, intakes = list[Node](), list[Intake]()
         for node in self._graph.nodes:
             with _at(node):
@@ -138,16 +138,17 @@ class Feeds:
         return Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
 
     def readings(self) -> list[Reading]:
-        """Return what is read from sources."""
+        """Return the readings of the feeds that read sources."""
         return [feed.reading for feed in self._named().values() if isinstance(feed, Batches)]
 
     def give(self, values: Values | UserRows, *, batch: int | None = None, seed: int = 0) -> None:
-        """Take inputs from rows, from an iterable of batches or of single items, or from a function that returns them.
+        """Use inputs from rows, from an iterable of batches or single items, or from a function that returns them.
 
-        A `batch` has as many items; without it as many as the net says or, of rows, 32. Rows are shuffled by the seed.
+        `batch` is the number of items in a batch. By default, this is the net's batch size or, for rows, 32. Rows are
+        shuffled with the seed.
         """
         if not self.input_shapes:
-            raise DataError("the layers of this net read their data themselves; nothing else can be given")
+            raise DataError("the layers of this net read their data themselves, so no other data can be passed")
         shapes = {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()}
         batches = (
             RowBatches(values, shapes, self._stated_batch or USUAL_BATCH if batch is None else batch, seed)
@@ -162,7 +163,7 @@ class Feeds:
         self._user_feed = batches
 
     def next(self) -> dict[int, Tensor]:
-        """Return the next batch, by the edges of the graph."""
+        """Return the next batch as tensors by edge of the graph."""
         self._check_given()
         batch: dict[int, Tensor] = {}
         for index in self.read:
@@ -174,10 +175,10 @@ class Feeds:
     def _check_given(self) -> None:
         if self.input_shapes and self._user_feed is None:
             names = ", ".join(self._graph.blobs[edge] for edge in self.input_shapes)
-            raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
+            raise DataError(f"no layer of this net reads data for {names}; pass batches of them")
 
     def tops(self, index: int) -> list[Tensor]:
-        """Return the next batch of one layer."""
+        """Return the tops of one layer for the next batch."""
         with _at(self._graph.nodes[index]):
             return self._next_of(self.read[index])
 
@@ -186,10 +187,10 @@ class Feeds:
         return finished(feed.reading.transforms, tops) if isinstance(feed, Batches) else tops
 
     def _moved(self, tensors: Iterable[Tensor]) -> list[Tensor]:
-        """Tensors on the net's device.
+        """Return the tensors on the net's device.
 
-        A GPU copies while it still computes with the batch before: in a stream of its own, for whose end the net's
-        stream waits and no program.
+        A GPU copies them while it still computes the previous batch. The copies run in a separate stream. The net's
+        stream waits for it, but the program doesn't.
         """
         if self._device.type != "cuda":
             return [tensor.to(self._device) for tensor in tensors]
@@ -200,36 +201,41 @@ class Feeds:
             moved = [tensor.to(self._device, non_blocking=True) if tensor.is_cpu else tensor for tensor in tensors]
         computing.wait_stream(self._copies)
         for tensor in moved:
-            tensor.record_stream(computing)  # so that its memory isn't taken again for a copy before that
-        return [tensor.to(self._device, non_blocking=True) for tensor in moved]  # from other GPUs
+            tensor.record_stream(computing)  # keeps the memory from being reused for a copy before that
+        return [tensor.to(self._device, non_blocking=True) for tensor in moved]  # tensors on other GPUs
 
     def _named(self) -> dict[str, Feed]:
         named = {self._graph.nodes[index].layer.name: feed for index, feed in self.read.items()}
         return named if self._user_feed is None else {**named, USER_FEED: self._user_feed}
 
     def positions(self) -> dict[str, int]:
-        """Return how many batches each layer has handed out."""
+        """Return the number of batches that each layer has returned, by layer name."""
         return {name: feed.position for name, feed in self._named().items()}
 
     def seek(self, positions: Mapping[str, int]) -> None:
-        """Go on from these positions."""
+        """Continue from these positions."""
         named = self._named()
         unknown = [name for name in positions if name not in named]
         if unknown:
-            raise DataError(f"there is a position for layer '{unknown[0]}', but this net reads no data for it")
+            raise DataError(
+                f"there is a position for layer '{unknown[0]}', but this net doesn't read data for it; use the net "
+                "that the positions are from"
+            )
         for name, position in positions.items():
             named[name].seek(position)
 
     def epoch_batches(self) -> Fraction | None:
-        """Return how many batches all items of the user's data, or of the first layer that reads some, make, if
-        known."""
+        """Return the number of batches that contain all items, or `None` if it is unknown.
+
+        It counts the user's data, or the data of the first layer that reads some.
+        """
         self._check_given()
         feed = self._user_feed or next(iter(self.read.values()), None)
         return None if feed is None else feed.epoch_batches()
 
     @property
     def waited(self) -> float:
-        """Seconds that the net waited for data."""
+        """The seconds that the net waited for data."""
         return sum(feed.waited for feed in self._named().values())
 
     def close(self) -> None:
@@ -241,15 +247,15 @@ class Feeds:
 def _divided(reading: Reading, size: int) -> Reading:
     if reading.batch_size % size:
         raise DataError(
-            f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size, or take a "
-            "strategy whose workers have a batch each, such as averaging"
+            f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size, or choose "
+            "a strategy with a batch for each worker, such as averaging"
         )
     return replace(reading, batch_size=reading.batch_size // size)
 
 
 @contextmanager
 def _at(node: Node) -> Iterator[None]:
-    """Add the layer's name to any error inside."""
+    """Add the layer's name to any error raised in the block."""
     try:
         yield
     except CaffeError as problem:
@@ -258,5 +264,7 @@ def _at(node: Node) -> Iterator[None]:
 
 def _state_tops(layer: pb.LayerParameter, shapes: list[Shape]) -> None:
     if len(shapes) < len(layer.top):
-        raise DataError(f"an item has {len(shapes)} arrays, and the layer {len(layer.top)} tops")
+        raise DataError(
+            f"an item has {len(shapes)} arrays, but the layer has {len(layer.top)} tops; give it one top for each array"
+        )
     state_shapes(layer, shapes[: len(layer.top)])

@@ -1,4 +1,4 @@
-"""What becomes of memory that a pass through a net frees: on a CPU it is kept for the next one."""
+"""Keeps the memory that a pass through a net frees on a CPU for the next pass."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import os
 import platform
 from functools import cache
 
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's numbers of its settings
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's numbers for its settings
 _NEVER, _NONE = -1, 0
 _OF_THE_USER = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_")  # glibc's own variables
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Let this process keep what it frees, as a GPU's memory is kept, until it ends; only glibc can be told so.
+    """Keep the memory that this process frees until it ends, as torch does on a GPU. Only glibc supports this.
 
-    By itself it gives large blocks back to the system, which hands them out again page by page and clears each one.
-    Activations are such blocks, so ResNet-50 and MobileNet took an eighth longer for a forward pass or a step. The most
-    that a training takes grows by a tenth to a half, since what is freed lies in pieces. Who sets glibc's variables for
-    that has what they say.
+    By default, glibc returns large blocks to the system. The system hands them out again page by page and clears each
+    page. Activations are such blocks, and this slowed ResNet-50 and MobileNet down by an eighth. The peak memory of
+    training grows by a tenth to a half, because freed memory is fragmented. glibc's variables for this take precedence
+    if the user sets them.
     """
     if platform.libc_ver()[0] != "glibc" or any(name in os.environ for name in _OF_THE_USER):
         return
     allocator = ctypes.CDLL(None)
     allocator.mallopt(_TRIM_THRESHOLD, _NEVER)
-    allocator.mallopt(_MMAP_MAX, _NONE)  # such blocks would be given back one by one
+    allocator.mallopt(_MMAP_MAX, _NONE)  # glibc would return such blocks one by one

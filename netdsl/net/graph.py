@@ -24,16 +24,17 @@ _PHASES = {Phase.TRAIN: pb.TRAIN, Phase.TEST: pb.TEST}
 
 
 def phase_of(phase: int | str) -> Phase:
-    """TRAIN or TEST, from its name or from Caffe's number."""
+    """Return the phase with a name or with Caffe's number."""
     try:
         return Phase[phase.upper()] if isinstance(phase, str) else Phase(phase)
     except (KeyError, ValueError):
-        raise NetError(f"phase {phase!r} is neither TRAIN nor TEST") from None
+        raise NetError(f"phase {phase!r} is unknown; use TRAIN or TEST") from None
 
 
 @dataclass(frozen=True)
 class Node:
-    """A layer with its edges: indices into `Graph.blobs`. An in-place layer makes a new edge of the same name."""
+    """A layer with its edges, which are indices into `Graph.blobs`. A layer in place creates a new edge of the same
+    name."""
 
     layer: pb.LayerParameter
     bottoms: tuple[int, ...]
@@ -42,7 +43,7 @@ class Node:
 
 @dataclass
 class Graph:
-    """The layers of a net in order. `blobs` has the name of every edge; no layer reads the edges in `outputs`."""
+    """The layers of a net in order. `blobs` contains the name of every edge. No layer reads the edges in `outputs`."""
 
     net: pb.NetParameter
     phase: Phase
@@ -51,10 +52,10 @@ class Graph:
     outputs: list[int] = field(default_factory=list)
 
     def edge_of(self, name: str) -> int:
-        """Caffe's rule: a name means the last edge of that name, after all layers that work in place."""
+        """Return the last edge with a name, after all layers that work in place, as Caffe does."""
         if name not in self.blobs:
             blobs = ", ".join(dict.fromkeys(self.blobs))
-            raise GraphError(f"net '{self.net.name}' makes no blob '{name}'; its blobs are {blobs}")
+            raise GraphError(f"net '{self.net.name}' doesn't have the blob '{name}'; its blobs are {blobs}")
         return len(self.blobs) - 1 - self.blobs[::-1].index(name)
 
 
@@ -66,8 +67,8 @@ def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, 
 def resolve_all(net: pb.NetParameter, *, level: int = 0, stages: Sequence[str] = ()) -> list[Graph]:
     """Return the graphs of a net's phases, TEST first.
 
-    A net doesn't have a phase in which bottoms are missing, as a training net without data for testing. If that is so
-    for both phases, the error is that of the first.
+    A phase whose bottoms are missing doesn't count, such as TEST of a training net without test data. If bottoms are
+    missing in both phases, the error of the first is raised.
     """
     graphs, problems = [], []
     for phase in (Phase.TEST, Phase.TRAIN):
@@ -83,7 +84,8 @@ def resolve_all(net: pb.NetParameter, *, level: int = 0, stages: Sequence[str] =
 
 
 def with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
-    """Return a net whose inputs without shapes are tops of a layer, which can get shapes; Caffe drops such inputs."""
+    """Return a net whose inputs without shapes are tops of a layer, so that they can get shapes. Caffe drops such
+    inputs."""
     if not net.input:
         return net
     made = copy_of(net)
@@ -93,7 +95,8 @@ def with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
 
 
 def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequence[str] = ()) -> pb.NetState:
-    """Return the state of a net. Caffe's rule: phase and level replace the net's own, stages are added to its own."""
+    """Return the state of a net. By Caffe's rule, phase and level replace the net's own, and stages are added to its
+    own."""
     state = copy_of(net.state)
     state.phase, state.level = _PHASES[phase], level
     state.stage.extend([stages] if isinstance(stages, str) else stages)
@@ -101,14 +104,14 @@ def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequenc
 
 
 def filter_layers(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
-    """Return a copy of a net with the layers of one state only, and with that state."""
+    """Return a copy of a net with only the layers of a state, and with that state."""
     filtered = with_layers(net, (layer for layer in net.layer if is_included(layer, state)))
     filtered.state.CopyFrom(state)
     return filtered
 
 
 def without_layers(net: pb.NetParameter, goes: Callable[[pb.LayerParameter], bool]) -> pb.NetParameter:
-    """Return a copy of a net without some layers, and without those that read what only these make."""
+    """Return a copy of a net without some layers, and without layers that read tops only these layers produce."""
     layers, made, gone = list[pb.LayerParameter](), set[str](), set[str]()
     for layer in net.layer:
         if goes(layer) or gone.intersection(layer.bottom):
@@ -121,12 +124,12 @@ def without_layers(net: pb.NetParameter, goes: Callable[[pb.LayerParameter], boo
 
 
 def net_of(net: pb.NetParameter, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
-    """Return a copy of a net with some layers in place of its own, which no rules leave out any more."""
+    """Return a copy of a net with some layers in place of its own. The layers have no rules that could exclude them."""
     return with_layers(net, (copy_of(layer, without=("include", "exclude")) for layer in layers))
 
 
 def resolve_own_state(net: pb.NetParameter) -> Graph:
-    """Return the graph of the layers of the state that a net says itself, on messages of its own."""
+    """Return the graph of the layers in the net's own state. The graph has its own copies of the messages."""
     return connect(filter_layers(net, net.state))
 
 
@@ -142,10 +145,13 @@ def connect(net: pb.NetParameter) -> Graph:
 
 
 def is_included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
-    """Return whether a layer belongs to a state. Caffe's rule: a matching `include` lets it in, an `exclude` keeps it
-    out."""
+    """Return whether a layer belongs to a state. By Caffe's rule, a matching `include` includes it, and a matching
+    `exclude` excludes it."""
     if layer.include and layer.exclude:
-        raise GraphError(f"{error_label(layer)}: has include and exclude rules; Caffe takes one kind or the other")
+        raise GraphError(
+            f"{error_label(layer)}: there are include and exclude rules, but Caffe accepts only one kind; remove "
+            "the others"
+        )
     if layer.include:
         return any(matches_rule(state, rule) for rule in layer.include)
     return not any(matches_rule(state, rule) for rule in layer.exclude)
@@ -167,8 +173,8 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
     if not layer.HasField("phase"):
         layer.phase = _PHASES[graph.phase]
     if layer.propagate_down and len(layer.propagate_down) != len(layer.bottom):
-        what = f"{len(layer.propagate_down)} propagate_down for {len(layer.bottom)} bottoms"
-        raise GraphError(f"{error_label(layer)}: has {what}; give one for each or none")
+        what = f"{len(layer.propagate_down)} propagate_down values for {len(layer.bottom)} bottoms"
+        raise GraphError(f"{error_label(layer)}: there are {what}; give one for each or none")
     bottoms = tuple(_bottom(layer, name, current) for name in layer.bottom)
     for edge in bottoms:
         unread.pop(edge, None)
@@ -177,7 +183,8 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
         in_place = index < len(layer.bottom) and layer.bottom[index] == name
         if name in current and not in_place:
             raise GraphError(
-                f"{error_label(layer)}: top '{name}' is also a top of {_describe_source(graph, current[name])}"
+                f"{error_label(layer)}: top '{name}' is also a top of {_describe_source(graph, current[name])}; "
+                "rename one of them"
             )
         current[name] = len(graph.blobs)
         graph.blobs.append(name)

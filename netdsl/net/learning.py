@@ -1,4 +1,4 @@
-"""Where a net learns: which bottoms, edges and blobs get gradients, and which edges are losses."""
+"""Finds where a net learns: the bottoms, edges and blobs that get gradients, and the edges that are losses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ def losses_of(built: Built) -> dict[int, float]:
 
 
 def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
-    """Caffe's rule: `propagate_down: false` stops the gradient, but not in a net that forces gradients everywhere."""
+    """Return the positions of bottoms that don't get a gradient.
+
+    By Caffe's rule, `propagate_down: false` stops the gradient, except in a net that forces gradients everywhere.
+    """
     forced = built.graph.net.force_backward
     stopped = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
     return tuple(index for index in range(len(node.bottoms)) if index in stopped or index in layer.no_gradient)
 
 
 def learning_edges(built: Built) -> set[int]:
-    """Return the edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced
-    to."""
+    """Return the edges that get a gradient.
+
+    By Caffe's rule, these depend on something learned, unless the net forces gradients everywhere.
+    """
     learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
     for node, layer in built.pairs():
         cut = cut_of(built, node, layer)

@@ -1,4 +1,4 @@
-"""Memory that a net takes, which is checked before: a system that has too little may end the process."""
+"""Checks the memory that a net needs before it is allocated, because a system that runs out may end the process."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ from caffe_proto.locations import error_label
 from netdsl.errors import NetError
 from netdsl.net.build import Built, at_layer
 
-_CONTAINER = Path("/sys/fs/cgroup/memory.max")  # where Linux limits the memory of a container
-_BYTES = 4  # of a value of a blob
-_STATUS = Path("/proc/self/status")  # where Linux tells a process about itself
-_KILOBYTE = 1024  # bytes, in its words
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")  # Linux stores the memory limit of a container here
+_BYTES = 4  # the size of a blob's value
+_STATUS = Path("/proc/self/status")  # Linux describes a process to itself here
+_KILOBYTE = 1024  # the size of Linux's kB in bytes
 _NO_VALUES: Mapping[int, Tensor] = {}
 
 
 class PeakMemory:
-    """The most memory that this process has taken of a device at once, beyond what it had when this was made."""
+    """The peak of this process's memory on a device, minus the memory that it used when this object was created."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._before = torch.cuda.memory_allocated(device) if device.type == "cuda" else _resident("VmRSS")
 
     def bytes(self) -> int:
-        """Return the bytes, until now; 0 where the system doesn't tell."""
+        """Return the bytes up to now, or 0 if the system doesn't report them."""
         most = torch.cuda.max_memory_allocated(self._device) if self._device.type == "cuda" else _resident("VmHWM")
         return max(0, most - self._before)
 
 
 def _resident(name: str) -> int:
-    """Return the bytes of main memory that this process has now, or had at most, by Linux's names for these."""
+    """Return the bytes of main memory that this process uses now, or has used at most. `name` is Linux's name for
+    either."""
     with suppress(OSError, ValueError, IndexError):
         return _KILOBYTE * int(_STATUS.read_text().split(f"{name}:")[1].split()[0])
     return 0
 
 
 def allocate_layers(built: Built, device: torch.device | str, values: Mapping[int, Tensor] = _NO_VALUES) -> None:
-    """Give the blobs of all layers memory and their first values; a NetError if a device hasn't that much.
+    """Allocate the blobs of all layers with their first values. Raises a `NetError` if a device's memory is too small.
 
-    `values` are blobs that have their memory already, by the identity of those that they replace.
+    `values` contains blobs that already have memory, by the identity of the blobs that they replace.
     """
     check_weights(built, torch.device(device))
     done = dict(values)
@@ -55,7 +56,7 @@ def allocate_layers(built: Built, device: torch.device | str, values: Mapping[in
 
 
 def check_weights(built: Built, device: torch.device) -> None:
-    """Raise a NetError if the weights of all layers are more than a device's memory."""
+    """Raise a `NetError` if the weights of all layers exceed a device's memory."""
     seen: set[int] = set()
     sizes = []
     for layer in built.layers:
@@ -66,7 +67,7 @@ def check_weights(built: Built, device: torch.device) -> None:
 
 
 def check_blobs(built: Built, device: torch.device) -> None:
-    """Raise a NetError if the bottoms and tops of one layer are more than a device's memory."""
+    """Raise a `NetError` if the bottoms and tops of one layer exceed a device's memory."""
     sizes = [
         _BYTES * sum(math.prod(built.shapes[edge]) for edge in {*node.bottoms, *node.tops})
         for node in built.graph.nodes
@@ -81,19 +82,19 @@ def _check_fits(built: Built, sizes: Sequence[int], needed: int, what: str, devi
     index = max(range(len(sizes)), key=sizes.__getitem__)
     total = f", and those of all layers {_words(needed)}" if needed > sizes[index] else ""
     raise NetError(
-        f"{error_label(built.graph.nodes[index].layer)}: its {what} need {_words(sizes[index])}{total}; "
+        f"{error_label(built.graph.nodes[index].layer)}: the {what} need {_words(sizes[index])}{total}, but "
         f"{device} has {_words(available)} of memory"
     )
 
 
 def memory_of(device: torch.device) -> int | None:
-    """Return the bytes of a device's whole memory, or None if that isn't known."""
+    """Return the bytes of a device's total memory, or `None` if they are unknown."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     if device.type != "cpu":
         return None
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError):  # where there is no container, or one without a limit
+    with suppress(OSError, ValueError):  # outside of a container, or in one without a limit
         available = min(available, int(_CONTAINER.read_text()))
     return available
 

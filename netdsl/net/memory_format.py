@@ -1,4 +1,4 @@
-"""The layout of images in memory while a net runs: with channels last, where convolutions are quicker so."""
+"""Chooses the memory layout of images while a net runs: channels last where this makes convolutions faster."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from netdsl.layer import Layer
 from netdsl.layer.running import OF_TWO_BYTES, PrefersChannelsLast
 from netdsl.net.build import Built
 
-_OF_ONEDNN = (torch.float32, torch.bfloat16)  # the numbers that it convolves
+_OF_ONEDNN = (torch.float32, torch.bfloat16)  # the types that oneDNN convolves
 
 
 class Wish(Enum):
-    """How a layer wants images to lie."""
+    """The memory layout that a layer prefers for images."""
 
     CHANNELS_FIRST = auto()
-    CHANNELS_LAST = auto()  # where convolutions are quicker so
+    CHANNELS_LAST = auto()  # where this makes convolutions faster
     ANY = auto()
 
 
 def wish_of(layer: Layer) -> Wish:
-    """Return how a layer wants its bottoms to lie."""
+    """Return the layout that a layer prefers for its bottoms."""
     if isinstance(layer, PrefersChannelsLast) and layer.prefers_channels_last():
         return Wish.CHANNELS_LAST
     return Wish.ANY if layer.any_layout else Wish.CHANNELS_FIRST
 
 
 def channels_last_pays(built: Built) -> bool:
-    """Return whether a net has layers that can be quicker with channels last."""
+    """Return whether a net contains layers that can be faster with channels last."""
     return any(wish_of(layer) is Wish.CHANNELS_LAST for layer in built.layers)
 
 
 def lay_out_filters(built: Built) -> None:
-    """Give filters the layout that their layers want of images, so that no pass over a batch has to copy them.
+    """Store filters in the layout that their layers prefer for images, so that no pass over a batch copies them.
 
-    It depends on the net alone, not on the device, so the workers of a training have their weights in one order. What
-    other layers share in another shape stays as it is.
+    The choice depends only on the net and not on the device, so all workers of a training store their weights in one
+    order. Filters that other layers share in another shape stay as they are.
     """
     shared = {id(layer.owner_of(name)) for layer in built.layers for name in layer.reshaped_blobs()}
     for layer in built.layers:
@@ -51,7 +51,7 @@ def lay_out_filters(built: Built) -> None:
 
 @contextmanager
 def filters_as_in_caffe(built: Built) -> Iterator[None]:
-    """Inside, filters lie with channels first, as those who write them expect."""
+    """Store filters with channels first in the block, as code that writes them expects."""
     filters = {blob: blob.data for layer in built.layers for blob in layer.parameters() if not blob.is_contiguous()}
     try:
         for blob in filters:
@@ -63,7 +63,7 @@ def filters_as_in_caffe(built: Built) -> Iterator[None]:
 
 
 def laid_out(bottom: Tensor, wish: Wish) -> Tensor:
-    """Return a bottom as its layer wants it to lie; a copy only if it lies otherwise."""
+    """Return a bottom in the layout that its layer prefers. It is copied only if its layout differs."""
     if bottom.dim() != 4 or bottom.is_meta or torch.compiler.is_compiling():
         return bottom
     if wish is Wish.CHANNELS_LAST:
@@ -72,13 +72,12 @@ def laid_out(bottom: Tensor, wish: Wish) -> Tensor:
 
 
 def _convolved_quicker(images: Tensor) -> bool:
-    """Return whether convolutions of these images, on their device and with its precision, are quicker with channels
-    last.
+    """Return whether convolutions of these images are faster with channels last, on their device and in its precision.
 
-    On a CPU, `benchmarks/training.py` shows by how much: nets with many small filters are up to a third quicker for it,
-    and those with few large ones are as quick. oneDNN copies images with channels first into a layout of its own before
-    each convolution, and back afterwards; it reads those with channels last as they are. On a GPU so do tensor cores
-    with numbers of two bytes, while float32 is convolved with channels first. That is what cuDNN's makers say, and
+    `benchmarks/training.py` shows the gain on a CPU: nets with many small filters are up to a third faster, and those
+    with few large filters are equally fast. oneDNN copies images with channels first into its own layout before each
+    convolution, and back afterwards. It reads images with channels last as they are. On a GPU, tensor cores do the same
+    with two-byte numbers, while float32 is convolved with channels first. This is cuDNN's documented behaviour and
     isn't measured here.
     """
     if images.is_cpu:
@@ -89,7 +88,10 @@ def _convolved_quicker(images: Tensor) -> bool:
 
 
 def _with_channels_last(images: Tensor) -> Tensor:
-    """Return where there is one channel, both layouts are the same memory; strides say which one torch takes it for."""
+    """Return the images with channels last.
+
+    With one channel, both layouts are the same memory, and the strides determine which one torch assumes.
+    """
     if images.shape[1] > 1:
         return images.contiguous(memory_format=torch.channels_last)
     if images.stride(1) == 1:

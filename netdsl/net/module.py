@@ -1,4 +1,4 @@
-"""A built net as one torch module."""
+"""A built net as a single torch module."""
 
 from __future__ import annotations
 
@@ -32,23 +32,24 @@ from netdsl.net.memory_format import Wish, channels_last_pays, laid_out, lay_out
 
 @dataclass(frozen=True)
 class Step:
-    """One layer's turn: the edges that it reads and makes, and those that nobody needs after it."""
+    """The run of one layer: the edges that it reads and writes, and the edges that no layer needs afterwards."""
 
     key: str
-    following: str | None  # the layer whose work is done along with this one's
+    following: str | None  # the layer that is computed together with this one
     bottoms: tuple[int, ...]
     tops: tuple[int, ...]
     unneeded: tuple[int, ...]
-    cut: tuple[int, ...]  # positions of bottoms that get no gradient
-    wish: Wish  # how the bottoms should lie
+    cut: tuple[int, ...]  # positions of bottoms that don't get a gradient
+    wish: Wish  # the preferred layout of the bottoms
 
 
 class NetModule(nn.Module):
-    """Runs the layers in their order.
+    """Runs the layers in order.
 
-    `forward` takes the inputs, by position or by name, and returns the outputs by name. Layers are in `layers` under
-    keys that torch allows; `keys` has the key of every layer, in order. With `caffe_gradients`, layers whose blobs
-    Caffe writes over have its gradients, for the data that it finds there; otherwise all have the true ones.
+    `forward` accepts the inputs by position or by name, and returns the outputs by name. `layers` contains the layers
+    under keys that torch allows, and `keys` contains the key of every layer, in order. With `caffe_gradients`, layers
+    whose blobs Caffe overwrites have Caffe's gradients, for the data that it finds there. By default, all layers have
+    the true gradients.
     """
 
     def __init__(self, built: Built, *, caffe_gradients: bool = False) -> None:
@@ -70,9 +71,9 @@ class NetModule(nn.Module):
         self.train(built.graph.phase is Phase.TRAIN)
 
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
-        """Give blobs that have no memory yet some, with their first values, and lay out filters for many passes.
+        """Allocate blobs that don't have memory yet, with their first values, and lay out filters for many passes.
 
-        On a CPU the process keeps what it frees from now on.
+        On a CPU, the process keeps the memory that it frees from now on.
         """
         if torch.device(device).type == "cpu":
             keep_freed_memory()
@@ -81,7 +82,10 @@ class NetModule(nn.Module):
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Torch moves and converts every buffer by itself; those that layers share are made one again."""
+        """Apply a function to all parameters and buffers, and restore the sharing of buffers.
+
+        torch moves and converts every buffer separately, so buffers that layers share are joined again.
+        """
         first: dict[int, tuple[Layer, str]] = {}
         shared = []
         for layer in self.built.layers:
@@ -100,18 +104,21 @@ class NetModule(nn.Module):
         return {name: edges[edge] for name, edge in self.outputs.items()}
 
     def edges_of(self, *inputs: Tensor, **named: Tensor) -> dict[int, Tensor]:
-        """Inputs by the edges that they belong to."""
+        """Return the inputs by edge."""
         values = dict(zip(self.inputs, inputs, strict=False)) | named
         unknown = [name for name in values if name not in self.inputs]
         if unknown or len(values) < len(self.inputs) or len(inputs) > len(self.inputs):
             names = ", ".join(self.inputs) or "none"
-            raise NetError(f"the inputs of this net are {names}; given are {', '.join(values) or 'none'}")
+            raise NetError(
+                f"the inputs of this net are {names}, but {', '.join(values) or 'none'} were given; give each input "
+                "once"
+            )
         return {self.inputs[name]: value for name, value in values.items()}
 
     def run(self, edges: dict[int, Tensor]) -> dict[int, Tensor]:
-        """Run all layers on the edges of inputs; what comes back has the outputs and the losses."""
+        """Run all layers on the edges of inputs. The returned edges include the outputs and the losses."""
         contents = {edge: edges[edge].detach() for edge in self._contents & edges.keys()}
-        layers = self.layers  # torch looks a module up slowly, which small nets feel
+        layers = self.layers  # torch looks up a module slowly, which slows small nets down
         for step in self.steps:
             bottoms = self._bottoms(step, edges)
             for position in step.cut:
@@ -128,8 +135,8 @@ class NetModule(nn.Module):
         return edges
 
     def _bottoms(self, step: Step, edges: dict[int, Tensor]) -> list[Tensor]:
-        """Return the bottoms of a step. One that has to be brought into another layout is so for those who read it
-        later."""
+        """Return the bottoms of a step. A bottom that is converted to another layout stays converted for later
+        readers."""
         if self.channels_last and step.wish is not Wish.ANY:
             for edge in step.bottoms:
                 edges[edge] = laid_out(edges[edge], step.wish)
@@ -138,7 +145,7 @@ class NetModule(nn.Module):
     def _tops(
         self, step: Step, layers: nn.ModuleDict, bottoms: list[Tensor], contents: Mapping[int, Tensor]
     ) -> tuple[Tensor, ...]:
-        """Return the tops of a step; `contents` will have what lies in Caffe's memory at the end."""
+        """Return the tops of a step. By the end of the pass, `contents` will hold the data in Caffe's memory."""
         layer = layers[step.key]
         if step.following is not None:
             return (_top_of_both(layer, layers[step.following], bottoms),)
@@ -148,18 +155,20 @@ class NetModule(nn.Module):
         tops = _loss_of(layer, bottoms) if isinstance(layer, Loss) else layer(*bottoms)
         tops = tops if isinstance(tops, tuple) else (tops,)
         assert isinstance(layer, Layer)
-        return tuple(top.clone() for top in tops) if layer.has_hooks() else tops  # nobody writes over what hooks keep
+        return (
+            tuple(top.clone() for top in tops) if layer.has_hooks() else tops
+        )  # no layer overwrites the values that hooks keep
 
     def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
-        """Caffe's loss: the sum of every top times its loss weight."""
+        """Return Caffe's loss: the sum of every top times its loss weight."""
         terms = [_weighed(at_least_single(edges[edge]), weight) for edge, weight in self.losses.items()]
         if not terms:
-            raise NetError("this net has no loss: no layer is a loss layer, and none has a loss_weight")
+            raise NetError("this net has no loss; add a loss layer, or set loss_weight in a layer")
         return reduce(torch.add, terms)
 
 
 def _top_of_both(layer: nn.Module, following: nn.Module, bottoms: Sequence[Tensor]) -> Tensor:
-    """Return the top of a layer whose work is done along with that of the one before it; hooks see each by itself."""
+    """Return the top of a layer that is computed together with the one before it. Hooks see each layer separately."""
     assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
     if layer.has_hooks() or following.has_hooks():
         top: Tensor = following(layer(*bottoms))
@@ -168,14 +177,17 @@ def _top_of_both(layer: nn.Module, following: nn.Module, bottoms: Sequence[Tenso
 
 
 def _weighed(top: Tensor, weight: float) -> Tensor:
-    """Return the sum of a top, times its weight. What changes nothing is left out, since small nets feel each
-    operation."""
+    """Return the sum of a top, times its weight. Operations without effect are skipped, because each one slows small
+    nets down."""
     total = top.sum() if top.dim() else top
     return total if weight == 1 else weight * total
 
 
 def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
-    """Return a loss layer's tops. Sums over a batch are more than numbers of two bytes hold, so it has none."""
+    """Return a loss layer's tops.
+
+    Sums over a batch overflow two-byte numbers, so the loss is computed in at least single precision.
+    """
     if not any(bottom.dtype in OF_TWO_BYTES for bottom in bottoms):
         return layer(*bottoms)  # type: ignore[no-any-return]
     device = "cpu" if bottoms[0].is_meta else bottoms[0].device.type
@@ -184,7 +196,7 @@ def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, .
 
 
 def _keys(names: list[str]) -> list[str]:
-    """Return a key for each layer that torch takes: no dots, none empty, none twice."""
+    """Return a unique key for each layer that torch accepts: not empty and without dots."""
     keys: list[str] = []
     taken: set[str] = set()
     for name in names:
@@ -199,8 +211,10 @@ def _keys(names: list[str]) -> list[str]:
 
 
 def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
-    """Return the turns of the layers that run; an edge is let go after its last reader, so that memory is free
-    early."""
+    """Return the steps of the layers that run.
+
+    An edge is released after its last reader, so that memory is freed early.
+    """
     nodes = built.graph.nodes
     last = {edge: index for index, node in enumerate(nodes) for edge in (*node.bottoms, *node.tops)}
     merged = _merged(built, kept)
@@ -208,7 +222,7 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
     for index, (node, layer, key) in enumerate(zip(nodes, built.layers, keys, strict=True)):
         if isinstance(layer, BringsData) or index in merged.values():
             continue
-        end = merged.get(index, index)  # what the following layer would let go is let go here
+        end = merged.get(index, index)  # edges that the following layer would release are released here
         ends_here = [
             edge for edge in (*node.bottoms, *nodes[end].tops) if last[edge] in (index, end) and edge not in kept
         ]
@@ -219,7 +233,7 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
 
 
 def _let_overwrite(built: Built, kept: set[int]) -> None:
-    """Tell layers which bottoms they may write over: those that are new memory, which nobody else reads."""
+    """Tell layers which bottoms they may overwrite: those in new memory that no other layer reads."""
     pairs = built.pairs()
     readers = Counter(edge for node, _ in pairs for edge in node.bottoms)
     new = {edge for node, layer in pairs if isinstance(layer, MakesNewMemory) for edge in node.tops}
@@ -230,8 +244,10 @@ def _let_overwrite(built: Built, kept: set[int]) -> None:
 
 
 def _merged(built: Built, kept: set[int]) -> dict[int, int]:
-    """Return the layers that work along with one before them: they alone read its only top, and it can do their
-    work."""
+    """Return the layers that are computed together with an earlier one.
+
+    Each is the only reader of the earlier layer's only top, and the earlier layer can do its work.
+    """
     nodes, readers = built.graph.nodes, Counter(edge for node in built.graph.nodes for edge in node.bottoms)
     makers = {node.tops[0]: index for index, node in enumerate(nodes) if len(node.tops) == 1}
     merged: dict[int, int] = {}

@@ -18,22 +18,24 @@ from netdsl.net.graph import Graph
 
 
 class PlaceholderLayer(Layer):
-    """A layer whose every top is its first bottom; without a bottom it stands for data."""
+    """A layer whose tops are all copies of its first bottom. Without a bottom, it stands for data."""
 
     bottoms = (0, None)
     tops = (0, None)
     in_place = True
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Return the shapes that its message states; else the first bottom's."""
+        """Return the shapes that the layer's message states, or else the first bottom's shape."""
         stated = stated_shapes(self.layer)
         if not bottoms and (len(stated) < len(self.layer.top) or not all(stated)):
-            raise NetError(f"nothing says what a layer of type {describe_type(self.layer)} brings")
+            raise NetError(
+                f"the shapes of a layer of type {describe_type(self.layer)} are unknown; state them in input_param"
+            )
         shapes = list(bottoms[:1]) * len(self.layer.top)
         return [known or shape for known, shape in zip_longest(stated, shapes, fillvalue=())]
 
     def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
-        """Return the first bottom, once for every top."""
+        """Return a copy of the first bottom for each top."""
         return tuple(torch.clone(bottoms[0]) for _ in self.layer.top)
 
 
@@ -50,5 +52,5 @@ def unavailable_types(graphs: Iterable[Graph]) -> list[str]:
 
 
 def describe_type(layer: pb.LayerParameter) -> str:
-    """Return a layer's type; of a Python layer the module and class that it names."""
+    """Return a layer's type. For a Python layer, this is the module and class that it names."""
     return python_name(layer) or layer.type

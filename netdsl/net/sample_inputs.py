@@ -1,4 +1,4 @@
-"""Sample inputs for a net: random numbers, and labels, sizes or boxes for layers that read those."""
+"""Creates sample inputs for a net: random numbers, and labels, sizes or boxes for layers that read those."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Array = npt.NDArray[np.float32]
 
 
 def sample_inputs(built: Built, shapes: Mapping[str, Shape], seed: int = 0) -> dict[str, Array]:
-    """Return values for all inputs by name, in shapes that may differ from the net's own; the same values for a
-    seed."""
+    """Return values for all inputs by name, in shapes that may differ from the net's own. The same seed returns the
+    same values."""
     kinds = {built.graph.blobs[edge]: kind for edge, kind in input_kinds(built).items()}
     image = _image_size((kinds[name], shape) for name, shape in shapes.items())
     random = np.random.default_rng(seed)
@@ -33,14 +33,15 @@ def sample_input(built: Built, edge: int) -> Tensor:
 
 
 def input_kinds(built: Built) -> dict[int, BlobKind]:
-    """Return the kind of every input's values, by the layers that bring or read it."""
+    """Return the kind of every input's values. It depends on the layers that produce or read the input."""
     kinds = {edge: layer.top_kind(at) for node, layer in built.data_layers() for at, edge in enumerate(node.tops)}
     read = _read_kinds(built)
     return {edge: read.get(edge, kind) if kind is BlobKind.NUMBER else kind for edge, kind in kinds.items()}
 
 
 def _read_kinds(built: Built) -> dict[int, BlobKind]:
-    """Return the kind that the first layer with a wish reads of every edge, also in another shape."""
+    """Return the kind of value that the first layer with a preference expects for each edge, even if the edge is
+    reshaped first."""
     kinds: dict[int, BlobKind] = {}
     for node, layer in reversed(built.pairs()):
         for place, edge in enumerate(node.bottoms):
@@ -52,10 +53,10 @@ def _read_kinds(built: Built) -> dict[int, BlobKind]:
 
 
 def is_image(kind: BlobKind, shape: Shape) -> bool:
-    """Return whether an input has images, or labels for all pixels of images."""
+    """Return whether an input contains images, or labels for all pixels of images."""
     return len(shape) == 4 and kind in (BlobKind.NUMBER, BlobKind.LABEL)
 
 
 def _image_size(inputs: Iterable[tuple[BlobKind, Shape]]) -> Size:
-    """Height and width of the largest images."""
+    """Return the height and width of the largest images."""
     return max(((shape[2], shape[3]) for kind, shape in inputs if is_image(kind, shape)), default=(1, 1))

@@ -1,4 +1,4 @@
-"""Inputs with steps of sequences, which layers that keep a state read."""
+"""Finds inputs with steps of sequences, which layers that keep a state read."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ def beginning_edges(graph: Graph) -> set[int]:
 
 
 def sequence_inputs(graph: Graph) -> tuple[set[int], set[int]]:
-    """Return the inputs that are 0 where a sequence begins, and those that are the numbers of its words or
+    """Return the inputs that are 0 where a sequence begins, and the inputs that contain numbers of words or
     characters."""
     sources = {edge for node in graph.nodes if not node.bottoms for edge in node.tops}
     return beginning_edges(graph) & sources, _number_edges(graph) & sources
 
 
 def _number_edges(graph: Graph) -> set[int]:
-    """Return the edges whose values are numbers of words or characters, or other labels that a layer takes as its
-    input."""
+    """Return the edges that contain numbers of words or characters, or other labels that a layer reads as its input."""
     kinds = ((type_of(node.layer), node) for node in graph.nodes)
     return {
         edge

@@ -130,12 +130,12 @@ def test_every_message_with_blobs_is_cut(data: bytes, kind: type, blob_of) -> No
 @pytest.mark.parametrize(
     ("blob", "what"),
     [
-        (length(5, b"123"), "3 bytes are no whole number of values of 4 bytes"),
-        (length(8, PACKED[:12]), "12 bytes are no whole number of values of 8 bytes"),
-        (varint(5, 1), "wrong kind"),
-        (b"\x29" + bytes(8), "wrong kind"),  # a float of eight bytes
-        (b"\x45" + bytes(4), "wrong kind"),  # a double of four
-        (b"\x2b\x2c", "wrong kind"),  # a group
+        (length(5, b"123"), "3 bytes aren't a whole number of 4-byte values"),
+        (length(8, PACKED[:12]), "12 bytes aren't a whole number of 8-byte values"),
+        (varint(5, 1), "wrong wire type"),
+        (b"\x29" + bytes(8), "wrong wire type"),  # a float of eight bytes
+        (b"\x45" + bytes(4), "wrong wire type"),  # a double of four
+        (b"\x2b\x2c", "wrong wire type"),  # a group
         (varint(0x1FFF_FFFF, 0), "can't be in a file"),  # our own mark, which would show another blob's values
         (length(0x1FFF_FFFF, b""), "can't be in a file"),
         (b"\x2d" + bytes(3), "cut short"),

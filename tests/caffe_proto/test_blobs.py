@@ -122,7 +122,7 @@ def test_raw_values_of_nvidia_are_read_by_their_type(kind: int, dtype: type) -> 
     [
         (3, pb.FLOAT16, "3 raw bytes can't be values of type FLOAT16"),
         (8, pb.INT, "8 raw bytes can't be values of type INT"),
-        (6, pb.FLOAT16, r"its shape \[2\] needs 2 values, 3 are there"),
+        (6, pb.FLOAT16, r"the shape \[2\] needs 2 values, but there are 3"),
     ],
 )
 def test_raw_values_that_do_not_fit_their_type_are_refused(size: int, kind: int, what: str) -> None:
@@ -134,16 +134,16 @@ def test_raw_values_that_do_not_fit_their_type_are_refused(size: int, kind: int,
 @pytest.mark.parametrize(
     ("dims", "count", "what"),
     [
-        ([2, 3], 5, r"its shape \[2, 3\] needs 6 values, 5 are there"),
-        ([], 5, r"its shape \[\] needs 1 values, 5 are there"),
-        ([0, 3], 5, r"its shape \[0, 3\] needs 0 values, 5 are there"),
+        ([2, 3], 5, r"the shape \[2, 3\] needs 6 values, but there are 5"),
+        ([], 5, r"the shape \[\] needs 1 values, but there are 5"),
+        ([0, 3], 5, r"the shape \[0, 3\] needs 0 values, but there are 5"),
         ([-1, -5], 5, r"\[-1, -5\] is not a shape"),
         ([2**60], 5, ".* is not a shape"),
         ([2**33, 2**33], 5, ".* is not a shape"),
         ([2**32, 2**32], 0, ".* is not a shape"),  # in 64 bits this product is 0
         ([0, 2**40, 2**40], 0, ".* is not a shape"),  # no values, and yet too big for an array
-        ([1] * 33, 1, "33 dimensions, Caffe has 32 at most"),
-        ([2**62] * 200_000, 1, "200,000 dimensions"),
+        ([1] * 33, 1, "the shape has 33 dimensions, but Caffe allows 32 at most"),
+        ([2**62] * 200_000, 1, "the shape has 200,000 dimensions"),
     ],
 )
 def test_a_shape_that_values_cannot_have_is_refused_at_once(dims: list[int], count: int, what: str) -> None:
@@ -162,7 +162,7 @@ def test_the_most_dimensions_that_caffe_has_are_allowed() -> None:
 
 
 def test_a_shape_without_values_is_refused_unless_it_needs_none() -> None:
-    with pytest.raises(BlobError, match=r"its shape \[2, 3\] promises 6 values, and there are none"):
+    with pytest.raises(BlobError, match=r"the shape \[2, 3\] needs 6 values, but there are none"):
         Blobs().check(proto_of(2, 3), "blob")
     Blobs().check(pb.BlobProto(), "blob")  # shared with another layer
     assert Blobs().array(pb.BlobProto()).shape == (0,)
@@ -173,7 +173,7 @@ def test_a_shape_without_values_is_refused_unless_it_needs_none() -> None:
 def test_gradients_must_fit_the_shape_too() -> None:
     blobs = Blobs()
     parts = Blob.of(np.zeros(4), 5).parts + Blob.of(np.zeros(3), 6).parts
-    with pytest.raises(BlobError, match=r"its shape \[4\] needs 4 gradients, 3 are there"):
+    with pytest.raises(BlobError, match=r"the shape \[4\] needs 4 gradients, but there are 3"):
         blobs.check(proto_of(4, stored=blobs.add(Blob(parts))), "blob")
 
 

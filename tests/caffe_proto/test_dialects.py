@@ -64,7 +64,7 @@ def test_bvlc_comes_first_and_the_rest_by_rank() -> None:
 
 
 def test_an_unknown_dialect_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(DialectError, match="there is no dialect 'sdd'; the dialects are bvlc, ssd, "):
+    with pytest.raises(DialectError, match="there is no dialect 'sdd'; choose one of bvlc, ssd, "):
         dialect_named("sdd")
 
 
@@ -229,23 +229,31 @@ def test_damage_inside_a_layer_is_an_error_of_ours() -> None:
         (
             "layer { name: 'box' prior_box_param { min_size: 3 } }",
             "bvlc",
-            "no field 'prior_box_param' in LayerParameter",
+            "doesn't have the field 'prior_box_param' in LayerParameter",
         ),
         (
             "layer { name: 'box' pooling_param { ceil_mode: false } }",
             "bvlc",
-            "no field 'ceil_mode' in PoolingParameter",
+            "doesn't have the field 'ceil_mode' in PoolingParameter",
         ),
-        ("layer { name: 'box' interp_param { height: 3 } }", "ssd", "no field 'interp_param' in LayerParameter"),
-        ("layer { name: 'box' input_param { } }", "pspnet", "no field 'input_param' in LayerParameter"),
-        ("layers { name: 'box' type: LRN_MAP }", "bvlc", "no value 'LRN_MAP' for 'type'"),
-        ("layers { name: 'box' type: EXP }", "bvlc-history", "no value 'EXP' for 'type'"),
-        ("layers { layer { name: 'box' context_pad: 3 } }", "bvlc", "no field 'context_pad' in V0LayerParameter"),
+        (
+            "layer { name: 'box' interp_param { height: 3 } }",
+            "ssd",
+            "doesn't have the field 'interp_param' in LayerParameter",
+        ),
+        ("layer { name: 'box' input_param { } }", "pspnet", "doesn't have the field 'input_param' in LayerParameter"),
+        ("layers { name: 'box' type: LRN_MAP }", "bvlc", "doesn't have the value 'LRN_MAP' for 'type'"),
+        ("layers { name: 'box' type: EXP }", "bvlc-history", "doesn't have the value 'EXP' for 'type'"),
+        (
+            "layers { layer { name: 'box' context_pad: 3 } }",
+            "bvlc",
+            "doesn't have the field 'context_pad' in V0LayerParameter",
+        ),
     ],
 )
 def test_what_a_fork_cannot_say_is_an_error_that_names_field_and_layer(text: str, dialect: str, what: str) -> None:
     message = from_text(text, pb.NetParameter)
-    with pytest.raises(DialectError, match=f"^layer 'box': dialect '{dialect}' has {what}"):
+    with pytest.raises(DialectError, match=f"^layer 'box': dialect '{dialect}' {what}"):
         dialect_named(dialect).encode(message.SerializeToString(), NET)
 
 
@@ -281,7 +289,7 @@ def test_a_net_without_a_dialect_gets_the_most_common_that_can_say_it(text: str,
 
 def test_a_net_of_two_forks_at_once_has_no_dialect() -> None:
     text = "layer { prior_box_param { min_size: 3 } } layer { moe_param { } }"
-    with pytest.raises(DialectError, match=r"no fork of Caffe has all the fields .*write it as prototxt"):
+    with pytest.raises(DialectError, match=r"no fork of Caffe has all the fields .*write the net as prototxt"):
         dialect_for(from_text(text, pb.NetParameter))
 
 
@@ -326,7 +334,7 @@ def test_a_comment_says_the_dialect() -> None:
 
 
 def test_a_dialect_that_nobody_knows_is_an_error_with_its_place() -> None:
-    with pytest.raises(TextError, match=r"net.prototxt:2:1: there is no dialect 'hapynear'; the dialects are bvlc"):
+    with pytest.raises(TextError, match=r"net.prototxt:2:1: there is no dialect 'hapynear'; choose one of bvlc"):
         from_text(f"# dialect: hapynear\n{BN}", pb.NetParameter, where="net.prototxt")
 
 
@@ -432,10 +440,10 @@ def test_a_dialect_of_somebody_else_is_one_like_others(table: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "has no title"),
+        ("", "the title is missing"),
         ("title = ", "can't be read"),
-        ('title = "x"\n[fields.LayerParameter]\nnone_such = 3', "none_such of LayerParameter aren't all in the schema"),
-        ('title = "x"\n[enums.NoneSuch]\nA = 3', "A of NoneSuch aren't all in the schema"),
+        ('title = "x"\n[fields.LayerParameter]\nnone_such = 3', "in LayerParameter: none_such"),
+        ('title = "x"\n[enums.NoneSuch]\nA = 3', "in NoneSuch: A"),
     ],
 )
 def test_a_wrong_table_is_refused(table: Path, text: str, problem: str) -> None:
@@ -452,5 +460,5 @@ def test_one_name_is_one_dialect(table: Path) -> None:
         path.write_text('title = "x"')
     register_dialect(table)
     for path, owner in ((other, table), (table.with_name("ssd.toml"), "caffe_proto")):
-        with pytest.raises(DialectError, match=f"there is a dialect '{path.stem}' already, of {owner}"):
+        with pytest.raises(DialectError, match=f"{owner} already defines a dialect '{path.stem}'"):
             register_dialect(path)

@@ -239,9 +239,7 @@ def test_a_field_that_a_fork_renumbered_keeps_the_number_that_it_was_read_under(
 
 def test_a_field_under_both_of_its_numbers_is_refused(tmp_path: Path) -> None:
     data = layer(length(142, varint(1, 2)), kind=b"Scale") + layer(length(160, varint(1, 2)), kind=b"Scale")
-    what = (
-        r"x\.caffemodel: 'scale_param' of LayerParameter is there under BVLC's number and under that of dialect 'tsn'"
-    )
+    what = r"x\.caffemodel: LayerParameter stores 'scale_param' under both BVLC's number and that of dialect 'tsn'"
     with pytest.raises(DialectError, match=what):
         read_net(file_of(tmp_path, data), dialect="tsn")
     assert read_net(tmp_path / "x.caffemodel", dialect="bvlc").message.layer[0].scale_param.axis == 2
@@ -258,7 +256,7 @@ def test_a_dialect_that_is_named_is_taken(tmp_path: Path) -> None:
 def test_a_dialect_that_lacks_a_field_names_file_layer_and_field_and_leaves_the_old_file(tmp_path: Path) -> None:
     file = read_net(file_of(tmp_path, layer(length(203, varint(4, 1)), name=b"box", kind=b"PriorBox")))
     old = file_of(tmp_path, b"old", "y.caffemodel")
-    what = r"y\.caffemodel: layer 'box': dialect 'bvlc' has no field 'prior_box_param' in LayerParameter"
+    what = r"y\.caffemodel: layer 'box': dialect 'bvlc' doesn't have the field 'prior_box_param' in LayerParameter"
     with pytest.raises(DialectError, match=what):
         write(file, old, dialect="bvlc")
     assert old.read_bytes() == b"old"
@@ -296,7 +294,7 @@ def test_a_name_says_how_a_file_is_written(name: str, form: Form) -> None:
 
 
 def test_a_name_that_says_nothing_is_refused_for_writing(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"weights\.bin: can't tell the format by the name; use one of \.prototxt"):
+    with pytest.raises(FileError, match=r"weights\.bin: can't tell the format from the name; use one of \.prototxt"):
         write(read(MODELS[0]), tmp_path / "weights.bin")
 
 
@@ -329,7 +327,7 @@ def test_a_file_whose_name_says_nothing_is_known_by_its_content(data: bytes, kin
     ],
 )
 def test_a_file_of_something_else_is_refused(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"file\.bin: is neither text nor any of Caffe's binary files"):
+    with pytest.raises(FileError, match=r"file\.bin: the file is neither text nor any of Caffe's binary files"):
         read(file_of(tmp_path, data, "file.bin"))
     with pytest.raises(CaffeError, match=r"file\.caffemodel: "):
         read(file_of(tmp_path, data, "file.caffemodel"))
@@ -338,14 +336,14 @@ def test_a_file_of_something_else_is_refused(data: bytes, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "data", "what"),
     [
-        ("x.caffemodel", b"layer { name: 'a' }", "is binary, and this one is prototxt; .* rename it to .prototxt"),
-        ("x.solverstate", b"# comment\niter: 5", "is binary, and this one is prototxt"),
-        ("x.prototxt", NET, "is prototxt, and this one is binary"),
-        ("x.prototxt", (DATA / "adam_5.caffemodel.h5").read_bytes(), "is prototxt, and this one is HDF5"),
-        ("x.caffemodel", (DATA / "adam_5.caffemodel.h5").read_bytes(), "is binary, and this one is HDF5"),
-        ("x.h5", NET, "is HDF5, and this one is binary"),
-        ("x.h5", b"layer { name: 'a' }", "is HDF5, and this one is prototxt"),
-        ("x.h5", b"\x89HDF\n", "is HDF5, and this one is binary"),
+        ("x.caffemodel", b"layer { name: 'a' }", "must be binary, but this one is prototxt; .* rename it to .prototxt"),
+        ("x.solverstate", b"# comment\niter: 5", "must be binary, but this one is prototxt"),
+        ("x.prototxt", NET, "must be prototxt, but this one is binary"),
+        ("x.prototxt", (DATA / "adam_5.caffemodel.h5").read_bytes(), "must be prototxt, but this one is HDF5"),
+        ("x.caffemodel", (DATA / "adam_5.caffemodel.h5").read_bytes(), "must be binary, but this one is HDF5"),
+        ("x.h5", NET, "must be HDF5, but this one is binary"),
+        ("x.h5", b"layer { name: 'a' }", "must be HDF5, but this one is prototxt"),
+        ("x.h5", b"\x89HDF\n", "must be HDF5, but this one is binary"),
         ("x.caffemodel", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", "git lfs pull"),
         ("x.h5", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", "Git LFS pointer"),
         ("x.caffemodel", b"", "is empty"),
@@ -367,10 +365,14 @@ def test_a_file_that_breaks_the_promise_of_its_name_is_refused(
         (
             "x.caffemodel",
             pb.SolverParameter(),
-            "a .caffemodel file holds a NetParameter, and this is a SolverParameter",
+            "a .caffemodel file must contain a NetParameter, but this is a SolverParameter",
         ),
-        ("x.caffemodel", pb.SolverState(), "and this is a SolverState"),
-        ("x.solverstate", pb.NetParameter(), "a .solverstate file holds a SolverState, and this is a NetParameter"),
+        ("x.caffemodel", pb.SolverState(), "but this is a SolverState"),
+        (
+            "x.solverstate",
+            pb.NetParameter(),
+            "a .solverstate file must contain a SolverState, but this is a NetParameter",
+        ),
     ],
 )
 def test_nothing_is_written_that_could_not_be_read_again(name: str, message, what: str, tmp_path: Path) -> None:
@@ -380,25 +382,25 @@ def test_nothing_is_written_that_could_not_be_read_again(name: str, message, wha
 
 
 def test_weights_do_not_go_into_a_prototxt(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"x\.prototxt: weights are too big for prototxt"):
+    with pytest.raises(FileError, match=r"x\.prototxt: weights are too large for prototxt"):
         write(read(MODELS[0]), tmp_path / "x.prototxt")
 
 
 @pytest.mark.parametrize(
     ("path", "what"),
     [
-        (STATES[0], "the state of a solver"),
+        (STATES[0], "a solver's state"),
         (MEAN, "a blob"),
-        (DATA / "adam_5.solverstate.h5", "the state of a solver"),
+        (DATA / "adam_5.solverstate.h5", "a solver's state"),
     ],
 )
 def test_a_net_is_expected_and_something_else_is_there(path: Path, what: str) -> None:
-    with pytest.raises(FileError, match=rf"{path.name}: is {what}, and what is needed here is a net"):
+    with pytest.raises(FileError, match=rf"{path.name}: this file contains {what} instead of a net"):
         read_net(path)
 
 
 def test_a_solver_is_expected_and_weights_are_there() -> None:
-    with pytest.raises(FileError, match=f"{MODELS[0].name}: is a net, and what is needed here is the settings of a"):
+    with pytest.raises(FileError, match=f"{MODELS[0].name}: this file contains a net instead of a solver's"):
         read_solver(MODELS[0])
 
 
@@ -406,9 +408,9 @@ def test_a_net_and_the_settings_of_a_solver_are_told_from_each_other(tmp_path: P
     net, solver = tmp_path / "net.prototxt", tmp_path / "solver.prototxt"
     net.write_text('name: "n" layer { name: "a" type: "ReLU" }')
     solver.write_text('net: "net.prototxt" base_lr: 0.1')
-    with pytest.raises(FileError, match=r"net.prototxt: is a net, and what is needed here is the settings of a solver"):
+    with pytest.raises(FileError, match=r"net.prototxt: this file contains a net instead of a solver's settings"):
         read_solver(net)
-    with pytest.raises(FileError, match=r"solver.prototxt: is the settings of a solver, and what is needed here is a"):
+    with pytest.raises(FileError, match=r"solver.prototxt: this file contains a solver's settings instead of a"):
         read_net(solver)
     solver.write_text("max_itr: 3")
     with pytest.raises(UnknownNameError, match=r"solver.prototxt:1:1: unknown field 'max_itr'.* did you mean max_iter"):
@@ -466,9 +468,9 @@ def test_a_path_may_be_a_string(tmp_path: Path) -> None:
         (
             layer(length(7, length(5, bytes(20)) + shape(2, 3))),
             BlobError,
-            "layer 'conv1', blob 0: .* needs 6 values, 5 are",
+            "layer 'conv1', blob 0: .* needs 6 values, but there are 5",
         ),
-        (layer(length(7, BLOB), length(7, shape(2, 3))), BlobError, "layer 'conv1', blob 1: .* promises 6 values"),
+        (layer(length(7, BLOB), length(7, shape(2, 3))), BlobError, "layer 'conv1', blob 1: .* needs 6 values"),
         (layer(length(7, length(5, bytes(4)) + shape(2**60))), BlobError, "layer 'conv1', blob 0: .* is not a shape"),
         (
             layer(length(7, length(5, bytes(4)) + shape(2**63 + 5))),
@@ -476,8 +478,12 @@ def test_a_path_may_be_a_string(tmp_path: Path) -> None:
             "layer 'conv1', blob 0: .* is not a shape",
         ),
         (layer(length(7, length(5, bytes(4)) + shape(2**33, 2**33))), BlobError, "is not a shape"),
-        (layer(length(7, length(5, bytes(4)) + shape(*[1] * 40))), BlobError, "40 dimensions, Caffe has 32 at most"),
-        (layer(length(7, length(5, bytes(6)))), BinaryError, "layer 'conv1': .* no whole number of values"),
+        (
+            layer(length(7, length(5, bytes(4)) + shape(*[1] * 40))),
+            BlobError,
+            "40 dimensions, but Caffe allows 32 at most",
+        ),
+        (layer(length(7, length(5, bytes(6)))), BinaryError, "layer 'conv1': .* a whole number of 4-byte values"),
         (layer(length(7, BLOB + varint(536870911, 0))), BinaryError, "layer 'conv1': .* can't be in a file"),
         (
             layer(length(150, length(1, layer(length(7, shape(1) + varint(536870911, 7))))), kind=b"MOE"),
@@ -485,13 +491,13 @@ def test_a_path_may_be_a_string(tmp_path: Path) -> None:
             "be found",
         ),
         (layer(varint(500000001, 1)), BinaryError, "can't be in a file"),
-        (length(1, b"\xff\xfe"), BinaryError, r"NetParameter: its name b'\\xff\\xfe' is not UTF-8"),
-        (layer(name=b"\xff"), BinaryError, r"layer b'\\xff': its name b'\\xff' is not UTF-8"),
-        (layer(length(3, b"\xc3")), BinaryError, "layer 'conv1': its bottom .* is not UTF-8"),
-        (layer(length(106, length(7, length(1, b"\x80")))), BinaryError, "layer 'conv1': its type .* is not UTF-8"),
+        (length(1, b"\xff\xfe"), BinaryError, r"NetParameter: the name b'\\xff\\xfe' isn't UTF-8"),
+        (layer(name=b"\xff"), BinaryError, r"layer b'\\xff': the name b'\\xff' isn't UTF-8"),
+        (layer(length(3, b"\xc3")), BinaryError, "layer 'conv1': the bottom .* isn't UTF-8"),
+        (layer(length(106, length(7, length(1, b"\x80")))), BinaryError, "layer 'conv1': the type .* isn't UTF-8"),
         (length(1, b"net") + b"\x0b" * 100_000, BinaryError, "nested more than 100 deep"),
         (layer(b"\x53" * 500), BinaryError, "nested more than 100 deep"),
-        (length(1, b"net") + b"\x0c", BinaryError, "is not a kind"),
+        (length(1, b"net") + b"\x0c", BinaryError, "isn't a wire type"),
         (length(2, length(4, b"old") + length(6, length(5, bytes(3)))), BinaryError, "layer 'old': "),
         (length(2, length(1, length(1, b"oldest") + length(50, length(5, bytes(3))))), BinaryError, "layer 'oldest': "),
         (length(2, length(1, length(1, b"oldest") + length(50, length(5, bytes(4))))), None, ""),
@@ -646,7 +652,7 @@ def test_a_net_of_two_thousand_layers_is_read_in_well_under_a_second(tmp_path: P
 
 @pytest.mark.parametrize("empty", [layer()[:2] + b"\0", length(2, b"")], ids=["today's", "V1"])
 def test_a_small_file_of_countless_layers_is_refused_before_it_fills_the_memory(empty: bytes, tmp_path: Path) -> None:
-    with pytest.raises(BinaryError, match=r"x\.caffemodel: byte .* more than 100,000 layers or blobs"):
+    with pytest.raises(BinaryError, match=r"x\.caffemodel: byte .* contains more than 100,000 layers or blobs"):
         read(file_of(tmp_path, empty * 150_000))
 
 

@@ -191,13 +191,13 @@ def test_half_values_are_written_as_floats_because_caffe_knows_no_halves(tmp_pat
 def test_a_net_of_an_older_form_is_refused_rather_than_written_without_its_layers(tmp_path: Path) -> None:
     file = CaffeFile(pb.NetParameter())
     file.blobs.put(file.message.layers.add(name="a").blobs.add(), ONES)
-    with pytest.raises(FileError, match=r"x.caffemodel.h5: .* upgrade it first"):
+    with pytest.raises(FileError, match=r"x.caffemodel.h5: .* upgrade the net first"):
         write(file, tmp_path / "x.caffemodel.h5")
     assert not names_in(tmp_path)
 
 
 def test_only_weights_and_states_have_a_form_in_hdf5(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="not for a SolverParameter"):
+    with pytest.raises(FileError, match="but not a SolverParameter"):
         write(CaffeFile(pb.SolverParameter()), tmp_path / "x.h5")
 
 
@@ -280,41 +280,47 @@ def _virtual(file) -> None:
 
 
 NOT_CAFFE_S = {
-    "nothing": (lambda file: None, "with nothing in it, not one that Caffe wrote"),
-    "something else": (_set("weights", ONES), r"with \['weights'\] in it, not one that Caffe wrote"),
-    "values without a layer": (_set("data/0", ONES), "'0' is not the number of a blob"),
-    "values for all layers": (_set("data", ONES), "'data' is not a group"),
-    "a type for all layers": (_set("data", np.dtype("f4")), "'data' is not a group"),
-    "a blob without a number": (_set("data/a/weight", ONES), "layer 'a': 'weight' is not the number of a blob"),
-    "a blob of a billion": (_set("data/a/1000000000", ONES), "'1000000000' is not the number of a blob"),
-    "a blob before the first": (_set("data/a/-1", ONES), "'-1' is not the number of a blob"),
-    "a number in other digits": (_set("data/a/٣", ONES), "'٣' is not the number of a blob"),
-    "a number of many digits": (_set("data/a/" + "9" * 5000, ONES), "'9{40}' is not the number of a blob"),
-    "whole numbers": (_set("data/a/0", ONES.astype(int)), "layer 'a', blob 0: values of type int64"),
-    "halves": (_set("data/a/0", ONES.astype(np.float16)), "layer 'a', blob 0: values of type float16"),
-    "text": (_set("data/a/0", "text"), "layer 'a', blob 0: values of type object"),
-    "no values": (_set("data/a/0", h5py.Empty("f4")), "layer 'a', blob 0: has no values"),
-    "a name that isn't text": (_set(b"data/\xff\xfe/0", ONES), "is not UTF-8 text"),
+    "nothing": (lambda file: None, "contains nothing; Caffe didn't write it"),
+    "something else": (_set("weights", ONES), r"contains \['weights'\]; Caffe didn't write it"),
+    "values without a layer": (_set("data/0", ONES), "'0' isn't the number of a blob"),
+    "values for all layers": (_set("data", ONES), "'data' isn't a group"),
+    "a type for all layers": (_set("data", np.dtype("f4")), "'data' isn't a group"),
+    "a blob without a number": (_set("data/a/weight", ONES), "layer 'a': 'weight' isn't the number of a blob"),
+    "a blob of a billion": (_set("data/a/1000000000", ONES), "'1000000000' isn't the number of a blob"),
+    "a blob before the first": (_set("data/a/-1", ONES), "'-1' isn't the number of a blob"),
+    "a number in other digits": (_set("data/a/٣", ONES), "'٣' isn't the number of a blob"),
+    "a number of many digits": (_set("data/a/" + "9" * 5000, ONES), "'9{40}' isn't the number of a blob"),
+    "whole numbers": (_set("data/a/0", ONES.astype(int)), "layer 'a', blob 0: the values have type int64"),
+    "halves": (_set("data/a/0", ONES.astype(np.float16)), "layer 'a', blob 0: the values have type float16"),
+    "text": (_set("data/a/0", "text"), "layer 'a', blob 0: the values have type object"),
+    "no values": (_set("data/a/0", h5py.Empty("f4")), "layer 'a', blob 0: the values are missing"),
+    "a name that isn't text": (_set(b"data/\xff\xfe/0", ONES), "isn't UTF-8 text"),
     "gradients of another shape": (
         lambda file: (_set("data/a/0", ONES)(file), _set("diff/a/0", ONES[0])(file)),
-        "layer 'a', blob 0: its shape .* needs 6 gradients, 3 are there",
+        "layer 'a', blob 0: the shape .* needs 6 gradients, but there are 3",
     ),
     "gradients in a group": (
         lambda file: (_set("data/a/0", ONES)(file), file.create_group("diff/a/0")),
-        "layer 'a', blob 0: has no values",
+        "layer 'a', blob 0: the values are missing",
     ),
-    "a cycle": (_cycle, "nested without an end"),
-    "many ways to one group": (_in_two_places, "nested without an end"),
-    "deep groups": (_deep, "nested without an end"),
-    "a shape of 2^60": (_unallocated(2**60), "layer 'a', blob 0: claims 1,152,921,504,606,846,976 values"),
-    "a shape of 2^30": (_unallocated(2**30), "layer 'a', blob 0: claims 1,073,741,824 values"),
-    "values in another file": (_of_another_file, "layer 'a', blob 0: its values lie in another file"),
-    "values of another file's dataset": (_virtual, "layer 'a', blob 0: its values lie in another file"),
+    "a cycle": (_cycle, "nested endlessly"),
+    "many ways to one group": (_in_two_places, "nested endlessly"),
+    "deep groups": (_deep, "nested endlessly"),
+    "a shape of 2^60": (
+        _unallocated(2**60),
+        "layer 'a', blob 0: the file claims to hold 1,152,921,504,606,846,976 values",
+    ),
+    "a shape of 2^30": (_unallocated(2**30), "layer 'a', blob 0: the file claims to hold 1,073,741,824 values"),
+    "values in another file": (_of_another_file, "layer 'a', blob 0: the values are stored in another file"),
+    "values of another file's dataset": (_virtual, "layer 'a', blob 0: the values are stored in another file"),
     "a link to another file": (
         _set("data/a", h5py.ExternalLink("other.h5", "/data/a")),
-        "lies in another place or file",
+        "is a link, and Caffe's files don't contain links",
     ),
-    "a link to nowhere": (_set("data/a/0", h5py.SoftLink("/nowhere")), "lies in another place or file"),
+    "a link to nowhere": (
+        _set("data/a/0", h5py.SoftLink("/nowhere")),
+        "is a link, and Caffe's files don't contain links",
+    ),
 }
 
 
@@ -340,17 +346,17 @@ def _state(**values: object) -> Callable:
     ("build", "what"),
     [
         (_set("history/0", ONES), "'iter' in '/' is missing"),
-        (_state(iter=None), "'iter' is not a single value"),
+        (_state(iter=None), "'iter' isn't a single value"),
         (_state(iter=np.array([2**40])), "Value out of range"),
-        (_state(iter=np.array([], int)), "'iter' is not a single value"),
-        (_state(iter=np.array([np.inf])), "'iter' is not a single value"),
-        (_state(current_step=np.arange(9)), "'current_step' is not a single value"),
-        (_state(learned_net=None), "'learned_net' is not a single value"),
-        (_state(learned_net=ONES), "'learned_net' is not a single value"),
+        (_state(iter=np.array([], int)), "'iter' isn't a single value"),
+        (_state(iter=np.array([np.inf])), "'iter' isn't a single value"),
+        (_state(current_step=np.arange(9)), "'current_step' isn't a single value"),
+        (_state(learned_net=None), "'learned_net' isn't a single value"),
+        (_state(learned_net=ONES), "'learned_net' isn't a single value"),
         (_state(learned_net=np.bytes_(b"\xff\xfe")), "can't decode"),
         (_state(**{"history/2": ONES}), "'1' in '/history' is missing"),
         (_state(**{"history/one": ONES}), "'1' in '/history' is missing"),
-        (_state(**{"history/1": None}), "history 1: has no values"),
+        (_state(**{"history/1": None}), "history 1: the values are missing"),
     ],
 )
 def test_a_state_that_caffe_never_wrote_is_refused(build: Callable, what: str, tmp_path: Path) -> None:

@@ -59,10 +59,10 @@ def test_layers_of_old_nets_keep_their_lines(net, text: str, expected: dict[str,
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [
-        (V1.replace("type: TANH", "import_param { }"), 3, "layer 'b': import_param has no equal"),
-        (V0.replace("relu", "rely"), 4, "layer 'b': 'rely' is no V0 type"),
-        (V0.replace('bottom: "a"', 'bottom: "o"'), 4, "layer 'b': its bottom 'o' isn't an input"),
-        (V0.replace('bottom: "a"', 'name: "z" bottom: "a"'), 4, "layer 'b': name is a field of V1"),
+        (V1.replace("type: TANH", "import_param { }"), 3, "layer 'b': import_param has no equivalent"),
+        (V0.replace("relu", "rely"), 4, "layer 'b': 'rely' isn't a V0 type"),
+        (V0.replace('bottom: "a"', 'bottom: "o"'), 4, "layer 'b': the bottom 'o' isn't an input"),
+        (V0.replace('bottom: "a"', 'name: "z" bottom: "a"'), 4, "layer 'b': name is a V1 field"),
     ],
 )
 def test_what_cannot_be_upgraded_is_told_with_its_line(net, text: str, line: int, what: str) -> None:

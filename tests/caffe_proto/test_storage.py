@@ -251,8 +251,8 @@ def test_every_name_that_a_file_can_have_can_be_written(name: str, tmp_path: Pat
         ("folder", "is a directory; name a file in it"),
         ("loop", "is a link that leads to itself"),
         ("n" * 256, "can't be written: File name too long"),
-        ("a\0b", "no file can have this name"),
-        ("\ud800", "no file can have this name"),
+        ("a\0b", "a file can't have this name"),
+        ("\ud800", "a file can't have this name"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_a_file_error(name: str, what: str, tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ def test_a_number_may_be_longer_than_it_needs_to_be() -> None:
         (b"", "cut short"),
         (b"\x80", "cut short"),
         (b"\xff" * 9, "cut short"),
-        (b"\xff" * 11, "more than ten bytes"),
-        (b"\x80" * 100_000, "more than ten bytes"),
+        (b"\xff" * 11, "longer than ten bytes"),
+        (b"\x80" * 100_000, "longer than ten bytes"),
     ],
 )
 def test_a_number_without_an_end_is_damage(data: bytes, what: str) -> None:
@@ -79,7 +79,7 @@ def test_fields_of_a_part_stay_in_that_part() -> None:
     assert list(fields(data, 1, 3)) == [Field(1, VARINT, 1, 2, 3)]
     with pytest.raises(BinaryError, match="cut short"):
         list(fields(data, 1, 2))
-    with pytest.raises(BinaryError, match="field 1 needs 2 bytes, 1 are left"):
+    with pytest.raises(BinaryError, match="field 1 needs 2 bytes, but 1 are left"):
         list(fields(bytes.fromhex("0a 02 61 62"), 0, 3))
 
 
@@ -92,23 +92,23 @@ def test_a_group_is_skipped_whole(inside: str) -> None:
 @pytest.mark.parametrize(
     ("encoded", "what"),
     [
-        ("00", "0 is not a field number"),
-        ("02 00", "0 is not a field number"),
-        ("80 80 80 80 10 01", "536870912 is not a field number"),
-        ("0e", "6 is not a kind"),
-        ("0f", "7 is not a kind"),
-        ("0c", "4 is not a kind"),  # the end of a group that never began
+        ("00", "0 isn't a field number"),
+        ("02 00", "0 isn't a field number"),
+        ("80 80 80 80 10 01", "536870912 isn't a field number"),
+        ("0e", "6 isn't a wire type"),
+        ("0f", "7 isn't a wire type"),
+        ("0c", "4 isn't a wire type"),  # the end of a group that never began
         ("0a", "cut short"),
-        ("0a 05 61", "field 1 needs 5 bytes, 1 are left"),
-        ("0a ff ff ff ff 0f", "field 1 needs 4,294,967,295 bytes, 0 are left"),
+        ("0a 05 61", "field 1 needs 5 bytes, but 1 are left"),
+        ("0a ff ff ff ff 0f", "field 1 needs 4,294,967,295 bytes, but 0 are left"),
         ("0a ff ff ff ff ff ff ff ff ff 01 61", "cut short"),  # minus one
         ("0d 01 02 03", "cut short"),
         ("09 01 02 03 04 05 06 07", "cut short"),
         ("08", "cut short"),
         ("4b", "cut short"),
         ("4b 08 01", "cut short"),
-        ("4b 54", "a group ends that never began"),
-        ("4b 53 4c 54", "a group ends that never began"),
+        ("4b 54", "a group ends that never started"),
+        ("4b 53 4c 54", "a group ends that never started"),
     ],
 )
 def test_damage_is_named(encoded: str, what: str) -> None:

@@ -164,7 +164,8 @@ def test_what_no_datum_holds_is_an_error_and_nothing_is_written(tmp_path) -> Non
     net = net_of(data(f"data_param {{ source: 'csv:{tmp_path / 'rows.csv'}' batch_size: 1 }}"))
     training = training_for_caffe(net, None, with_databases=True)
     with pytest.raises(
-        ConversionError, match="layer 'data': can't become an LMDB: 00000000: a label is one whole number"
+        ConversionError,
+        match="layer 'data': the data can't be converted to an LMDB: 00000000: a label is one whole number",
     ):
         exported(training, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -175,15 +176,15 @@ def test_a_solver_has_only_what_caffe_knows() -> None:
         data("data_param { source: 'a' batch_size: 4 }"), data("data_param { source: 'b' batch_size: 4 }", phase="TEST")
     )
     training = training_for_caffe(both, solver_of(f"{TESTED} larc: true warmup_iter: 3"))
-    assert training.notes == ("solver.prototxt: warmup_iter, larc left out, which only forks have",)
+    assert training.notes == ("solver.prototxt: warmup_iter, larc left out because only forks have them",)
     assert training.solver == solver_of(TESTED)
     assert_bvlc_reads(training.solver)
 
 
 def test_a_solver_tests_only_a_net_that_has_data_for_it() -> None:
     training = training_for_caffe(net_of(data("data_param { source: 'a' batch_size: 4 }")), solver_of(TESTED))
-    what = "test_iter, test_interval left out, since the net has no data for TEST"
-    assert training.notes == (f"solver.prototxt: {what}; export the prototxt, with --weights, to have them",)
+    what = "test_iter, test_interval left out because the net has no data for TEST"
+    assert training.notes == (f"solver.prototxt: {what}; to keep them, export the prototxt with --weights",)
     assert training.solver == solver_of("net: 'old.prototxt' base_lr: 0.1 type: 'Adam' snapshot_prefix: 'x'")
 
 
@@ -198,7 +199,7 @@ def test_layers_of_forks_inputs_and_what_caffe_refuses_are_named() -> None:
     )
     assert training_for_caffe(net, None).notes == (
         "Caffe can't read layers of type Normalize (layers n0, n1, n2 and 2 more), which only forks have; "
-        "train it in one of them",
-        "layer 'data': reads no data; a program has to give Caffe each batch of it",
+        "train the net in one of them",
+        "layer 'data': the layer doesn't read data; a program must pass each batch to Caffe",
         "layer 'loss': Caffe refuses 2 tops without loss_weight; give one for each",
     )

@@ -49,7 +49,7 @@ def test_an_error_leaves_nothing_and_names_the_place_that_was_asked_for(tmp_path
     with pytest.raises(KeyError), staged_files(tmp_path / "new/deeper") as staging:
         (staging / "file").write_text("half")
         raise KeyError
-    with pytest.raises(FileError, match=r"net.onnx: is a directory; name a file in it"):
+    with pytest.raises(FileError, match=r"net.onnx: this is a directory; name a file in it"):
         path.mkdir()
         with staged_file(path):
             pass

@@ -326,7 +326,7 @@ def test_weights_of_another_net() -> None:
         path = Path(folder, "other.caffemodel")
         net.save(path)
         other = from_text(BN.replace('name: "b"', 'name: "c"'), pb.NetParameter)
-        with pytest.raises(WeightsError, match="has no such layer"):
+        with pytest.raises(WeightsError, match="but not for a layer of net"):
             Net(other, weights=path, dialect="pspnet")
     slope = Net(other, dialect="pspnet").get_weights()["c"][0]
     assert slope.flatten().tolist() == [0, 0]  # as Caffe goes on then, with what the fillers say

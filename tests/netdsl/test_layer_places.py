@@ -54,10 +54,10 @@ def convolution(settings: str) -> str:
             layer("ReLU").replace("top: 'y'", "top: 'x' top: 'x'"),
             "layer 'one': top 'x' is also a top of the same layer",
         ),
-        (layer("ReLU", "include { } exclude { }"), "layer 'one': has include and exclude rules"),
-        (layer("ReLU", "propagate_down: [true, true]"), "layer 'one': has 2 propagate_down for 1 bottoms"),
+        (layer("ReLU", "include { } exclude { }"), "layer 'one': there are include and exclude rules"),
+        (layer("ReLU", "propagate_down: [true, true]"), "layer 'one': there are 2 propagate_down values for 1 bottoms"),
         (layer("Convolutoin"), "unknown layer type 'Convolutoin' (layers one, did you mean Convolution?)"),
-        (layer("ReLU").replace("type: 'ReLU'", ""), "layer 'one': has no type"),
+        (layer("ReLU").replace("type: 'ReLU'", ""), "layer 'one': the type is missing"),
         (layer("Convolution"), "layer 'one': num_output is missing; it must be 1 or more"),
         (layer("InnerProduct"), "layer 'one': num_output is missing; it must be 1 or more"),
         (convolution("num_output: 0 kernel_size: 3"), "layer 'one': num_output is 0; it must be 1 or more"),
@@ -74,7 +74,7 @@ def convolution(settings: str) -> str:
             SCORES + layer("HingeLoss", "bottom: 's'", bottom="s"),
             "layer 'one': the first bottom needs a score for",
         ),
-        (SIZE, "layer 'one': top 'y' has shape [2, -1]; no length can be negative"),
+        (SIZE, "layer 'one': top 'y' has shape [2, -1], but no length can be negative"),
         (
             convolution("num_output: 4 kernel_size: 20 pad: 1"),
             "layer 'one': its kernel reaches over [20, 20], and the padded bottom has [10, 9]",
@@ -110,7 +110,7 @@ def test_rows_of_another_width_than_the_net_takes(path) -> None:
     text = INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 } loss_weight: 1")
     net = Net(path(text), phase="TRAIN")
     net.set_training_data([{"x": np.ones((3, 8, 6))}] * 2)
-    what = r"layer 'one': takes 168 values .* has 144; input 'x' has shape \[2, 3, 8, 6\], made for \[2, 3, 8, 7\]$"
+    what = r"layer 'one': takes 168 .* has 144; input 'x' has shape \[2, 3, 8, 6\], but was built for \[2, 3, 8, 7\]$"
     with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {what}"):
         net.train(1)
 
@@ -168,11 +168,13 @@ def test_a_model_that_is_written_has_no_places(path) -> None:
 
 def test_weights_of_other_layers_only(path) -> None:
     net = path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }"))
-    with pytest.raises(CaffeError, match=r"^there are weights for 'two', and net '' has no such layer, but 'one'$"):
+    with pytest.raises(
+        CaffeError, match=r"^there are weights for 'two', but not for a layer of net '', which has 'one'$"
+    ):
         Net(net, weights={"two": [np.zeros((4, 168))]})
 
 
 @pytest.mark.parametrize("net", [5, None, ["net.prototxt"]])
 def test_what_is_no_net(net: object) -> None:
-    with pytest.raises(CaffeError, match="a net is a path, a message, or a description such as NetParams, not a"):
+    with pytest.raises(CaffeError, match="a net must be a path, a message, or a description such as NetParams, not a"):
         Net(net)

@@ -147,5 +147,5 @@ def test_gradients_that_differ_from_caffes_are_warned_of_and_caffes_are_for_the_
 
 
 def test_data_must_have_been_given() -> None:
-    with pytest.raises(DataError, match="no layer of this net reads data for data, label; give it batches of them"):
+    with pytest.raises(DataError, match="no layer of this net reads data for data, label; pass batches of them"):
         net_of().train(1)

@@ -1,1 +1,1 @@
-"""Deployment of nets: the layers that predict, without those that only training needs."""
+"""Deploys nets: keeps the layers that predict and removes those that only training needs."""

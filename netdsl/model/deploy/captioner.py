@@ -1,4 +1,4 @@
-"""A net that writes captions, in its two parts: what is done once for an image, and what is done for each word."""
+"""Splits a net that writes captions into two parts: one runs once for an image, and the other once for each word."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from netdsl.net.sequences import sequence_inputs
 
 @dataclass(frozen=True)
 class CaptionerParts:
-    """The model that makes an image's features, and the one that reads words and takes these as inputs."""
+    """The model that computes an image's features, and the model that reads words and has the features as inputs."""
 
     image: Model
     sentence: Model
-    features: tuple[str, ...]  # the blobs that both have
+    features: tuple[str, ...]  # the blobs that both models have
 
 
 def split_captioner(model: Model) -> CaptionerParts | None:
-    """Return the parts of a model to be used; None if it reads no words, or nothing else."""
+    """Return the two parts of a model for prediction, or `None` if it doesn't read words or reads nothing else."""
     graph = model.graphs[0]
     begins, words = sequence_inputs(graph)
     if not begins or not words:

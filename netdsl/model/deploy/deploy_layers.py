@@ -1,4 +1,4 @@
-"""The layers of a deploy net, made from those of the trained net."""
+"""Creates the layers of a deploy net from those of the trained net."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TRAINING_FIELDS = ("include", "exclude", "phase", "loss_weight", "loss_param", 
 
 
 def prediction_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer], bottom: str) -> pb.LayerParameter:
-    """Return the layer that predicts in place of a loss. The second top of a loss is its prediction, if it has one."""
+    """Return the layer that predicts in place of a loss. If a loss has a second top, it is the prediction."""
     prediction = copy_of(layer)
     prediction.type = new.__name__
     prediction.bottom[:] = [bottom]
@@ -22,7 +22,7 @@ def prediction_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer
 
 
 def replacement_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> pb.LayerParameter:
-    """Return the layer in place of one that acts in training only."""
+    """Return the replacement of a layer that acts only in training."""
     replacement = prediction_layer(layer, old, new, layer.bottom[0])
     replacement.top[:] = layer.top[:1]
     replacement.ClearField("python_param")  # it would name the old type
@@ -41,7 +41,7 @@ def _carry_settings(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]
 
 
 def settings_field(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
-    """Return the name of the field with a type's settings."""
+    """Return the name of the field with a type's settings, or `None` if the type doesn't have settings."""
     settings = kind.config.DESCRIPTOR if kind.config is not None else None
     return next((field.name for field in layer.DESCRIPTOR.fields if settings and field.message_type == settings), None)
 
@@ -49,7 +49,7 @@ def settings_field(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
 def deploy_layer(layer: pb.LayerParameter, kind: type[Layer] | None = None) -> pb.LayerParameter:
     """Return a copy of a layer without the fields that only training needs.
 
-    Names of parameters stay, since layers share parameters by them.
+    Names of parameters stay because layers share parameters by name.
     """
     deployed = copy_of(layer, without=_TRAINING_FIELDS)
     for spec in deployed.param:

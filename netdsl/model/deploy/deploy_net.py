@@ -1,4 +1,4 @@
-"""The deploy net, made from a trained net: data layers become inputs, losses become their predictions."""
+"""Creates the deploy net from a trained net. Data layers become inputs, and losses become their predictions."""
 
 from __future__ import annotations
 
@@ -40,17 +40,20 @@ _NO_SHAPES: Mapping[str, Shape] = {}
 def deploy_model(
     model: Model, *, shapes: Items = _NO_SHAPES, batch: int | None = None, outputs: Sequence[str] = ()
 ) -> Model:
-    """Return the deploy net of a model's TEST phase, or of TRAIN if it has no other; an error if weights don't fit it.
+    """Return the deploy net of a model's TEST phase, or of TRAIN if it is the only phase.
 
-    Data layers become inputs. `shapes` are shapes of inputs without the batch, and the default of `batch` is 1. Losses
-    become their predictions. Layers that only measure are removed with the layers that only they need: labels, and
-    branches whose loss weighs less than another one with the same labels. Fields that only training needs are removed.
-    With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
+    Data layers become inputs. `shapes` contains shapes of inputs without the batch, and `batch` is 1 by default. Losses
+    become their predictions. Layers that only measure are removed, and so are the layers that only they need. These are
+    labels, and branches whose loss weighs less than another loss with the same labels. Fields that only training needs
+    are removed. With `outputs`, the net ends at these blobs instead, because some published nets end at scores. Raises
+    a `WeightsError` if the weights don't fit the net.
     """
-    model = replace(model, items={**model.items, **shapes}) if shapes else model  # which may know its layers already
+    model = (
+        replace(model, items={**model.items, **shapes}) if shapes else model
+    )  # a model without new shapes may have its layers already
     graphs = model.graphs
     if not graphs:
-        raise NetError(f"net '{model.net.name}' has no layers")
+        raise NetError(f"net '{model.net.name}' has no layers; add some")
     graph = graphs[0]
     found = [] if outputs else loss_predictions(graphs) or measured_predictions(graph)
     predictions = sorted(found, key=lambda prediction: prediction.place)
@@ -77,13 +80,13 @@ def deploy(
     stages: Sequence[str] = (),
     outputs: Sequence[str] = (),
 ) -> pb.NetParameter:
-    """Return the deploy net of a net, as a message without weights."""
+    """Return the deploy net as a message without weights."""
     model = replace(open_net(net), weights={}, stages=stages)
     return deploy_model(model, shapes=shapes, batch=batch, outputs=outputs).net
 
 
 def _fitting(model: Model, graph: Graph, needed: Iterable[Node]) -> Model:
-    """Return the model or, where layers of a graph don't fit that only train, one of the layers that are needed."""
+    """Return the model itself, or a model of only the needed layers if training-only layers don't fit."""
     with suppress(NetError):
         model.settled(graph.phase, stub_unknown=True)
         return model
@@ -91,16 +94,18 @@ def _fitting(model: Model, graph: Graph, needed: Iterable[Node]) -> Model:
 
 
 def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
-    """Raise an error unless every layer has weights of its shapes. Layers of unknown types can't be checked."""
+    """Raise a `WeightsError` unless every layer has weights of its shapes. Layers of unknown types can't be checked."""
     built = deployed.settled(Phase.TEST, stub_unknown=True).built
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
     report = pair_blobs(blobs, model.weights, shared=shared_blobs(built), partial=True)[1]
     if model.weights and report.missing:
-        raise WeightsError(f"the weights have nothing for layer {', '.join(map(repr, report.missing))}")
+        raise WeightsError(
+            f"the weights don't contain layer {', '.join(map(repr, report.missing))}; name the file that contains it"
+        )
     if report.mismatched:
         advice = (
-            f"; the net doesn't state the shape of {', '.join(map(repr, guessed))}, and no typical one fits: "
-            f"`zoo export {shape_advice(guessed)}` writes a net that does"
+            f"; the net doesn't state the shape of {', '.join(map(repr, guessed))}, and no typical shape fits: "
+            f"set it with `zoo export {shape_advice(guessed)}`"
         )
         raise WeightsError(f"{'; '.join(map(str, report.mismatched))}{advice if guessed else ''}")
 
@@ -113,7 +118,7 @@ def _deploy_graph(
     predictions: Sequence[Prediction],
     ends: Collection[int],
 ) -> pb.NetParameter:
-    """Return a net of the layers that some edges of a graph depend on, and of those that predictions add."""
+    """Return a net of the layers that some edges of a graph depend on, and of the layers that predictions add."""
     kinds = kinds_of(graph)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
     sources = _sources(nodes, kinds)
@@ -129,14 +134,14 @@ def _deploy_graph(
     for name in ("state", "force_backward"):
         net.ClearField(name)
     if not net.layer:
-        raise NetError(f"net '{net.name}' predicts nothing: no layer that learns is read by a loss, or is an output")
+        raise NetError(f"net '{net.name}' predicts nothing: no layer that learns is read by a loss or is an output")
     return net
 
 
 def _prediction_layers(graph: Graph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
-    """Return the layers in place of losses; losses that read the same blob have one.
+    """Return the layers that replace losses. Losses that read the same blob get one layer.
 
-    A single layer is named as in Caffe's own deploy nets, and one of several after the blob that it reads.
+    A single layer is named as in Caffe's own deploy nets. Several layers are named after the blobs that they read.
     """
     first: dict[int, Prediction] = {}
     for prediction in predictions:
@@ -157,7 +162,7 @@ def _prediction_layers(graph: Graph, predictions: Sequence[Prediction]) -> dict[
 
 
 def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
-    """Return the layers that become inputs. Layers that make up data are among them only if there are no others."""
+    """Return the layers that become inputs. Layers that make up data are included only if there are no others."""
     made_up = set()
     for index, node in nodes.items():
         kind = kinds[index]
@@ -167,8 +172,10 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
 
 
 def _shapes_by_top(built: Built, guessed: Collection[str]) -> dict[str, Shape]:
-    """Return the shapes of what layers without bottoms bring; none where private code brings it, whose shape is a
-    guess."""
+    """Return the shapes of the tops of layers without bottoms.
+
+    If private code produces a top and its shape is a guess, the shape is empty.
+    """
     return {
         name: () if name in guessed and not isinstance(layer, BringsData) else built.shapes[edge]
         for node, layer in built.pairs()
@@ -178,7 +185,7 @@ def _shapes_by_top(built: Built, guessed: Collection[str]) -> dict[str, Shape]:
 
 
 def _steps(graph: Graph, shapes: Mapping[str, Shape], sources: Collection[int]) -> set[Shape]:
-    """Return how many steps of how many sequences those data layers bring that say where sequences begin."""
+    """Return the numbers of steps and sequences of data layers that mark where sequences begin."""
     begins = beginning_edges(graph)
     tops = [graph.blobs[edge] for index in sources for edge in graph.nodes[index].tops if edge in begins]
     return {shapes[top][:2] for top in tops if len(shapes[top]) > 1}
@@ -193,7 +200,7 @@ def _input(
     batch: int | None,
     steps: Collection[Shape],
 ) -> pb.LayerParameter:
-    """Return the Input layer in place of a data layer, with those tops that are read."""
+    """Return the Input layer that replaces a data layer, with the tops that other layers read."""
     stated = kind is not None and kind.deploys_as is None
     layer = pb.LayerParameter(name=node.layer.name, type=INPUT_TYPE)
     for edge in node.tops:
@@ -202,11 +209,11 @@ def _input(
         name, shape = graph.blobs[edge], shapes[graph.blobs[edge]]
         if not shape and not (kind and issubclass(kind, BringsData)):
             raise NetError(
-                f"{error_label(node.layer)}: nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
+                f"{error_label(node.layer)}: the shape of '{name}' is unknown; give it, as in {name}=3x224x224"
             )
         layer.top.append(name)
         first: Shape
-        if shape[:2] in steps:  # of sequences side by side: used step by step, unless the net says otherwise
+        if shape[:2] in steps:  # parallel sequences are used step by step, unless the net states otherwise
             first = (shape[0], batch or shape[1]) if stated else (1, batch or 1)
         else:
             first = (batch or (shape[0] if stated and shape else 1),)

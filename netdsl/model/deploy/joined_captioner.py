@@ -1,4 +1,4 @@
-"""Two nets that write captions together, as LRCN's authors have them, made one."""
+"""Joins two nets that write captions together, as LRCN's authors published them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ from netdsl.net.sequences import sequence_inputs
 
 
 def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
-    """Return one model of two: of `image` the layers that a blob depends on, and those of `words`, which reads words
-    and the blob's values as its features. Where both have weights for a layer, those of `words` count."""
+    """Return one model of two: one for images, and one for words.
+
+    The model contains the layers of `image` that a blob depends on, and the layers of `words`, which reads words and
+    the blob's values as features. If both have weights for a layer, the weights of `words` are used.
+    """
     sentence = _for_one_item(words)
     features, shape = _features(sentence.layers(Phase.TEST))
     if blob is None:
-        raise NetError(f"takes features '{features}' of {list(shape)}; name the blob; {_fitting(image, shape)}")
+        raise NetError(
+            f"the net for words reads features '{features}' of shape {list(shape)}; name the blob that contains "
+            f"them: {_fitting(image, shape)}"
+        )
     picture, reading = _layers_for(blob, image, shape), _renamed(sentence.net.layer, features, blob)
     _check_names(picture, reading, blob)
     return replace(
@@ -35,40 +41,46 @@ def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
 
 
 def _for_one_item(model: Model, outputs: Sequence[str] = ()) -> Model:
-    """Return the model for use, without weights, which may be for both nets."""
+    """Return the model for prediction without weights, because the weights may belong to both nets."""
     return deploy_model(replace(model, weights={}, file=None), batch=1, outputs=outputs)
 
 
 def _features(built: Built) -> tuple[str, Shape]:
-    """Return the only input that is neither words nor what marks where they begin, and its shape for one image."""
+    """Return the name and the shape, for one image, of the input that is neither words nor a mark of where they
+    begin."""
     begins, words = sequence_inputs(built.graph)
     inputs = built.input_edges()
     features = [edge for edge in inputs if edge not in begins | words]
     if not begins or not words or len(features) != 1:
         names = ", ".join(f"'{built.graph.blobs[edge]}'" for edge in inputs)
         raise NetError(
-            "to write captions with another net's features, it must have three inputs, the numbers of words, what says "
-            f"whether the caption goes on, and the features; they are {names or 'none'}"
+            "a net that writes captions from another net's features needs three inputs: the numbers of words, "
+            "the mark of whether the caption continues, and the features; this net's inputs are "
+            f"{names or 'none'}"
         )
     return built.graph.blobs[features[0]], built.shapes[features[0]][1:]
 
 
 def _layers_for(blob: str, image: Model, shape: Shape) -> Sequence[pb.LayerParameter]:
-    """Return the layers for use that a blob depends on, which must have a shape for each image."""
+    """Return the deployed layers that a blob depends on. Raises a `NetError` unless the blob has the shape for each
+    image."""
     picture = _for_one_item(image, (blob,))
     built = picture.layers(Phase.TEST)
     found = built.shapes[built.graph.edge_of(blob)][1:]
     if found != shape:
-        raise NetError(f"takes features of {list(shape)}, and '{blob}' is {list(found)}; {_fitting(image, shape)}")
+        raise NetError(
+            f"the net for words reads features of shape {list(shape)}, but '{blob}' has shape {list(found)}; choose "
+            f"another blob: {_fitting(image, shape)}"
+        )
     return picture.net.layer
 
 
 def _fitting(image: Model, shape: Shape) -> str:
-    """Return which blobs of a model have a shape for each image."""
+    """Return a clause about the blobs of a model that have the shape for each image."""
     built = _for_one_item(image).layers(Phase.TEST)
     pairs = zip(built.graph.blobs, built.shapes, strict=True)
     names = dict.fromkeys(f"'{name}'" for name, each in pairs if each[1:] == shape)
-    return f"net '{image.net.name}' makes {', '.join(names) or 'nothing'} of that shape"
+    return f"net '{image.net.name}' has {', '.join(names) or 'no blob'} of that shape"
 
 
 def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> list[pb.LayerParameter]:
@@ -87,7 +99,7 @@ def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> l
 
 
 def _check_names(picture: Sequence[pb.LayerParameter], sentence: Sequence[pb.LayerParameter], blob: str) -> None:
-    """An error where two blobs or two layers that compute would have one name."""
+    """Raise a `NetError` if two blobs, or two layers that compute, have the same name."""
     blobs = {top for layer in picture for top in layer.top} & {top for layer in sentence for top in layer.top} - {blob}
     layers = {each.name for each in picture if each.bottom} & {each.name for each in sentence if each.bottom}
     if blobs | layers:

@@ -1,4 +1,4 @@
-"""The predictions of a net: which of its losses count, what they become, and which layers that needs."""
+"""Finds the predictions of a net: the losses that count, their predictions, and the layers that these need."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from netdsl.model.deploy.deploy_layers import prediction_layer, replacement_laye
 from netdsl.net.graph import Graph, Node
 
 Kind = type[Layer] | None
-TypedNode = tuple[int, Node, type[Layer]]  # the index of a layer in its graph, the layer, and its type
+TypedNode = tuple[int, Node, type[Layer]]  # the index of a layer in its graph, its node, and its type
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction that a loss or a measure compares with labels: existing blobs, or a layer to be added."""
+    """The prediction that a loss or a measure compares with labels. It consists of existing blobs or a layer to be
+    added."""
 
     place: int  # the index of the loss or the measure
-    edges: tuple[int, ...]  # the predicted blobs; with a layer, the one that it reads
+    edges: tuple[int, ...]  # the predicted blobs, or the blob that `layer` reads
     layer: pb.LayerParameter | None = None  # the first step of the loss, before it compares
-    is_single: bool = True  # whether nothing else is predicted there
+    is_single: bool = True  # whether this is the only prediction there
 
 
 def loss_predictions(graphs: Sequence[Graph]) -> list[Prediction]:
-    """Return what losses of the first of a net's graphs predict, the heaviest first, and of equal ones the last.
+    """Return the predictions of the losses in the first of a net's graphs.
 
-    If it has no loss, they are those of the other graphs. But not if it measures what it makes of them, as a detector's
-    boxes are made of the values that its loss compares.
+    The heaviest loss comes first, and equal losses are ordered from last to first. If the first graph doesn't have a
+    loss, the losses of the others are used. An exception is a graph that measures a result computed from the losses'
+    predictions, such as a detector's boxes.
     """
     first, found = graphs[0], list[Prediction]()
     learned = _learned_edges(first)
@@ -50,7 +52,7 @@ def loss_predictions(graphs: Sequence[Graph]) -> list[Prediction]:
 
 
 def measured_predictions(graph: Graph) -> list[Prediction]:
-    """Return what a graph measures, as an accuracy does."""
+    """Return the predictions that a graph measures, for example with an accuracy layer."""
     learned, kinds, found = _learned_edges(graph), kinds_of(graph), list[Prediction]()
     for index in sorted(removed_layers(graph)):
         node, kind = graph.nodes[index], kinds[index]
@@ -64,9 +66,9 @@ def measured_predictions(graph: Graph) -> list[Prediction]:
 
 
 def other_outputs(graphs: Sequence[Graph]) -> list[int]:
-    """Return the outputs of the first of a net's graphs that depend on layers that learn, beside losses and measures.
+    """Return the first graph's outputs that depend on layers that learn, without losses and measures.
 
-    If it has none of these either, blobs count that it silences.
+    If there are none and nothing is predicted or measured, the result contains the blobs that the graph silences.
     """
     graph, learned = graphs[0], _learned_edges(graphs[0])
     nodes, removed = graph.nodes, removed_layers(graph)
@@ -81,7 +83,7 @@ def other_outputs(graphs: Sequence[Graph]) -> list[int]:
 
 
 def removed_layers(graph: Graph) -> set[int]:
-    """Return the indices of layers that only train, measure or write, or depend on such layers."""
+    """Return the indices of layers that only train, measure or write, or that depend on such layers."""
     removed, edges = set[int](), set[int]()
     for index, (node, kind) in enumerate(zip(graph.nodes, kinds_of(graph), strict=True)):
         if (kind is not None and issubclass(kind, NotDeployed)) or edges.intersection(node.bottoms):
@@ -91,7 +93,7 @@ def removed_layers(graph: Graph) -> set[int]:
 
 
 def needed_layers(graph: Graph, edges: Collection[int], *, without: Collection[int] = ()) -> dict[int, Node]:
-    """Return the layers that some edges depend on, as they are deployed, by their indices and in order."""
+    """Return the deployed layers that some edges depend on, by index and in order."""
     needed, layers, kinds = set(edges), dict[int, Node](), kinds_of(graph)
     for index in reversed(range(len(graph.nodes))):
         node = graph.nodes[index]
@@ -102,7 +104,7 @@ def needed_layers(graph: Graph, edges: Collection[int], *, without: Collection[i
 
 
 def _deployed_node(node: Node, kind: Kind, needed: Collection[int]) -> Node:
-    """Return the node itself, or the replacement of a layer that acts in training only."""
+    """Return the node itself, or the replacement if the layer acts only in training."""
     if not node.bottoms or kind is None or issubclass(kind, NotDeployed) or kind.deploys_as is None:
         return node
     if any(edge in needed for edge in node.tops[1:]):
@@ -111,7 +113,7 @@ def _deployed_node(node: Node, kind: Kind, needed: Collection[int]) -> Node:
 
 
 def _learned_edges(graph: Graph) -> set[int]:
-    """Return the edges that depend on layers that learn, as layers of unknown types or with private code may."""
+    """Return the edges that depend on layers that learn. Layers of unknown types and with private code may learn."""
     learned = set[int]()
     for node, kind in zip(graph.nodes, kinds_of(graph), strict=True):
         learns = bool(node.bottoms) if kind is None or issubclass(kind, RunsUserCode) else bool(kind.blobs)
@@ -121,18 +123,18 @@ def _learned_edges(graph: Graph) -> set[int]:
 
 
 def _measures_more(graph: Graph, edges: Collection[int]) -> bool:
-    """Return whether something is measured that other layers make of some edges."""
+    """Return whether the graph measures values that other layers compute from some edges."""
     measured = {edge for measure in measured_predictions(graph) for edge in measure.edges}.difference(edges)
     return any(set(edges).intersection(node.bottoms) for node in needed_layers(graph, measured).values())
 
 
 def _last_edge(graph: Graph, name: str) -> list[int]:
-    """Return the edge that a name means at the end of the graph, if there is one."""
+    """Return the edge that a name refers to at the end of the graph, in a list that may be empty."""
     return [edge for edge, blob in enumerate(graph.blobs) if blob == name][-1:]
 
 
 def _prediction(graph: Graph, place: int, edges: Sequence[int], loss: Node, kind: type[Layer]) -> Prediction:
-    """Return the prediction of a loss, by a layer that the graph has already if there is one."""
+    """Return the prediction of a loss. It uses a layer of the graph if there is a suitable one."""
     learned_edges, removed = _learned_edges(graph), removed_layers(graph)
     learned = [edge for edge in edges if edge in learned_edges]
     edges, single = learned or edges[:1], len(learned) == 1
@@ -146,7 +148,7 @@ def _prediction(graph: Graph, place: int, edges: Sequence[int], loss: Node, kind
 
 
 def kinds_of(graph: Graph) -> list[Kind]:
-    """Return the types of a graph's layers; None for unknown ones."""
+    """Return the types of a graph's layers. Unknown types are `None`."""
     return [type_of(node.layer) for node in graph.nodes]
 
 
@@ -156,7 +158,7 @@ def _compared(node: Node, kind: type[Layer]) -> list[int]:
 
 
 def is_data(node: Node, kind: Kind) -> bool:
-    """Return whether a layer brings data, by its type or as private code without bottoms."""
+    """Return whether a layer produces data, either by its type or as private code without bottoms."""
     return not node.bottoms and (kind is None or issubclass(kind, (BringsData, RunsUserCode)))
 
 
@@ -171,8 +173,10 @@ def _losses(graph: Graph) -> list[TypedNode]:
 
 
 def _heaviest(losses: Sequence[TypedNode]) -> list[TypedNode]:
-    """Return the losses that count: those of the largest weight among all with the same labels; others only help
-    training."""
+    """Return the losses that count.
+
+    Among losses with the same labels, these have the largest weight. The others only help training.
+    """
     largest: dict[tuple[int, ...], float] = {}
     for _, node, kind in losses:
         labels = _labels(node, kind)
@@ -186,6 +190,6 @@ def _weight(loss: Node) -> float:
 
 
 def _labels(loss: Node, kind: type[Layer]) -> tuple[int, ...]:
-    """Return the bottoms of a loss that aren't predictions; the last one if all can be."""
+    """Return the bottoms of a loss that aren't predictions. If all can be predictions, this is the last one."""
     labels = tuple(edge for place, edge in enumerate(loss.bottoms) if place not in _predictions(kind))
     return labels or loss.bottoms[-1:]

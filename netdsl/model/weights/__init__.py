@@ -1,1 +1,1 @@
-"""Weights: collections apart from a net, matching by layer names, and files of all formats."""
+"""Weights: separate collections, matching by layer names, and files of all formats."""

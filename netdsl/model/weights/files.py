@@ -1,4 +1,4 @@
-"""Weights in the layers of a built net: copied from arrays, and saved with the net."""
+"""Copies weights between arrays and the layers of a built net, and saves nets with their weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netdsl.net.memory import allocate_layers, check_weights
 
 
 def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> LoadReport:
-    """Copy arrays into the layers of the same name; none of them if one doesn't fit."""
+    """Copy arrays into the layers of the same names. If one doesn't fit, none are copied."""
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
     pairs, report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=partial)
     with torch.no_grad():
@@ -29,21 +29,21 @@ def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> Lo
 
 
 def allocate_with_weights(built: Built, weights: Weights, device: torch.device | str = "cpu") -> None:
-    """Give the blobs of layers memory with the values of arrays; an error if one that learns has none, or doesn't fit.
+    """Allocate the blobs of layers with the values of arrays.
 
-    The weights are in memory once: blobs get no other values before, and pages of a mapped file go when they are
-    copied.
+    The weights are in memory only once: blobs don't get other values first, and pages of a mapped file are released
+    after they are copied. Raises a `WeightsError` if a layer that learns has no weights, or its weights don't fit.
     """
     layers = learned_layers(built)
     if layers and not weights:
-        raise WeightsError(f"net '{built.graph.net.name}' has no weights here; name the files that have them")
+        raise WeightsError(f"net '{built.graph.net.name}' has no weights here; name the files that contain them")
     blobs = {name: list(layer.blob_tensors()) for name, layer in layers.items()}
     pairs, report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=True)
     if report.mismatched:
         raise WeightsError("; ".join(map(str, report.mismatched)))
     if report.missing:
         missing = ", ".join(map(repr, report.missing))
-        raise WeightsError(f"there are no weights for layer {missing}; name the file that has them")
+        raise WeightsError(f"there are no weights for layer {missing}; name the file that contains them")
     check_weights(built, torch.device(device))
     owners = {
         id(blob): layer.owner_of(blob_name)
@@ -59,14 +59,17 @@ def allocate_with_weights(built: Built, weights: Weights, device: torch.device |
 
 
 def _with_values(blob: Tensor, array: AnyArray, device: torch.device | str) -> Tensor:
-    """Return a blob with memory in the place of one without."""
+    """Return a blob with memory that replaces a blob without memory."""
     tensor = torch.empty(blob.shape, dtype=blob.dtype, device=device)
     _fill(tensor, array.reshape(tuple(blob.shape)))
     return nn.Parameter(tensor, blob.requires_grad) if isinstance(blob, nn.Parameter) else tensor
 
 
 def _fill(tensor: Tensor, array: AnyArray) -> None:
-    """Copy an array into a tensor, directly from a mapped file if possible: torch doesn't take read-only memory."""
+    """Copy an array into a tensor.
+
+    It is copied directly from a mapped file if possible, because torch doesn't accept read-only memory.
+    """
     if tensor.device.type == "cpu" and tensor.dtype is not torch.bfloat16:
         np.copyto(tensor.detach().numpy(), array, casting="unsafe")
     else:
@@ -81,7 +84,7 @@ def learned_layers(built: Built) -> dict[str, Layer]:
 
 
 def shared_blobs(built: Built) -> set[tuple[str, int]]:
-    """Return the blobs, by layer and index, that are shared with a layer before."""
+    """Return the blobs, by layer and index, that an earlier layer shares."""
     seen: set[int] = set()
     shared = set()
     for name, layer in learned_layers(built).items():
@@ -94,7 +97,7 @@ def shared_blobs(built: Built) -> set[tuple[str, int]]:
 
 
 def array_of(tensor: Tensor) -> AnyArray:
-    """Return the values of a blob as an array, which is a view if they are in the CPU's memory."""
+    """Return the values of a blob as an array. It is a view if they are in the CPU's memory."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
 
@@ -106,10 +109,10 @@ def _gradient_of(tensor: Tensor) -> AnyArray:
 def save_net(
     built: Built, path: str | Path, *, gradients: bool = False, form: Form | None = None, durable: bool = False
 ) -> None:
-    """Write a net with its weights, and with `gradients` also these, as in Caffe's snapshots.
+    """Write a net with its weights and, with `gradients`, also its gradients, as in Caffe's snapshots.
 
-    The default form is that of the file's suffix. In Caffe's HDF5 files a shared blob is stored only once. With
-    `durable`, the file is on the disk afterwards.
+    By default, the form follows the file's suffix. Caffe's HDF5 files store a shared blob only once. With `durable`,
+    the file is on the disk when the function returns.
     """
     form = form or form_of(path)
     file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)

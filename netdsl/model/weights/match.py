@@ -1,4 +1,4 @@
-"""Matching of weights with the blobs of a net, by the names of layers."""
+"""Matches weights with the blobs of a net by the names of layers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from caffe_proto.files import CaffeFile
 from netdsl.errors import WeightsError
 
 AnyArray = NDArray[Any]
-Weights = Mapping[str, Sequence[AnyArray]]  # the blobs of layers, by the layers' names
+Weights = Mapping[str, Sequence[AnyArray]]  # the blobs of layers, by layer name
 Shape = tuple[int, ...]
-Shared = Collection[tuple[str, int]]  # blobs that another layer has, by a layer's name and an index
+Shared = Collection[tuple[str, int]]  # blobs whose values another layer has, by layer name and index
 
 
 class Shaped(Protocol):
-    """An array or a tensor, which weights are copied into."""
+    """An array or a tensor that weights are copied into."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -30,23 +30,24 @@ class Shaped(Protocol):
 
 B = TypeVar("B", bound=Shaped)
 
-_SHOWN = 5  # layers that a report names
+_SHOWN = 5  # the number of layers that a report names
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A layer whose blobs have other shapes than the weights of its name."""
+    """A layer whose blobs don't have the shapes of the weights of the same name."""
 
     layer: str
     blob_shapes: tuple[Shape, ...]
-    weight_shapes: tuple[Shape | None, ...]  # None: another layer has the values
+    weight_shapes: tuple[Shape | None, ...]  # None means that another layer has the values
 
     def __str__(self) -> str:
         name = f"layer '{self.layer}'"
         if len(self.weight_shapes) > len(self.blob_shapes):
-            return f"{name} has {len(self.blob_shapes)} blobs, the weights have {len(self.weight_shapes)}"
+            return f"{name} has {len(self.blob_shapes)} blobs, but the weights have {len(self.weight_shapes)}"
         wrong = [
-            f"blob {index} has shape {list(blob)}, the weights have {'none' if weight == (0,) else list(weight or ())}"
+            f"blob {index} has shape {list(blob)}, but the weights have "
+            f"{'none' if weight == (0,) else list(weight or ())}"
             for index, (blob, weight) in enumerate(zip(self.blob_shapes, self.weight_shapes, strict=True))
             if not _suits(blob, weight)
         ]
@@ -55,7 +56,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """The result of loading weights by name: which layers of the net and of the weights matched."""
+    """The result of loading weights by name: the layers of the net and of the weights that matched."""
 
     matched: tuple[str, ...]
     missing: tuple[str, ...]  # layers of the net that the weights don't have
@@ -70,14 +71,14 @@ class LoadReport:
         if self.missing:
             parts.append(f"{_quoted(self.missing)} {'begin' if len(self.missing) > 1 else 'begins'} from scratch")
         if skipped:
-            parts.append(f"skipped for other shapes: {_quoted(skipped)}")
+            parts.append(f"skipped because of their shapes: {_quoted(skipped)}")
         if self.unused:
             parts.append(f"unused: {_quoted(self.unused)}")
         return "; ".join(parts)
 
     @classmethod
     def of_all(cls, reports: Sequence[LoadReport]) -> LoadReport:
-        """Return one report on weights that were loaded one after the other."""
+        """Return a single report on weights that were loaded one after the other."""
         matched = dict.fromkeys(name for report in reports for name in report.matched)
         missing = set[str].intersection(*(set(report.missing) for report in reports))
         return cls(
@@ -99,11 +100,11 @@ def pair_blobs(
     shared: Shared = (),
     partial: bool = False,
 ) -> tuple[list[tuple[B, AnyArray]], LoadReport]:
-    """Pair every blob with the array that it takes, in the blob's shape.
+    """Pair every blob with its array, in the blob's shape.
 
-    Caffe's rule: a layer that only one side has is skipped. Layers with other shapes are an error, which lists them
-    all; with `partial` they are skipped too. Blobs in `shared` have their values from another layer, so the weights
-    needn't have them again.
+    Caffe's rule: a layer that only one side has is skipped. Layers with different shapes raise a `WeightsError` that
+    lists all of them; with `partial`, they are skipped. Blobs in `shared` get their values from another layer, so the
+    weights may omit them.
     """
     arrays = {name: _completed(name, weights[name], len(blobs[name]), shared) for name in weights if name in blobs}
     shapes = {name: (_shapes(blobs[name]), _shapes(layer)) for name, layer in arrays.items()}
@@ -126,8 +127,10 @@ def pair_blobs(
 
 
 def _completed(name: str, arrays: Sequence[AnyArray], count: int, shared: Shared) -> list[AnyArray | None]:
-    """Return an array for each of a layer's blobs: an empty one if there is none, and None if another layer has the
-    values."""
+    """Return an array for each of a layer's blobs.
+
+    A missing array is empty, or `None` if another layer has the values.
+    """
     completed = [*arrays, *[np.empty(0)] * (count - len(arrays))]
     return [None if not array.size and (name, index) in shared else array for index, array in enumerate(completed)]
 
@@ -141,9 +144,10 @@ def _suits(blob: Shape, weight: Shape | None) -> bool:
 
 
 def fits(blob: Shape, weight: Shape) -> bool:
-    """Return whether a blob can take weights. Caffe's rule: old files have four dimensions for all, with ones in front.
+    """Return whether weights fit a blob.
 
-    A rule of forks: a blob for channels, of shape (1, channels, 1, 1), lacks the last two axes.
+    Caffe's rule: old files use four dimensions for all blobs, with ones in front. A rule of forks: a blob for channels,
+    of shape (1, channels, 1, 1), lacks the last two axes.
     """
     return weight in (blob, (1,) * (4 - len(blob)) + blob) or (
         len(blob) == 4 and blob == (1, *weight[1:2], 1, 1) == (*weight, 1, 1)
@@ -151,12 +155,12 @@ def fits(blob: Shape, weight: Shape) -> bool:
 
 
 def all_shared(name: str, count: int, shared: Shared) -> bool:
-    """Return whether other layers have all of a layer's blobs."""
+    """Return whether other layers have the values of all of a layer's blobs."""
     return all((name, index) in shared for index in range(count))
 
 
 def arrays_of(file: CaffeFile[pb.NetParameter]) -> dict[str, list[AnyArray]]:
-    """Return the blobs of a file's layers, in any version of the format, as views on it; layers without any are
+    """Return the blobs of a file's layers as views on the file, in any version of the format. Layers without blobs are
     omitted."""
     layers = [(layer.name, layer.blobs) for layer in file.message.layer]
     layers += [(layer.name or layer.layer.name, layer.blobs or layer.layer.blobs) for layer in file.message.layers]
@@ -166,7 +170,8 @@ def arrays_of(file: CaffeFile[pb.NetParameter]) -> dict[str, list[AnyArray]]:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return the names with repeated ones made unique, the second 'ip' as 'ip (2)': a net's layers may share a name."""
+    """Return the names with repeated ones made unique: the second 'ip' becomes 'ip (2)'. Layers of a net may share a
+    name."""
     seen: dict[str, None] = {}
     for name in names:
         unique, rank = name, 2

@@ -1,4 +1,4 @@
-"""Files of named tensors: safetensors, npz, and torch's own, none of which is ever unpickled."""
+"""Reads and writes files of named tensors: safetensors, npz, and torch's own. None of them is ever unpickled."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Tensors = dict[str, Tensor]
 
 _PICKLE = re.compile(
     r"weights.only|pickle", re.IGNORECASE
-)  # in errors of numpy and torch that advise to unpickle a file
-_SHOWN, _LONGEST = 60, 300  # letters of a name, and of an error, that a message has
-_LARGEST_VALUE = 8  # bytes
+)  # numpy and torch advise to unpickle a file in errors with these words
+_SHOWN, _LONGEST = 60, 300  # letters of a name, and of an error, in a message
+_LARGEST_VALUE = 8  # the size of a value in bytes
 _WRAPPERS = ("state_dict", "model", "model_state_dict")  # keys under which training programs store a state_dict
 
 
@@ -51,7 +51,7 @@ class TensorFormat:
 
 
 def read_tensors(path: str | Path) -> dict[str, AnyArray]:
-    """Read the tensors of a file by name; bfloat16, which numpy doesn't have, becomes float32."""
+    """Read the tensors of a file by name. bfloat16 becomes float32, because numpy doesn't have bfloat16."""
     path = Path(path)
     check_regular(path)
     try:
@@ -60,11 +60,11 @@ def read_tensors(path: str | Path) -> dict[str, AnyArray]:
         check_tensors(path, tensors)
     except (MissingExtraError, FileError):
         raise
-    except Exception as problem:  # any error of the libraries, which an untrusted file may cause
+    except Exception as problem:  # an untrusted file may cause any error in the libraries
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         if _PICKLE.search(reason):
-            reason = "it holds more than tensors by name, which could be code and is never run"
-        raise FileError(f"{path}: is no {path.suffix} file that can be read: {reason[:_LONGEST]}") from None
+            reason = "it contains more than named tensors, which could be code and is never run"
+        raise FileError(f"{path}: not a readable {path.suffix} file: {reason[:_LONGEST]}") from None
     return {
         name: (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy() for name, tensor in tensors.items()
     }
@@ -77,9 +77,9 @@ def write_tensors(
     about: Mapping[str, str] | None = None,
     precision: Precision | None = None,
 ) -> None:
-    """Write arrays by name, as they are or all in one precision, in the format of the file's suffix.
+    """Write arrays by name in the format of the file's suffix, in their own types or all in one precision.
 
-    `about` is metadata, which only safetensors store.
+    `about` is metadata, which only safetensors files store.
     """
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     if precision is not None:
@@ -102,7 +102,7 @@ def _read_safetensors(path: Path) -> Tensors:
             shape = file.get_slice(name).get_shape()
             if len(shape) > MAX_AXES:
                 raise FileError(
-                    f"{path}: '{name[:_SHOWN]}' has {len(shape):,} dimensions; Caffe has {MAX_AXES} at most"
+                    f"{path}: '{name[:_SHOWN]}' has {len(shape):,} dimensions, but Caffe allows {MAX_AXES} at most"
                 )
             tensors[name] = file.get_tensor(name)
     return tensors
@@ -118,7 +118,7 @@ def _read_npz(path: Path) -> Tensors:
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:
-    """Return an array of an archive, whose header is checked before memory is taken for its values."""
+    """Return an array of an archive. Its header is checked before memory is allocated for the values."""
     name = f"'{member.filename[:_SHOWN]}'"
     with archive.open(member) as file:
         if np.lib.format.read_magic(file) == (1, 0):
@@ -126,9 +126,9 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:
         else:
             shape, _, dtype = np.lib.format.read_array_header_2_0(file)
         if dtype.kind not in "fiub" or dtype.itemsize > _LARGEST_VALUE:
-            raise ValueError(f"{name} has values of type {str(dtype)[:_SHOWN]}; weights are numbers")
+            raise ValueError(f"{name} has values of type {str(dtype)[:_SHOWN]}, but weights must be numbers")
         if math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
-            raise ValueError(f"{name} claims a shape of {str(shape)[:_SHOWN]}, which its values don't have")
+            raise ValueError(f"{name} claims shape {str(shape)[:_SHOWN]}, which doesn't match its values")
     with archive.open(member) as file:
         array = np.lib.format.read_array(file, allow_pickle=False)
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
@@ -136,25 +136,25 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:
 
 def _write_npz(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
     if any(tensor.dtype is torch.bfloat16 for tensor in tensors.values()):
-        raise FileError("numpy has no bfloat16; write .safetensors or .pt")
+        raise FileError("numpy doesn't have bfloat16; write .safetensors or .pt")
     with path.open("wb") as file:
         np.savez(file, **{name: tensor.numpy() for name, tensor in tensors.items()})  # type: ignore[arg-type]
 
 
 def _read_torch(path: Path) -> Tensors:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of torch's, about kinds of tensors that are refused here
+        warnings.simplefilter("ignore")  # torch warns about kinds of tensors that are refused here
         content = torch.load(path, map_location="cpu", weights_only=True)
     for _ in _WRAPPERS:
         wrapper = next((key for key in _WRAPPERS if key in content), None) if isinstance(content, dict) else None
         content = content if wrapper is None else content[wrapper]
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise FileError(f"{path}: holds no state_dict, that is tensors by name; save module.state_dict()")
+        raise FileError(f"{path}: the file doesn't contain a state_dict of named tensors; save module.state_dict()")
     return {str(name): value.detach() for name, value in content.items()}
 
 
 def _write_torch(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
-    file = BytesIO()  # so that a full disk is an OSError, not one of torch's
+    file = BytesIO()  # so that a full disk raises an OSError and not one of torch's errors
     torch.save(tensors, file)
     path.write_bytes(file.getbuffer())
 

@@ -1,4 +1,4 @@
-"""Matching of tensors with torch's names to the layers of a Caffe net: by name, else by order, else by shape."""
+"""Matches tensors with torch's names to the layers of a Caffe net: by name, else by order, else by shape."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from caffe_proto.errors import few
 from netdsl.errors import WeightsError
 from netdsl.model.weights.match import AnyArray, Shape, fits
 
-Layout = Mapping[str, Mapping[str, Shape]]  # a net's layers, their blobs by name, and the shapes of these
+Layout = Mapping[str, Mapping[str, Shape]]  # a net's layers, with the names and shapes of their blobs
 
 _AFFINE = ("weight", "bias")
 _STATISTICS = ("running_mean", "running_var")
-_BATCH_COUNT = "num_batches_tracked"  # which torch can weigh batches by, and Caffe doesn't have
+_BATCH_COUNT = "num_batches_tracked"  # torch can weight batches by this count; Caffe doesn't have it
 _SHOWN = 10
 
 
 class MatchedBy(Enum):
-    """The way in which a group of tensors was matched to a layer."""
+    """How a group of tensors was matched to a layer."""
 
     NAME = "name"
     ORDER = "order"
@@ -39,25 +39,25 @@ class TensorMatch:
 
 @dataclass(frozen=True)
 class _Group:
-    """Tensors that belong to one layer of Caffe's, in the order of its blobs."""
+    """The tensors that belong to one Caffe layer, in the order of its blobs."""
 
     source: str
     arrays: tuple[AnyArray, ...]
 
     def suits(self, blobs: Mapping[str, Shape]) -> bool:
-        """Return whether a layer with these blobs can take them."""
+        """Return whether the tensors fit a layer with these blobs."""
         return len(blobs) == len(self.arrays) and all(
             fits(blob, array.shape) for blob, array in zip(blobs.values(), self.arrays, strict=True)
         )
 
 
 def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], list[TensorMatch]]:
-    """Match tensors to layers; returns the weights by layer, and the matches.
+    """Match tensors to layers, and return the weights by layer and the matches.
 
-    Tensors that are named after a layer and its blobs belong to that layer. If the other groups are as many as the
-    remaining layers and fit them one after the other, they are matched in this order; otherwise every layer takes the
-    first group that fits. A normalisation of torch is two of Caffe's layers. An error lists everything that remains
-    unmatched on either side.
+    Tensors that are named after a layer and its blobs belong to that layer. If the number of other groups equals the
+    number of remaining layers, and they fit one after the other, they are matched in this order. Otherwise, every layer
+    gets the first group that fits. A normalisation in torch corresponds to two Caffe layers. Raises a `WeightsError`
+    that lists everything unmatched on either side.
     """
     named, rest = _by_name(tensors, layout)
     matches = {layer: (layer, arrays, MatchedBy.NAME) for layer, arrays in named.items()}
@@ -77,7 +77,7 @@ def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str
 
 
 def _by_name(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], dict[str, AnyArray]]:
-    """Return the layers for whose blobs there are tensors of their names, and the remaining tensors."""
+    """Return the tensors of layers for whose blobs there are tensors of the same names, and the remaining tensors."""
     named: dict[str, list[AnyArray]] = {}
     rest = dict(tensors)
     for layer, blobs in layout.items():
@@ -94,7 +94,7 @@ def _names(layer: str, blobs: Iterable[str]) -> list[list[str]]:
 
 
 def _groups(tensors: Mapping[str, AnyArray]) -> Iterable[_Group]:
-    """Yield the groups of each module's tensors, in the order of the file; statistics come before learned tensors."""
+    """Yield the groups of each module's tensors, in the order of the file. Statistics come before learned tensors."""
     modules: dict[str, dict[str, AnyArray]] = {}
     for name, array in tensors.items():
         module, _, last = name.rpartition(".")
@@ -112,16 +112,16 @@ def _groups(tensors: Mapping[str, AnyArray]) -> Iterable[_Group]:
 
 
 def _check_all_matched(groups: Sequence[_Group], missing: Sequence[str], layout: Layout) -> None:
-    """Raise a WeightsError that lists all unmatched groups and layers."""
+    """Raise a `WeightsError` that lists all unmatched groups and layers."""
     if not groups and not missing:
         return
     parts = []
     if missing:
         words = [f"'{layer}' {_words(layout[layer].values())}" for layer in missing]
-        parts.append(f"no tensors for layer {few(words, _SHOWN)}")
+        parts.append(f"there are no tensors for layer {few(words, _SHOWN)}")
     if groups:
         words = [f"'{group.source}' {_words(array.shape for array in group.arrays)}" for group in groups]
-        parts.append(f"no layer for {few(words, _SHOWN)}")
+        parts.append(f"there is no layer for {few(words, _SHOWN)}")
     raise WeightsError("; ".join(parts))
 
 

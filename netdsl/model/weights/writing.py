@@ -1,4 +1,4 @@
-"""Writing of weights to files of all formats."""
+"""Writes weights to files of all formats."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def write_weights(
     net: pb.NetParameter | None = None,
     precision: Precision | None = None,
 ) -> None:
-    """Write weights in the format of the file's suffix; with a net, a caffemodel has the net's layers.
+    """Write weights in the format of the file's suffix. With a net, a caffemodel contains the net's layers.
 
-    In files of tensors a blob is named LAYER.INDEX, as `conv1.0`. `precision` is for those: Caffe stores float32.
+    In files of tensors, a blob is named LAYER.INDEX, such as `conv1.0`. `precision` applies only to these files,
+    because Caffe stores float32.
     """
     suffix = Path(path).suffix
     if suffix in TENSOR_SUFFIXES:
@@ -34,11 +35,11 @@ def write_weights(
     elif suffix in WEIGHTS_SUFFIXES:
         write(caffe_file_of(weights, net), path)
     else:
-        raise FileError(f"{path}: weights are written as {', '.join(WEIGHTS_SUFFIXES)}, not as '{suffix}'")
+        raise FileError(f"{path}: weights can't be written as '{suffix}'; use one of {', '.join(WEIGHTS_SUFFIXES)}")
 
 
 def caffe_file_of(weights: Weights, net: pb.NetParameter | None = None) -> CaffeFile[pb.NetParameter]:
-    """Return a caffemodel in memory, with weights in the layers of a net, or in layers that only have names."""
+    """Return a caffemodel in memory, with weights in the layers of a net, or in layers that have only a name."""
     file = CaffeFile(pb.NetParameter(name="weights") if net is None else copy_of(net), form=Form.BINARY)
     layers = dict(zip(unique_names(layer.name for layer in file.message.layer), file.message.layer, strict=True))
     for name, arrays in weights.items():

@@ -54,7 +54,7 @@ def test_the_end_is_a_token_with_its_place() -> None:
 @pytest.mark.parametrize("text", ['name: "conv', "name: 'conv", 'name: "conv\\"', "# fine\nname: 'a\n\nb"])
 def test_a_string_that_never_ends_is_refused_where_it_begins(text: str) -> None:
     line = text.count("\n", 0, text.index("name")) + 1
-    with pytest.raises(TextError, match=f"^net:{line}:7: a ['\"] opens a string that never ends$"):
+    with pytest.raises(TextError, match=f"^net:{line}:7: the string that starts with ['\"] is never closed; close it$"):
         list(tokenize(text, "net"))
 
 
@@ -126,7 +126,7 @@ def test_an_old_macs_line_ends_are_line_ends() -> None:
         ("layer {", "1:8", "expected '}', found the end of the file"),
         ("layer {\n name: 'a' ]", "2:12", "expected '}', found ']'"),
         ("layer <\n name: 'a' }", "2:12", "expected '>', found '}'"),
-        ("layer { } }", "1:11", "'}' closes a block that was never opened"),
+        ("layer { } }", "1:11", "'}' closes a block that was never opened; remove it"),
         ("name 'a'", "1:6", "expected ':' or '{' after 'name', found 'a'"),
         ("name", "1:5", "expected ':' or '{' after 'name', found the end of the file"),
         ("name:", "1:6", "expected a value for 'name', found the end of the file"),
@@ -163,7 +163,7 @@ def test_what_is_no_prototxt_is_refused_with_its_place(text: str, place: str, wh
     ],
 )
 def test_a_template_is_called_so(text: str) -> None:
-    with pytest.raises(TextError, match=r"looks like a template with placeholders: fill them in first"):
+    with pytest.raises(TextError, match=r"looks like a template with placeholders; fill them in first"):
         parse(text)
 
 

@@ -104,10 +104,10 @@ def test_a_block_that_is_written_is_there_even_if_empty() -> None:
         ),
         (
             "layer { lrn_param { norm_region: 'some' } }",
-            "net.prototxt:1:34: norm_region: unknown value 'some'; it is one of ACROSS_CHANNELS, WITHIN_CHANNEL",
+            "net.prototxt:1:34: norm_region: unknown value 'some'; choose one of ACROSS_CHANNELS, WITHIN_CHANNEL",
         ),
         ("state { phase: test }", "net.prototxt:1:16: phase: unknown value 'test'; did you mean TEST?"),
-        ("state { phase: 7 }", "net.prototxt:1:16: phase: unknown value '7'; it is one of TRAIN, TEST"),
+        ("state { phase: 7 }", "net.prototxt:1:16: phase: unknown value '7'; choose one of TRAIN, TEST"),
     ],
 )
 def test_an_unknown_name_is_told_with_its_place_and_the_nearest_known_one(text: str, what: str) -> None:
@@ -122,23 +122,23 @@ def test_an_unknown_name_is_told_with_its_place_and_the_nearest_known_one(text: 
         ("input_dim: 1.5", "1:12: input_dim: expected a whole number, found 1.5"),
         ("input_dim: [1,\n3e2]", "2:1: input_dim: expected a whole number, found 3e2"),
         ("input_dim: '3'", "1:12: input_dim: expected a whole number, found the text '3'"),
-        ("input_dim: 4294967296", "1:12: input_dim: 4294967296 is out of range: input_dim takes -2147483648 to"),
+        ("input_dim: 4294967296", "1:12: input_dim: 4294967296 is out of range; input_dim accepts -2147483648 to"),
         ("layer { loss_weight: low }", "1:22: loss_weight: expected a number, found low"),
         ("layer { loss_weight: ٣ }", "1:22: loss_weight: expected a number, found ٣"),
         ("layer { loss_weight: 0x10 }", "1:22: loss_weight: expected a number, found 0x10"),
         ("layer { dropout_param: 1 }", "1:24: 'dropout_param' takes a block in braces, not the value 1"),
         ("layer: 'conv'", "1:8: 'layer' takes a block in braces, not the value 'conv'"),
-        ("name { }", "1:1: 'name' takes a value, not a block in braces"),
-        ("name: 'a' name: 'a'", "1:11: 'name' is given more than once, and takes one value"),
-        ("name: ['a', 'b']", "1:1: 'name' is given more than once, and takes one value"),
-        ("state { level: 1 }\nstate { }", "2:1: 'state' is given more than once, and takes one value"),
+        ("name { }", "1:1: 'name' takes a value, but it is followed by a block in braces"),
+        ("name: 'a' name: 'a'", "1:11: 'name' is set more than once, but it accepts one value"),
+        ("name: ['a', 'b']", "1:1: 'name' is set more than once, but it accepts one value"),
+        ("state { level: 1 }\nstate { }", "2:1: 'state' is set more than once, but it accepts one value"),
         ("layer {\n  name: 'c' clip_param { } }", "2:13: layer 'c': clip_param needs the field 'min'"),
         ("layer {\n  name: 'c' clip_param { min: 1 } }", "2:13: layer 'c': clip_param needs the field 'max'"),
-        (r"name: 'C:\data'", r"1:7: name: \d stands for no character; a backslash itself is written \\"),
-        (r"name: '\U00110000'", r"1:7: name: \U00110000 stands for no character"),
-        (r"name: '\xff'", r"1:7: name: the text b'\xff' is not UTF-8"),
-        (r"state { phase: '\xff' }", r"1:16: phase: the text b'\xff' is not UTF-8"),
-        ("state { phase: \udcff }", r"1:16: phase: the text b'\xff' is not UTF-8"),
+        (r"name: 'C:\data'", r"1:7: name: \d is not an escape sequence; write a backslash itself as \\"),
+        (r"name: '\U00110000'", r"1:7: name: \U00110000 is not an escape sequence"),
+        (r"name: '\xff'", r"1:7: name: the text b'\xff' isn't UTF-8"),
+        (r"state { phase: '\xff' }", r"1:16: phase: the text b'\xff' isn't UTF-8"),
+        ("state { phase: \udcff }", r"1:16: phase: the text b'\xff' isn't UTF-8"),
         ("layer { name: 'a\nb' x: 1 }", r"2:4: layer 'a\nb': unknown field 'x'"),
     ],
 )
@@ -172,7 +172,7 @@ def test_what_we_keep_beside_a_blob_is_no_field_of_a_text() -> None:
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "-" + "1" * 5000, "0x" + "f" * 5000])
 def test_a_number_of_thousands_of_digits_is_out_of_range(digits: str) -> None:
-    assert "is out of range: max_iter takes -2147483648 to 2147483647" in refusal(
+    assert "is out of range; max_iter accepts -2147483648 to 2147483647" in refusal(
         f"max_iter: {digits}", pb.SolverParameter
     )
 

@@ -58,7 +58,9 @@ def test_fields_of_the_net_survive(layers: str) -> None:
 
 
 def test_layer_beside_layers_is_refused() -> None:
-    with pytest.raises(UpgradeError, match="net 'n': it has both `layer` and `layers`; write all layers as `layer`"):
+    with pytest.raises(
+        UpgradeError, match="net 'n': the net uses both `layer` and `layers`; write all layers as `layer`"
+    ):
         upgrade_net(parse("name: 'n' layer { name: 'a' } layers { name: 'b' type: RELU }"))
 
 
@@ -139,8 +141,11 @@ def test_inputs_alone_go() -> None:
 @pytest.mark.parametrize(
     ("sizes", "what"),
     [
-        ("input_dim: [2, 3, 4, 5, 6, 7, 8]", "2 input need 8 input_dim, not 7; give four for each input"),
-        ("input_shape { dim: 2 }", "2 input but 1 input_shape; give one for each input"),
+        (
+            "input_dim: [2, 3, 4, 5, 6, 7, 8]",
+            "2 input fields need 8 input_dim, but there are 7; write four for each input",
+        ),
+        ("input_shape { dim: 2 }", "there are 2 input fields but 1 input_shape; write one input_shape for each input"),
     ],
 )
 def test_inputs_without_enough_sizes_are_refused(sizes: str, what: str) -> None:

@@ -122,43 +122,45 @@ def test_a_layer_is_told_once() -> None:
 @pytest.mark.parametrize("field", ["num_output: 3", "pool: MAX", "new_num: 4", "hdf5_output_param {}", "source: 's'"])
 def test_a_field_that_the_type_does_not_take_is_refused(field: str) -> None:
     name = field.replace(":", " ").split()[0]
-    with pytest.raises(UpgradeError, match=f"layer 'a': V0 type 'relu' takes no {name}; remove {name}"):
+    with pytest.raises(UpgradeError, match=f"layer 'a': V0 type 'relu' doesn't accept {name}; remove {name}"):
         layer_of(f"name: 'a' type: 'relu' {field}")
 
 
 def test_a_field_of_a_layer_without_a_type_is_refused() -> None:
-    with pytest.raises(UpgradeError, match="layer 'a': V0 type '' takes no stride"):
+    with pytest.raises(UpgradeError, match="layer 'a': V0 type '' doesn't accept stride"):
         layer_of("name: 'a' stride: 2")
 
 
 @pytest.mark.parametrize("name", ["Convolution", ""])
 def test_an_unknown_type_is_refused(name: str) -> None:
-    with pytest.raises(UpgradeError, match=f"layer 'a': '{name}' is no V0 type; V0 has accuracy, .* and padding"):
+    with pytest.raises(UpgradeError, match=f"layer 'a': '{name}' isn't a V0 type; use accuracy, .* or padding"):
         layer_of(f"name: 'a' type: '{name}'")
 
 
 def test_a_v1_layer_in_a_v0_net_is_refused() -> None:
     v0 = "layers { layer { name: 'a' type: 'tanh' } top: 'a' }"
-    with pytest.raises(UpgradeError, match="layer 'b': name is a field of V1 in a net of V0 layers; write all layers"):
+    with pytest.raises(
+        UpgradeError, match="layer 'b': name is a V1 field, but the net has V0 layers; write all layers"
+    ):
         upgrade_net(parse(v0 + "layers { name: 'b' type: RELU bottom: 'a' }"))
 
 
 def test_a_v1_field_beside_a_v0_layer_is_refused() -> None:
-    with pytest.raises(UpgradeError, match="layer 'a': include is a field of V1"):
+    with pytest.raises(UpgradeError, match="layer 'a': include is a V1 field"):
         upgrade_net(parse("layers { layer { name: 'a' type: 'tanh' } include { phase: TEST } }"))
 
 
 def test_an_unknown_value_is_refused() -> None:
     net = parse("layers { layer { name: 'a' type: 'pool' } }")
     net.layers[0].layer.MergeFromString(tag(pb.V0LayerParameter.POOL_FIELD_NUMBER, VARINT) + varint(9))
-    with pytest.raises(UpgradeError, match="layer 'a': the schema has no pool: 9"):
+    with pytest.raises(UpgradeError, match="layer 'a': the schema doesn't have pool: 9"):
         upgrade_net(net)
 
 
 def test_an_unknown_field_beside_a_v0_layer_is_refused() -> None:
     net = parse("layers { layer { name: 'a' type: 'pool' } }")
     net.layers[0].MergeFromString(tag(4321, VARINT) + varint(1))
-    with pytest.raises(UpgradeError, match="layer 'a': the schema has no field number 4321"):
+    with pytest.raises(UpgradeError, match="layer 'a': the schema doesn't have field number 4321"):
         upgrade_net(net)
 
 
@@ -207,18 +209,22 @@ def test_padding_that_nothing_reads_goes() -> None:
     ],
 )
 def test_padding_before_anything_but_one_window_is_refused(reader: str) -> None:
-    with pytest.raises(UpgradeError, match="layer 'a': padding layer 'p' can only be read by a conv or pool layer"):
+    with pytest.raises(
+        UpgradeError, match="layer 'a': only a conv or pool layer with one bottom can read the padding layer 'p'"
+    ):
         upgrade_net(parse(PADDING + reader))
 
 
 @pytest.mark.parametrize("edges", ["bottom: 'x' bottom: 'x' top: 'p'", "bottom: 'x' top: 'p' top: 'q'", "top: 'p'"])
 def test_padding_of_several_blobs_is_refused(edges: str) -> None:
     net = f"input: 'x' layers {{ layer {{ name: 'p' type: 'padding' }} {edges} }}"
-    with pytest.raises(UpgradeError, match="padding layer 'p': it must have one bottom and one top"):
+    with pytest.raises(UpgradeError, match="padding layer 'p': the layer must have one bottom and one top"):
         upgrade_net(parse(net + "layers { layer { name: 'c' type: 'conv' } bottom: 'p' }"))
 
 
 def test_an_unknown_bottom_is_refused() -> None:
     net = "layers { layer { name: 'a' type: 'relu' } bottom: 'b' top: 'a' } layers { layer {} top: 'b' }"
-    with pytest.raises(UpgradeError, match="layer 'a': its bottom 'b' isn't an input of the net, nor a top of a layer"):
+    with pytest.raises(
+        UpgradeError, match="layer 'a': the bottom 'b' isn't an input of the net or a top of an earlier layer"
+    ):
         upgrade_net(parse(net))

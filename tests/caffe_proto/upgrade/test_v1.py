@@ -110,7 +110,9 @@ def test_a_forks_type_and_settings() -> None:
 
 
 def test_a_forks_settings_without_an_equal_are_refused() -> None:
-    with pytest.raises(UpgradeError, match="layer 'a': binary_accuracy_param has no equal in today's form; remove it"):
+    with pytest.raises(
+        UpgradeError, match="layer 'a': binary_accuracy_param has no equivalent in today's form; remove it"
+    ):
         layer_of("name: 'a' binary_accuracy_param {}")
 
 
@@ -128,10 +130,12 @@ def with_unknown(number: int, value: int) -> pb.NetParameter:
 
 
 def test_an_unknown_type_is_refused() -> None:
-    with pytest.raises(UpgradeError, match="layer 'a': the schema has no type: 7777; read the file in the dialect"):
+    with pytest.raises(
+        UpgradeError, match="layer 'a': the schema doesn't have type: 7777; read the file in the dialect"
+    ):
         upgrade_net(with_unknown(pb.V1LayerParameter.TYPE_FIELD_NUMBER, 7777))
 
 
 def test_an_unknown_field_is_refused() -> None:
-    with pytest.raises(UpgradeError, match="layer 'a': the schema has no field number 4321; read"):
+    with pytest.raises(UpgradeError, match="layer 'a': the schema doesn't have field number 4321; read"):
         upgrade_net(with_unknown(4321, 1))

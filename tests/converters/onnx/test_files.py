@@ -68,10 +68,10 @@ def with_a_huge_input(model: Any) -> None:
 DAMAGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "type": (with_another_type, "initializer 'w' is damaged"),
     "shape": (with_another_shape, "initializer 'w' is damaged"),
-    "cycle": (with_a_cycle, "'y', an input, is made by no node before it"),
-    "input": (with_a_missing_input, "'gone', an input, is made by no node before it"),
-    "negative": (with_a_negative_input, r"input 'x' has shape \[-2, 3\], which no net can take"),
-    "huge": (with_a_huge_input, "more than memory is made for"),
+    "cycle": (with_a_cycle, "'y' is an input, but no earlier node produces it"),
+    "input": (with_a_missing_input, "'gone' is an input, but no earlier node produces it"),
+    "negative": (with_a_negative_input, r"input 'x' has shape \[-2, 3\], which a Caffe net can't have"),
+    "huge": (with_a_huge_input, "which is too large for memory"),
 }
 
 
@@ -113,7 +113,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     path = saved(linear(), tmp_path / "net.onnx")
     path.write_bytes(path.read_bytes().replace(b"Gemm", b"\xff\xfemm"))
     for door in (from_onnx, open_onnx_values):
-        with pytest.raises(FileError, match=r"net\.onnx: op_type b'\\xff\\xfemm' is not UTF-8 text"):
+        with pytest.raises(FileError, match=r"net\.onnx: op_type b'\\xff\\xfemm' isn't UTF-8 text"):
             door(path)
 
 
@@ -186,7 +186,7 @@ def test_a_constant_that_would_fill_the_memory_is_not_computed(tmp_path: Path) -
     with pytest.raises(CaffeError, match="would be a constant of shape"):
         from_onnx(huge)
     for door in (from_onnx, open_onnx_values):
-        with pytest.raises(FileError, match=r"'c' has shape \[1048576, 1048576\], more than memory is made for"):
+        with pytest.raises(FileError, match=r"'c' has shape \[1048576, 1048576\], which is too large for memory"):
             door(saved(huge, tmp_path / "net.onnx"))
 
 

@@ -34,7 +34,7 @@ def test_a_module_stays_as_it_was() -> None:
 def test_everything_without_a_counterpart_is_told_at_once() -> None:
     with pytest.raises(ConversionError) as told:
         from_torch(Strange(), [torch.randn(2, 3, 5, 4)])
-    windows = "[5, 4] to [3, 3]: Caffe's windows are all alike, so one must divide the other"
+    windows = "[5, 4] to [3, 3]: Caffe's windows all have one size, so one length must divide the other"
     assert str(told.value) == (
         "Strange can't be converted to Caffe: erf ('erf', 'erf_1'); sin ('sin'); "
         f"adaptive_avg_pool2d ('adaptive_avg_pool2d'): {windows}"
@@ -42,7 +42,7 @@ def test_everything_without_a_counterpart_is_told_at_once() -> None:
 
 
 def test_a_module_that_cannot_be_traced_is_an_error() -> None:
-    with pytest.raises(ConversionError, match="Undecided: can't be traced with these inputs: "):
+    with pytest.raises(ConversionError, match="Undecided: torch can't trace the module with these inputs: "):
         from_torch(Undecided(), [torch.randn(2, 3)])
 
 
@@ -58,7 +58,7 @@ def test_an_output_that_is_always_the_same_is_an_error() -> None:
 def test_what_does_not_compute_the_same_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(converting.COUNTERPARTS, "relu", converting.COUNTERPARTS["tanh"])
     with pytest.raises(
-        ConversionError, match="Sequential: the net doesn't compute what the module does: output '0' differs"
+        ConversionError, match="Sequential: the net doesn't compute the same as the module: output '0' differs"
     ):
         from_torch(nn.Sequential(nn.ReLU()), [torch.randn(2, 3)])
 

@@ -104,7 +104,7 @@ def test_reasons_name_the_layer(tried) -> None:
     assert not trial.reads and "layer 'p': layer runs Python code from module 'office'" in trial.reason
     with registered(Own=OwnData):
         trial = tried("layer { name: 'o' type: 'Own' top: 'x' top: 'y' }", FULL, LOSS)
-    assert "layer 'o': files for a layer of type Own can't be made up" in trial.reason
+    assert "layer 'o': sample files can't be created for a layer of type Own" in trial.reason
     trial = tried(DATA % 2, FULL.replace("'xavier'", "'gabor'"), LOSS)
     assert trial.reads and trial.loss is None and "there is no filler 'gabor'" in trial.reason
     (wrong,) = (tried("layer {").reason,)

@@ -89,7 +89,7 @@ def test_shapes_that_do_not_fit_are_told_with_the_layer(check) -> None:
 
 
 def test_no_layers_are_no_net(check) -> None:
-    assert check("name: 'empty'").reason.endswith("net.prototxt: the net has no layers")
+    assert check("name: 'empty'").reason.endswith("net.prototxt: the net has no layers; add some")
 
 
 def test_private_python_code_is_counted_apart(check) -> None:

@@ -26,4 +26,4 @@ def test_what_a_net_takes_too_much_of_is_said_and_the_others_are_tried(tmp_path:
     assert [trial.reason == "" for trial in trials] == [True, False, True]
     assert "memory" in trials[1].reason
     (slow,) = try_all([good], TrialSettings(), TrialLimits(0.001, 1 << 40))
-    assert slow.reason == f"{good}: takes longer than the 0.001 s that it may"
+    assert slow.reason == f"{good}: the trial took longer than its limit of 0.001 s"

@@ -51,7 +51,7 @@ def test_a_collection_of_arrays_has_copies_of_them():
 @pytest.mark.parametrize(
     ("flat", "why"),
     [
-        (np.zeros(16, np.float32), "17 float32 values in a row are needed, not 16 of float32"),
+        (np.zeros(16, np.float32), "a contiguous buffer of 17 float32 values is needed, not 16 of float32"),
         (np.zeros(17), "17 of float64"),
         (np.zeros(34, np.float32)[::2], "17 of float32 with gaps"),
     ],
@@ -92,9 +92,9 @@ def test_only_weights_of_the_same_net_go_together():
         counted().distance,
         lambda it: WeightCollection.mean([it, counted()]),
     ):
-        with pytest.raises(WeightsError, match="weights of different nets: they differ in ip, more"):
+        with pytest.raises(WeightsError, match="the weights belong to different nets: they differ in ip, more"):
             call(other)
-        with pytest.raises(WeightsError, match="their layers are in another order"):
+        with pytest.raises(WeightsError, match="their layers have different orders"):
             call(turned)
     for wrong in (5, {"ip": []}):
         with pytest.raises(TypeError):
@@ -207,7 +207,7 @@ def test_doubles_and_halves_of_a_file(tmp_path: Path) -> None:
 def test_layers_by_name_from_another_collection():
     weights = counted()
     given = {"ip": [np.ones((1, 1, 4, 3)), np.zeros((1, 1, 1, 4))], "scalar": [np.ones(3)]}
-    with pytest.raises(WeightsError, match=r"layer 'scalar': blob 0 has shape \[\], the weights have \[3\]"):
+    with pytest.raises(WeightsError, match=r"layer 'scalar': blob 0 has shape \[\], but the weights have \[3\]"):
         weights.update_from(given)
     assert weights == counted()
     report = weights.update_from(given, partial=True)

@@ -96,7 +96,9 @@ def test_a_net_for_use_in_the_same_folder_states_the_shape(tmp_path: Path) -> No
 
 
 def test_a_guess_is_said_in_one_line_and_a_net_of_it_is_built() -> None:
-    with pytest.warns(ShapeWarning, match=r"'data' is taken as 3x224x224; to say it, use --assume data=SHAPE") as told:
+    with pytest.warns(
+        ShapeWarning, match=r"'data' is assumed to be 3x224x224; to set it, use --assume data=SHAPE"
+    ) as told:
         net = Net(from_text(DATA % ("", "nowhere") + BODY, pb.NetParameter))
     assert len(told) == 1
     assert net.module.built.shapes[0] == (4, 3, 224, 224)

@@ -58,5 +58,5 @@ def test_another_batch_is_of_another_model() -> None:
 
 def test_a_layer_that_says_no_batch_is_an_error() -> None:
     model = open_net(pb.NetParameter(layer=[pb.LayerParameter(name="d", type="MemoryData", top=["a", "b"])]))
-    with pytest.raises(NetError, match="layer 'd': a layer of type MemoryData that doesn't say how large a batch is"):
+    with pytest.raises(NetError, match="layer 'd': a layer of type MemoryData doesn't state its batch size"):
         with_batch(model, Phase.TRAIN, 2)

@@ -41,11 +41,11 @@ def test_who_has_a_file_imports_nothing_that_knows_names(tmp_path: Path) -> None
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FORMATS._values, ".onnx", "no_such_package.reading:read")
-    with pytest.raises(FileError, match=r"x.onnx: to read it, no_such_package.reading is needed, and the pack"):
+    with pytest.raises(FileError, match=r"x.onnx: to read this file, no_such_package.reading is needed, but the pack"):
         reader_of(Path("x.onnx"))
     monkeypatch.setattr(formats, "_ZOO", "no_such_package.names:find")
     with pytest.raises(
-        FileError, match=r"lenett: isn't a file; to look for a model of this name, no_such_package.names"
+        FileError, match=r"lenett: this is not a file; to look for a model of this name, no_such_package.names"
     ):
         open_net("lenett")
 

@@ -79,7 +79,7 @@ def test_what_a_module_keeps_of_a_batch_the_next_does_not_have() -> None:
 
 
 def test_a_layer_without_weights_is_told() -> None:
-    with pytest.raises(WeightsError, match="there are no weights for layer 'bn'; name the file that has them"):
+    with pytest.raises(WeightsError, match="there are no weights for layer 'bn'; name the file that contains them"):
         Model(NET, {"one": [SHARED]}).module(Phase.TEST)
-    with pytest.raises(WeightsError, match="net 'net' has no weights here; name the files that have them"):
+    with pytest.raises(WeightsError, match="net 'net' has no weights here; name the files that contain them"):
         Model(NET).module(Phase.TEST)

@@ -78,23 +78,23 @@ def test_an_input_without_a_shape_takes_a_typical_one_unless_its_shape_is_said(t
     net = open_net(tmp_path / "old.prototxt").net
     assert ([*net.input], [layer.type for layer in net.layer]) == (["data"], ["InnerProduct"])
     assert open_net(net).net == net
-    with pytest.warns(ShapeWarning, match="'data' is taken as 3x224x224"):
+    with pytest.warns(ShapeWarning, match="'data' is assumed to be 3x224x224"):
         assert Net(net).get_weights()["ip"][0].shape == (5, 3 * 224 * 224)
     assert Net(net, shapes={"data": (7,)}).get_weights()["ip"][0].shape == (5, 7)
 
 
 def test_what_names_nothing_of_the_net_is_refused(saved: None) -> None:
     write_weights(WeightCollection.of({"third": [np.zeros(2)]}), "third.npz")
-    reason = r"third.npz: has weights for 'third', and net 'two' has no such layer, but 'data', 'one', 'other'"
+    reason = r"third.npz: the file has weights for 'third', but not for a layer of net 'two', which has 'data', 'one'"
     with pytest.raises(WeightsError, match=reason):
         open_model(PARAMS, ["third.npz"])
     Path("bare.prototxt").write_text(PARAMS.prototxt())
-    with pytest.raises(WeightsError, match=r"bare.prototxt: is a net without weights"):
+    with pytest.raises(WeightsError, match=r"bare.prototxt: the file contains a net but no weights"):
         open_weights("bare.prototxt")
     for name in ("other.npz", "other.safetensors"):
-        with pytest.raises(FileError, match=rf"{name}: has weights without a net"):
+        with pytest.raises(FileError, match=rf"{name}: the file contains weights but no net"):
             open_model(name)
-    with pytest.raises(FileError, match="is the state of a solver, and what is needed here is a net"):
+    with pytest.raises(FileError, match="contains a solver's state instead of a net"):
         Path("x.solverstate").write_bytes(pb.SolverState(iter=3, learned_net="x").SerializeToString())
         open_weights("x.solverstate")
 
@@ -110,7 +110,7 @@ def test_weights_alone_are_a_model_without_layers(saved: None) -> None:
 def test_a_file_without_weights_is_named(saved: None, name: str) -> None:
     write_weights({}, name)
     for door in (lambda: open_model(PARAMS, [name]), lambda: Net(PARAMS, weights=name)):
-        with pytest.raises(WeightsError, match=f"^{name}: has no weights$"):
+        with pytest.raises(WeightsError, match=f"^{name}: the file has no weights$"):
             door()
 
 

@@ -67,7 +67,7 @@ def test_types_of_one_s_own():
         (
             layer("InnerProduct", IP + " param { } param { } param { }"),
             NetError,
-            "layer 'one': has 3 param for 2 blobs",
+            "layer 'one': there are 3 param messages for 2 blobs",
         ),
         (layer("Flatten", "", top="x"), NetError, "layer 'one': a layer of type Flatten can't work in place"),
         (layer("Eltwise", "bottom: 'z'"), ShapeError, "layer 'one'"),
@@ -136,7 +136,7 @@ def test_layers_that_share_a_parameter_must_agree_on_its_multipliers(name, mine)
 
     shared(f"{name}: 3", f"{name}: 3")
     shared("", f"{name}: 3")
-    why = f"layer 'ip2': {name} of the parameter 'w' that it shares with layer 'ip0' is 3 there and {mine} here; set it"
+    why = f"layer 'ip2': {name} of the parameter 'w', which it shares with layer 'ip0', is 3 there and {mine} here"
     with pytest.raises(NetError, match=why):
         shared(f"{name}: 3", f"{name}: {mine}")
 

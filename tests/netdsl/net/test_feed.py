@@ -153,7 +153,7 @@ def test_the_layer_is_named_where_reading_fails() -> None:
     [
         ("type: 'Counting' top: 'a'", "layer 'l': the source has no items"),
         ("type: 'Counting' top: 'a' top: 'b' top: 'c' top: 'd' inner_product_param { num_output: 3 }",
-         "layer 'l': an item has 3 arrays, and the layer 4 tops"),
+         "layer 'l': an item has 3 arrays, but the layer has 4 tops"),
         ("type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' }", "layer 'l': nowhere: "),
         ("type: 'OfAnotherProgram' top: 'a' top: 'b'", "layer 'l': data of type OfAnotherProgram can't be read"),
     ],
@@ -170,7 +170,7 @@ def test_what_nobody_reads_is_wanted_from_the_program() -> None:
     feeds = Feeds.open(net)
     assert {net.blobs[edge]: shape for edge, shape in feeds.input_shapes.items()} == {
         "x": (2, 7), "data": (2, 3, 4, 5), "label": (2,)}  # fmt: skip
-    with pytest.raises(DataError, match="no layer of this net reads data for x, data, label; give it"):
+    with pytest.raises(DataError, match="no layer of this net reads data for x, data, label; pass"):
         feeds.next()
     feeds.give([{"x": np.full(7, at), "data": np.zeros((3, 4, 5)), "label": at} for at in range(4)])
     module = NetModule(build(net)).allocate()
@@ -190,7 +190,7 @@ def test_given_blobs_are_not_read() -> None:
     found = named(net, feeds.next())
     assert (found["number"].tolist(), found["other"].flatten().tolist()) == ([0, 1], [8] * 6)
     feeds.close()
-    with pytest.raises(DataError, match="nothing else can be given"):
+    with pytest.raises(DataError, match="no other data can be passed"):
         Feeds.open(graph("layer { name: 'd' type: 'DummyData' top: 'x' dummy_data_param { shape {} } }")).give([])
 
 

@@ -86,7 +86,7 @@ def test_a_phase_by_name_or_number(phase):
 
 @pytest.mark.parametrize("phase", ["training", "", 7])
 def test_an_unknown_phase(phase):
-    with pytest.raises(NetError, match=f"phase {phase!r} is neither TRAIN nor TEST"):
+    with pytest.raises(NetError, match=f"phase {phase!r} is unknown; use TRAIN or TEST"):
         phase_of(phase)
 
 
@@ -143,9 +143,12 @@ def test_the_net_that_was_given_stays_as_it_is():
         ('layer { name: "a" top: "x" top: "x" }', "layer 'a': top 'x' is also a top of the same layer"),
         (
             'layer { name: "a" top: "x" } layer { name: "b" bottom: "x" propagate_down: true propagate_down: false }',
-            "layer 'b': has 2 propagate_down for 1 bottoms",
+            "layer 'b': there are 2 propagate_down values for 1 bottoms",
         ),
-        ('layer { name: "a" include { phase: TEST } exclude { stage: "s" } }', "layer 'a': has include and exclude"),
+        (
+            'layer { name: "a" include { phase: TEST } exclude { stage: "s" } }',
+            "layer 'a': there are include and exclude",
+        ),
     ],
 )
 def test_what_does_not_connect_is_told_with_its_layer(text, why):

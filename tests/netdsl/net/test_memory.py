@@ -26,11 +26,13 @@ layer { name: "relu" type: "ReLU" bottom: "x" top: "y" }
 
 
 def test_weights_are_counted_first() -> None:
-    with pytest.raises(NetError, match=r"layer 'fc': its weights need 400,000\.\d GB, and .*; cpu has [0-9.,]+ GB of"):
+    with pytest.raises(
+        NetError, match=r"layer 'fc': the weights need 400,000\.\d GB, and .*, but cpu has [0-9.,]+ GB of"
+    ):
         Net(from_text(WEIGHTS, pb.NetParameter))
 
 
-@pytest.mark.parametrize(("text", "what"), [(WEIGHTS, "layer 'fc': its weights"), (BLOBS, "layer 'relu': its bottoms")])
+@pytest.mark.parametrize(("text", "what"), [(WEIGHTS, "layer 'fc': the weights"), (BLOBS, "layer 'relu': the bottoms")])
 def test_a_timing_counts_bottoms_and_tops_too(text: str, what: str) -> None:
     with pytest.raises(NetError, match=what):
         time_net(Model(from_text(text, pb.NetParameter)), Phase.TEST, iterations=1)

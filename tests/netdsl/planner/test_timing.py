@@ -87,7 +87,7 @@ def test_another_batch_is_that_of_all_inputs_that_have_the_nets() -> None:
 
 def test_a_net_without_inputs_can_have_no_other_batch() -> None:
     text = 'layer { name: "d" type: "DummyData" top: "d" dummy_data_param { shape { dim: 2 dim: 3 } } }'
-    with pytest.raises(NetError, match="no input whose batch could be another"):
+    with pytest.raises(NetError, match="no input with a batch size"):
         timed(text, batch=4)
 
 

@@ -257,7 +257,7 @@ def test_a_layer_that_only_helps_to_train_gives_way_unless_its_other_tops_are_wa
 
 
 def test_an_unknown_blob() -> None:
-    with pytest.raises(GraphError, match="makes no blob 'prob'; its blobs are data, scores"):
+    with pytest.raises(GraphError, match="doesn't have the blob 'prob'; its blobs are data, scores"):
         Predictor(Model(NetParams(DATA, SCORES).message), ["prob"])
 
 

@@ -76,7 +76,9 @@ def test_layers_that_only_one_side_has_are_passed_over(make_net, tmp_path: Path)
 def test_a_file_without_any_of_the_layers_is_refused(make_net, tmp_path: Path) -> None:
     net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("fc", 9, "true"))
     net.save(tmp_path / "x")
-    with pytest.raises(WeightsError, match="x: has weights for 'ip', and net '' has no such layer, but 'fc'"):
+    with pytest.raises(
+        WeightsError, match="x: the file has weights for 'ip', but not for a layer of net '', which has 'fc'"
+    ):
         other.copy_from(tmp_path / "x")
 
 

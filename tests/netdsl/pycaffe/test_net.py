@@ -57,7 +57,7 @@ def test_the_old_constructor_still_works_and_says_so(make_net, tmp_path: Path) -
 
 
 def test_a_phase_that_is_none_is_refused(make_net) -> None:
-    with pytest.raises(NetError, match="neither TRAIN nor TEST"):
+    with pytest.raises(NetError, match="is unknown; use TRAIN or TEST"):
         make_net(BY_STATE, 3)
 
 

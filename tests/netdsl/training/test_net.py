@@ -72,7 +72,7 @@ def test_phase_level_and_stages_say_which_layers_there_are() -> None:
     assert net(phase="train").module.training and not net().module.training
     assert [*net(stages=["raw"]).module.outputs] == ["label", "ip"]
     assert [*net(level=1, stages=["raw"]).module.outputs] == ["label", "loud"]
-    with pytest.raises(NetError, match="phase 'VALID' is neither TRAIN nor TEST"):
+    with pytest.raises(NetError, match="phase 'VALID' is unknown; use TRAIN or TEST"):
         net(phase="VALID")
 
 
@@ -132,7 +132,7 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
 @pytest.mark.parametrize(
     ("inputs", "why"),
     [
-        ({}, "^the inputs of this net are x, label; given are none$"),
+        ({}, "^the inputs of this net are x, label, but none were given"),
         (given() | {"data": 1}, "given are x, label, data"),
         (given() | {"x": np.ones((3, 4, 5))}, r"input 'x' has shape \[3, 4, 5\]; wanted are 4 axes, as \[2, 3, 4, 5\]"),
         (given() | {"label": np.ones((2, 1))}, r"input 'label' has shape \[2, 1\]; wanted are 1 axes, as \[2\]"),
@@ -143,7 +143,7 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
             r"layer 'conv': takes 3 channels, and a bottom \[2, 4, 4, 5\] has 4 on axis 1; "
             r"input 'x' has shape \[2, 4, 4, 5\], made for \[2, 3, 4, 5\]$",
         ),
-        (given(height=2), r"layer 'conv' .*; input 'x' has shape \[2, 3, 2, 5\], made for"),
+        (given(height=2), r"layer 'conv' .*; input 'x' has shape \[2, 3, 2, 5\], but was built for"),
     ],
 )
 def test_inputs_that_do_not_fit(inputs, why) -> None:
@@ -259,7 +259,7 @@ def test_weights_that_cannot_be_loaded(tmp_path: Path) -> None:
 
 
 def test_a_net_is_saved_under_a_name_that_says_how(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="can't tell the format by the name"):
+    with pytest.raises(FileError, match="can't tell the format from the name"):
         net().save(tmp_path / "x.weights")
     assert not list(tmp_path.iterdir())
 
@@ -293,7 +293,7 @@ def test_a_net_has_the_shapes_of_the_data_that_it_names() -> None:
 
 
 def test_data_that_are_not_there_are_an_error_only_where_they_are_read() -> None:
-    with pytest.warns(ShapeWarning, match="'data' is taken as 3x224x224"):
+    with pytest.warns(ShapeWarning, match="'data' is assumed to be 3x224x224"):
         net = Net(from_text(ON_DATA % "nowhere", pb.NetParameter))
     with net:
         assert net.get_weights()["ip"][0].shape == (10, 3 * 224 * 224)

@@ -179,7 +179,7 @@ def test_what_weights_fill_is_told_and_a_layer_without_any_is_a_warning(zoo) -> 
     assert len(warned) == 1 and warned[0].endswith("1 of 2 layers filled; 'new' begins from scratch")
     Path("net.prototxt").write_text(Path("net.prototxt").read_text().replace('name: "', 'name: "other_'))
     tested = zoo("caffe", *words)
-    assert tested.code == 2 and "has weights for 'ip', 'new', and net 'other_signs' has no such layer" in tested.err
+    assert tested.code == 2 and "has weights for 'ip', 'new', but not for a layer of net 'other_signs'" in tested.err
 
 
 @pytest.mark.usefixtures("signs")
@@ -258,7 +258,7 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
         ("test -model net.prototxt", "caffe test needs the net's weights; give -weights FILE"),
         ("time", "caffe time needs a net; give -model FILE"),
         ("time -model net.prototxt -iterations 0", "-iterations is 0; it must be 1 or more"),
-        ("time -model net.prototxt -phase PLAY", "phase 'PLAY' is neither TRAIN nor TEST"),
+        ("time -model net.prototxt -phase PLAY", "phase 'PLAY' is unknown; use TRAIN or TEST"),
         ("time -model gone", "gone: is neither a file nor a model of the zoo; `zoo list` has the names of all"),
         (
             "train -solver solver.prototxt -snapshot a -weights b",

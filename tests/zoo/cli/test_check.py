@@ -78,8 +78,8 @@ def test_stubs_are_named(zoo, files) -> None:
 
 
 def test_what_is_assumed_is_told(zoo, files) -> None:
-    assert "fit for TEST and TRAIN, with data taken as 2x28x28 (a guess), but" in zoo("check", "data.prototxt").out
-    assert "fit for TEST and TRAIN, with data taken as 2x9x11, but" in (
+    assert "fit for TEST and TRAIN, with data assumed to be 2x28x28 (a guess), but" in zoo("check", "data.prototxt").out
+    assert "fit for TEST and TRAIN, with data assumed to be 2x9x11, but" in (
         zoo("check", "--assume", "data=2x9x11", "data.prototxt").out
     )
 
@@ -88,7 +88,8 @@ def test_a_net_whose_data_cannot_be_read_is_not_good(zoo, files) -> None:
     code, out, _ = zoo("check", "--assume", "data=2x9x11", "data.prototxt")
     assert code == 0
     assert out == (
-        "data.prototxt: layers and shapes fit for TEST and TRAIN, with data taken as 2x9x11, but data can't be read: "
+        "data.prototxt: layers and shapes fit for TEST and TRAIN, with data assumed to be 2x9x11, "
+        "but data can't be read: "
         "data.prototxt:1: layer 'data': nowhere: there is no such folder; it should be a LevelDB\n"
     )
     assert json.loads(zoo("check", "--json", "data.prototxt").out)[0]["unread"] == [
@@ -116,7 +117,7 @@ def test_no_camera_is_switched_on(zoo) -> None:
     )
     assert (
         zoo("check", "net.prototxt").out
-        == "net.prototxt: good for TEST and TRAIN, with data taken as 3x224x224 (a guess)\n"
+        == "net.prototxt: good for TEST and TRAIN, with data assumed to be 3x224x224 (a guess)\n"
     )
 
 
@@ -206,12 +207,12 @@ layer { name: "r" type: "Reshape" bottom: "data" top: "r" reshape_param { shape 
 def test_a_net_for_batches_of_so_many_is_told_from_a_broken_one(zoo) -> None:
     Path("segments.prototxt").write_text(SEGMENTS)
     code, out, _ = zoo("check", "segments.prototxt")
-    fits = "good for TEST and TRAIN, with data taken as 3x224x224 (a guess), with a batch that is a multiple of 10"
+    fits = "good for TEST and TRAIN, with data assumed to be 3x224x224 (a guess), with a batch that is a multiple of 10"
     assert (code, out.splitlines()[0]) == (0, f"segments.prototxt: {fits}")
     Path("one.prototxt").write_text(SEGMENTS.replace('"data"\n', '"data" input_shape { dim: [1, 3, 224, 224] }\n', 1))
     code, out, _ = zoo("check", "one.prototxt")
     assert code == 1
-    assert out.endswith("which can't become [-1, 10, 3, 224, 224]; with a batch that is a multiple of 10 it fits\n")
+    assert out.endswith("which can't become [-1, 10, 3, 224, 224]; use a batch that is a multiple of 10\n")
     Path("broken.prototxt").write_text(SEGMENTS.replace("3, 224, 224]", "7, 1, 9]"))
     assert "multiple" not in zoo("check", "broken.prototxt")[1]
 
@@ -223,7 +224,7 @@ def test_what_forks_mean_otherwise_is_said(zoo) -> None:
     doubt, result = out.splitlines()
     assert (code, result) == (0, "doubt.prototxt: good for TEST and TRAIN")
     assert doubt.startswith("doubt.prototxt:2: layer 'b': BN is taken as PSPNet's and TSN's; happynear's averages")
-    assert doubt.endswith("; if it is happynear-ms, say so with --dialect")
+    assert doubt.endswith("; if it is happynear-ms, name the dialect with --dialect")
     assert zoo("check", "--dialect", "pspnet", "doubt.prototxt")[1] == f"{result}\n"
 
 

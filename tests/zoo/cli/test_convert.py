@@ -50,7 +50,7 @@ def test_torchs_names_need_the_net_and_are_told(zoo) -> None:
     torch.save(module.state_dict(), "t.pt")
     refused = zoo("convert", "t.pt", "t.caffemodel")
     assert refused.code == 2
-    assert "names such as '0.weight' aren't LAYER.INDEX; say which net they are for" in refused.err
+    assert "names such as '0.weight' don't have the form LAYER.INDEX; name the net that they belong to" in refused.err
     code, out, _ = zoo("convert", "t.pt", "t.caffemodel", "--net", "small.prototxt", "--json")
     assert code == 0
     assert json.loads(out) == {
@@ -103,7 +103,7 @@ def test_a_net_with_its_weights_becomes_a_program_of_torchs(zoo) -> None:
             "small.prototxt can't be converted to a.prototxt: weights become .caffemodel",
         ),
         (["gone.npz", "a.caffemodel"], "gone.npz: can't be opened"),
-        (["small.caffemodel", "a.npz", "--precision", "bfloat16"], "numpy has no bfloat16"),
+        (["small.caffemodel", "a.npz", "--precision", "bfloat16"], "numpy doesn't have bfloat16"),
         (["small.caffemodel", "gone/a.npz"], "gone/a.npz: can't be written: No such file"),
         (["small.caffemodel", "a.npz", "--net", "gone.prototxt"], "gone.prototxt: can't be opened"),
         (["w.npz", "a.onnx"], "w.npz: are weights without a net; name it with --net"),
@@ -159,9 +159,9 @@ def test_of_a_net_and_its_weights_both_are_written_or_none(zoo, full_disk) -> No
     ("source", "what"),
     [
         ("bad.caffemodel", "bad.caffemodel: byte 10: "),
-        ("bad.npz", "bad.npz: is no .npz file that can be read: File is not a zip file"),
-        ("bad.pt", "bad.pt: is no .pt file that can be read: it holds more than tensors by name"),
-        pytest.param("bad.onnx", "bad.onnx: is no ONNX model that can be read: ", marks=needs_onnx),
+        ("bad.npz", "bad.npz: not a readable .npz file: File is not a zip file"),
+        ("bad.pt", "bad.pt: not a readable .pt file: it contains more than named tensors"),
+        pytest.param("bad.onnx", "bad.onnx: not a readable ONNX model: ", marks=needs_onnx),
         ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
         (["show", "gone"], "zoo: gone: there is no such file or folder; name it KIND:PATH"),
         (["convert", "in", "out"], "zoo: out: the name doesn't say what to write"),
         (["convert", "in", "in.lmdb/x_lmdb"], "zoo: in.lmdb/x_lmdb: there is no folder in.lmdb"),
-        (["mean", "in", "m.txt"], "zoo: m.txt: can't tell the format by the name"),
+        (["mean", "in", "m.txt"], "zoo: m.txt: can't tell the format from the name"),
         (["show", "in", "-o", "no/sheet.png"], "zoo: no/sheet.png: can't be written: No such file"),
         (["mean", "digits:none", "m.binaryproto"], "zoo: digits:none: isn't a source; there are digits, digits:train"),
     ],

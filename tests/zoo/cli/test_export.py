@@ -187,12 +187,12 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
     ("words", "code", "what"),
     [
         (["--to", "caffe", "-o", "."], 2, ".: has 'small.prototxt', which is exported; name another folder"),
-        (["--to", "onnx"], 2, "small.prototxt: net 'small' has no weights here; name the files that have them"),
+        (["--to", "onnx"], 2, "small.prototxt: net 'small' has no weights here; name the files that contain them"),
         (["--to", "onnx", "--weights", "gone.npz"], 2, "gone.npz: can't be opened"),
         (
             ["--to", "onnx", "--weights", "less.npz"],
             2,
-            "small.prototxt: the weights have nothing for layer 'bn', 's', 'ip'",
+            "small.prototxt: the weights don't contain layer 'bn', 's', 'ip'",
         ),
         (["--to", "caffe", "--fold"], 2, "small.prototxt: net 'small' can't be rewritten without its weights"),
         (["--to", "caffe", "--weights", "small.caffemodel", "--prune-to", "x"], 2, "there is no layer 'x'"),
@@ -218,7 +218,7 @@ TARGETS = [
     pytest.param("torch", marks=pytest.mark.slow),
 ]
 BAD = {
-    "noise.prototxt": (bytes(range(256)), "noise.prototxt: a .prototxt file is prototxt, and this one is binary"),
+    "noise.prototxt": (bytes(range(256)), "noise.prototxt: a .prototxt file must be prototxt, but this one is binary"),
     "words.prototxt": (b"hello world", "words.prototxt:1:7: expected ':' or '{' after 'hello', found 'world'"),
     "wide.prototxt": (
         NET.replace("num_output: 4", "num_output: 6").encode(),
@@ -343,4 +343,4 @@ def test_what_is_exported_says_the_dialect_that_was_named(zoo):
     assert code == 0, err
     assert Path("out/deploy.prototxt").read_text().startswith("# dialect: happynear\n")
     code, _, err = zoo(*export, "--dialect", "hapynear")
-    assert (code, err.startswith("zoo: there is no dialect 'hapynear'; the dialects are bvlc")) == (2, True), err
+    assert (code, err.startswith("zoo: there is no dialect 'hapynear'; choose one of bvlc")) == (2, True), err

@@ -66,4 +66,8 @@ def test_json_lists_what_changed_and_what_failed(zoo, files) -> None:
 
 def test_a_binary_file_is_not_taken_for_prototxt(zoo) -> None:
     Path("w.caffemodel").write_bytes(b"\n\x01n\xa2\x06\x00")
-    assert zoo("fmt", "w.caffemodel") == (2, "", "zoo: w.caffemodel: is a binary file; only prototxt has a layout\n")
+    assert zoo("fmt", "w.caffemodel") == (
+        2,
+        "",
+        "zoo: w.caffemodel: this is a binary file; only prototxt can be reformatted\n",
+    )

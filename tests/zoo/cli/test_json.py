@@ -125,7 +125,7 @@ def test_what_is_guessed_stands_in_json_and_in_one_line(zoo, name: str) -> None:
     assert found["data"]["data"] == {"shape": [3, 224, 224], "known": "guessed"}
     assert found["assumed"]["data"] == [3, 224, 224]
     if name != "check":  # which says it in the line of each net
-        assert len([line for line in err.splitlines() if "'data' is taken as 3x224x224" in line]) == 1
+        assert len([line for line in err.splitlines() if "'data' is assumed to be 3x224x224" in line]) == 1
 
 
 def test_what_is_read_stands_in_json_too(zoo, digits) -> None:

@@ -184,7 +184,7 @@ def test_an_old_net_without_an_equal_is_told_with_its_file(zoo, command: str) ->
     Path("old.prototxt").write_text("name: 'n' layers { name: 'a\nb' } layer { name: 'b' }")
     code, out, err = zoo(command, *["old.prototxt"] * (2 if command == "diff" else 1))
     assert (code, out) == (2, "")
-    assert err.startswith("zoo: old.prototxt: net 'n': it has both")
+    assert err.startswith("zoo: old.prototxt: net 'n': the net uses both")
     assert err.count("\n") == 1
 
 

@@ -119,10 +119,10 @@ def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:
 
 def test_weights_are_needed_and_columns_are_new(zoo, digits) -> None:
     done = zoo("predict", digits.net, digits.table, "-o", "out.parquet")
-    assert "net 'digits' has no weights here; name the files that have them" in done.err
+    assert "net 'digits' has no weights here; name the files that contain them" in done.err
     files = [digits.net, "--weights", digits.weights, digits.table, "-o", "out.parquet", "--blob"]
     assert "there would be two columns 'data'" in zoo("features", *files, "data").err
-    assert "makes no blob 'scored'" in zoo("features", *files, "scored").err
+    assert "doesn't have the blob 'scored'" in zoo("features", *files, "scored").err
 
 
 def test_all_files_of_a_table_have_the_same_columns(zoo, digits, tmp_path) -> None:

@@ -120,7 +120,7 @@ def test_each_of_two_nets_may_have_its_own_weights(zoo, two_nets, model: str) ->
     words = [*two_nets[:3], "--blob", "fc", "--json", "--beam", "3", "--vocabulary", "labels.txt", "--weights"]
     one = zoo("predict", model, "images/a.png", "--json", "--beam", "3").out
     assert zoo(*words, "words.caffemodel", "--weights", "image.caffemodel", *two_nets[4:]).out == one
-    assert "the weights have nothing for layer 'fc'" in zoo(*words, "words.caffemodel", *two_nets[4:]).err
+    assert "the weights don't contain layer 'fc'" in zoo(*words, "words.caffemodel", *two_nets[4:]).err
     folder = Path("folder")
     folder.mkdir()
     Path("image.prototxt").rename(folder / "deploy.prototxt")
@@ -146,9 +146,16 @@ def test_the_card_of_the_features_net_says_how_images_become_its_input(zoo, two_
 def test_what_does_not_fit_two_nets_is_said(zoo, two_nets, model: str) -> None:
     with_weights = [*two_nets, "--weights", model]
     for options, problem in (
-        ((), "words.prototxt: takes features 'features' of [5]; name the blob; net 'image' makes 'fc', 'prob'"),
-        (("--blob", "data"), "words.prototxt: takes features of [5], and 'data' is [3, 4, 4]; net 'image' makes 'fc'"),
-        (("--blob", "x"), "makes no blob 'x'"),
+        (
+            (),
+            "words.prototxt: the net for words reads features 'features' of shape [5]; "
+            "name the blob that contains them: net 'image' has 'fc', 'prob'",
+        ),
+        (
+            ("--blob", "data"),
+            "reads features of shape [5], but 'data' has shape [3, 4, 4]; choose another blob: net 'image'",
+        ),
+        (("--blob", "x"), "doesn't have the blob 'x'"),
         (("--blob", "fc", "--text", "a"), "--text takes no INPUT"),
     ):
         done = zoo(*with_weights, *options)

@@ -218,7 +218,7 @@ def test_any_blob_can_be_the_answer(zoo, model) -> None:
     file = str(photo(Path("a.png"), 1))
     values = lines(zoo("predict", model, file, "--json", "--blob", "scores").out)[0]["classes"]
     assert sum(each["score"] for each in values) != pytest.approx(1)
-    assert "makes no blob 'score'" in zoo("predict", model, file, "--blob", "score").err
+    assert "doesn't have the blob 'score'" in zoo("predict", model, file, "--blob", "score").err
 
 
 def test_of_several_maps_the_last_is_the_answer_and_other_nets_need_a_name(zoo, tmp_path) -> None:

@@ -122,7 +122,7 @@ print("torch" in sys.modules)
 def test_a_named_dialect_must_exist(zoo, files) -> None:
     code, _, err = zoo("show", "--dialect", "klingon", "w.caffemodel")
     assert code == 2
-    assert err.startswith("zoo: there is no dialect 'klingon'; the dialects are bvlc, ")
+    assert err.startswith("zoo: there is no dialect 'klingon'; choose one of bvlc, ")
     assert err.count("\n") == 1
 
 

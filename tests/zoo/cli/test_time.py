@@ -65,7 +65,9 @@ def test_a_shape_that_nothing_says_is_a_guess_that_is_told(zoo) -> None:
         'layer { name: "r" type: "ReLU" bottom: "x" top: "r" }'
     )
     done = zoo("time", "net.prototxt", "--iterations", "1", "--json")
-    assert "nothing says the shape of the data: 'x' is taken as 3x224x224; to say it, use --assume x=SHAPE" in done.err
+    assert (
+        "the shape of the data is unknown: 'x' is assumed to be 3x224x224; to set it, use --assume x=SHAPE" in done.err
+    )
     assert json.loads(done.out)["data"] == {"x": {"shape": [3, 224, 224], "known": "guessed"}}
     done = zoo("time", "net.prototxt", "--iterations", "1", "--json", "--assume", "x=3x5x4")
     assert (done.err, json.loads(done.out)["data"]) == ("", {"x": {"shape": [3, 5, 4], "known": "said"}})

@@ -111,16 +111,16 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo,
     both = zoo("test", "new.prototxt", *words, "--weights", "solver_iter_2.caffemodel", "--iterations", "1", "--json")
     assert json.loads(both.out)["weights"] == f"4 of 4 layers filled; unused: '{last}'"
     exported = zoo("export", "new.prototxt", *words, "--to", "onnx", "-o", "new.onnx")
-    assert exported.code == 2 and f"the weights have nothing for layer '{last}_new'" in exported.err
+    assert exported.code == 2 and f"the weights don't contain layer '{last}_new'" in exported.err
 
 
 def test_files_of_another_kind_are_told_by_what_they_are(zoo, lenet: Path) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     net, solver, model = str(lenet / "train_val.prototxt"), str(lenet / "solver.prototxt"), "lenet_iter_1.caffemodel"
     for words, says in (
-        (["train", "--solver", net], f"{net}: is a net, and what is needed here is the settings of a solver"),
-        (["train", "--solver", model], f"{model}: is a net, and what is needed here is the settings of a solver"),
-        (["test", solver, "--weights", model], f"{solver}: is the settings of a solver, and what is needed here is a"),
+        (["train", "--solver", net], f"{net}: this file contains a net instead of a solver's settings"),
+        (["train", "--solver", model], f"{model}: this file contains a net instead of a solver's settings"),
+        (["test", solver, "--weights", model], f"{solver}: this file contains a solver's settings instead of a"),
         (["test", model, "--weights", model], "this file has trained weights and the net of their training, so name"),
     ):
         done = zoo(*words)

@@ -55,7 +55,7 @@ def test_json_lists_the_changes(zoo, old: Path) -> None:
     [
         (["--in-place", "old.prototxt", "new.prototxt"], "name OUTPUT or use --in-place, not both"),
         (["w.caffemodel"], "a binary file can't be printed: name OUTPUT, or use --in-place"),
-        (["old.prototxt", "new.txt"], "new.txt: can't tell the format by the name"),
+        (["old.prototxt", "new.txt"], "new.txt: can't tell the format from the name"),
         (["old.prototxt", "gone/new.prototxt"], "gone/new.prototxt: can't be written: No such file or directory"),
     ],
 )

@@ -75,12 +75,12 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
     ("other", "what"),
     [
         pytest.param("gone.onnx", "gone.onnx: can't be opened: No such file", marks=needs_onnx),
-        pytest.param("text.onnx", "text.onnx: is no ONNX model that can be read", marks=needs_onnx),
-        ("a.pt2", "a.pt2: a .pt2 file can hold pickled code, which is never loaded"),
-        ("a.npz", "a.npz: are weights without a net; name both, as in deploy.prototxt,a.npz"),
+        pytest.param("text.onnx", "text.onnx: not a readable ONNX model", marks=needs_onnx),
+        ("a.pt2", "a.pt2: a .pt2 file can contain pickled code, so it is never loaded"),
+        ("a.npz", "a.npz: the file contains weights but no net; name both, as in deploy.prototxt,a.npz"),
         (",", "no file is named"),
-        ("small.prototxt", "small.prototxt: net 'small' has no weights here; name the files that have them"),
-        ("noise.prototxt", "noise.prototxt: a .prototxt file is prototxt, and this one is binary"),
+        ("small.prototxt", "small.prototxt: net 'small' has no weights here; name the files that contain them"),
+        ("noise.prototxt", "noise.prototxt: a .prototxt file must be prototxt, but this one is binary"),
         ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
         ("small.prototxt,cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
         ("unknown.prototxt,a.caffemodel", "unknown.prototxt:5: unknown layer type 'Mystery' (layers r)"),
@@ -88,8 +88,8 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
             "wide.prototxt,a.caffemodel",
             "wide.prototxt: layer 'c': blob 0 has shape [4, 5, 3, 3], the weights have [4, 3, 3, 3]",
         ),
-        ("two.prototxt,a.caffemodel", "one model has the inputs data, more, the other data"),
-        ("ends.prototxt,a.caffemodel", "one model has the outputs ip, end, the other ip"),
+        ("two.prototxt,a.caffemodel", "one model has the inputs data, more, the other has data"),
+        ("ends.prototxt,a.caffemodel", "one model has the outputs ip, end, the other has ip"),
     ],
 )
 def test_what_cannot_be_compared_is_told(zoo, other: str, what: str) -> None:

@@ -106,7 +106,7 @@ def test_other_files_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "why"),
-    [("link", "'label' in '/' lies in another place or file"), ("storage", "its values lie in another file")],
+    [("link", "'label' in '/' is a link"), ("storage", "the values are stored in another file")],
 )
 def test_values_of_other_files_are_refused(tmp_path: Path, kind: str, why: str) -> None:
     for name in ("t.nc", "other.nc"):

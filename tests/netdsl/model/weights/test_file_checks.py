@@ -105,35 +105,35 @@ def tensor(shape: list[int], size: int, kind: str = "F32") -> dict[str, object]:
 
 
 REFUSED: dict[str, tuple[str, Callable[[Path], None], str]] = {
-    "zeros": (".npz", npz_of_zeros, "claims 314,572,[0-9]+ bytes of values in a file of"),
-    "a claim": (".npz", npz_that_claims, "claims a shape of"),
-    "objects": (".npz", npz_of(np.array([{}], object)), "type object; weights are numbers"),
-    "records": (".npz", npz_of(np.zeros(3, [("a", "f4"), ("b", "i4")])), "weights are numbers"),
-    "words": (".npz", npz_of(np.array(["a"])), "weights are numbers"),
-    "complex": (".npz", npz_of(np.zeros(3, np.complex64)), "type complex64; weights are numbers"),
-    "long": (".npz", npz_of(np.zeros(3, np.longdouble)), "weights are numbers"),
-    "no array": (".npz", lambda path: zipped(path, {"notes.txt": b"hello"}), "is no .npz file"),
-    "packed": (".npz", npz_packed_otherwise, "packed in a way in which weights never are"),
+    "zeros": (".npz", npz_of_zeros, "the file claims 314,572,[0-9]+ bytes of values but has only"),
+    "a claim": (".npz", npz_that_claims, "claims shape"),
+    "objects": (".npz", npz_of(np.array([{}], object)), "type object, but weights must be numbers"),
+    "records": (".npz", npz_of(np.zeros(3, [("a", "f4"), ("b", "i4")])), "weights must be numbers"),
+    "words": (".npz", npz_of(np.array(["a"])), "weights must be numbers"),
+    "complex": (".npz", npz_of(np.zeros(3, np.complex64)), "type complex64, but weights must be numbers"),
+    "long": (".npz", npz_of(np.zeros(3, np.longdouble)), "weights must be numbers"),
+    "no array": (".npz", lambda path: zipped(path, {"notes.txt": b"hello"}), "not a readable .npz file"),
+    "packed": (".npz", npz_packed_otherwise, "compressed by a method that isn't used for weights"),
     "packed pt": (".pt", packed_pt, "claims 314,57"),
-    "expanded": (".pt", pt_of(torch.zeros(1).expand(GIGABYTES)), r"claims more values than are stored"),
+    "expanded": (".pt", pt_of(torch.zeros(1).expand(GIGABYTES)), r"claims more values than the file stores"),
     "old expanded": (
         ".pt",
         pt_of(torch.zeros(1).expand(7, GIGABYTES), _use_new_zipfile_serialization=False),
-        r"claims more values than are stored",
+        r"claims more values than the file stores",
     ),
     "complex pt": (".pt", pt_of(torch.zeros(3, dtype=torch.complex64)), "type complex64"),
     "sparse": (".pt", pt_of(torch.eye(3).to_sparse()), "isn't a plain tensor"),
     "quantized": (".pt", quantized_pt, "isn't a plain tensor"),
     "meta": (".pt", pt_of(torch.zeros(3, device="meta")), "isn't a plain tensor"),
     "small floats": (".pt", pt_of(torch.zeros(3).to(torch.float8_e5m2)), "type float8_e5m2"),
-    "makes bytes": (".pt", pt_that_makes_bytes, "more than tensors by name"),
-    "old, makes bytes": (".pth", old_pt_that_makes_bytes, "more than tensors by name"),
-    "in itself": (".pt", pt_in_itself, "holds no state_dict"),
+    "makes bytes": (".pt", pt_that_makes_bytes, "more than named tensors"),
+    "old, makes bytes": (".pth", old_pt_that_makes_bytes, "more than named tensors"),
+    "in itself": (".pt", pt_in_itself, "doesn't contain a state_dict"),
     "dimensions": (".safetensors", safetensors_of(tensor([1] * 100_000, 4), bytes(4)), "100,000 dimensions"),
-    "huge and none": (".safetensors", safetensors_of(tensor([0, 2**62], 0)), "is no|which is none"),
-    "huge": (".safetensors", safetensors_of(tensor([2**40], 4), bytes(4)), "is no .safetensors file"),
+    "huge and none": (".safetensors", safetensors_of(tensor([0, 2**62], 0)), "not a readable|which is impossible"),
+    "huge": (".safetensors", safetensors_of(tensor([2**40], 4), bytes(4)), "not a readable .safetensors file"),
     "small kind": (".safetensors", safetensors_of(tensor([4], 4, "F8_E5M2"), bytes(4)), "type float8_e5m2"),
-    "complex kind": (".safetensors", safetensors_of(tensor([1], 8, "C64"), bytes(8)), "is no|type complex64"),
+    "complex kind": (".safetensors", safetensors_of(tensor([1], 8, "C64"), bytes(8)), "not a readable|type complex64"),
 }
 
 
@@ -171,13 +171,13 @@ def test_torchs_old_files_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", [("ip.0", "ip.00"), ("ip.0", "ip.1" + "0" * 5000), ("ip.0", "ip.٣")])
 def test_names_that_are_no_layers_and_numbers_are_not_taken_for_them(names: tuple[str, ...], tmp_path: Path) -> None:
     torch.save({name: torch.zeros(2) for name in names}, tmp_path / "w.pt")
-    with pytest.raises(CaffeError, match=r"aren't LAYER\.INDEX"):
+    with pytest.raises(CaffeError, match=r"don't have the form LAYER\.INDEX"):
         open_weights(tmp_path / "w.pt")
 
 
 def test_an_old_file_that_is_only_a_pickle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "w.pth").write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(CaffeError, match=r"is no \.pth file"):
+    with pytest.raises(CaffeError, match=r"not a readable \.pth file"):
         open_weights(tmp_path / "w.pth")
 
 

@@ -52,9 +52,10 @@ def test_all_layers_that_do_not_fit_are_told_with_both_shapes():
     with pytest.raises(WeightsError) as raised:
         pair_blobs(own, given)
     assert str(raised.value) == (
-        "layer 'a': blob 0 has shape [2, 3], the weights have [9, 3], blob 1 has shape [2], the weights have [9]; "
-        "layer 'b' has 1 blobs, the weights have 2; "
-        "layer 'c': blob 1 has shape [6], the weights have none; rename a layer to train it from scratch"
+        "layer 'a': blob 0 has shape [2, 3], but the weights have [9, 3], "
+        "blob 1 has shape [2], but the weights have [9]; "
+        "layer 'b' has 1 blobs, but the weights have 2; "
+        "layer 'c': blob 1 has shape [6], but the weights have none; rename a layer to train it from scratch"
     )
     pairs, report = pair_blobs(own, given, partial=True)
     assert report.matched == ("d",)
@@ -72,9 +73,11 @@ def test_a_shared_blob_need_not_be_there_once_more():
     pairs, report = pair_blobs(own, given, shared=shared)
     assert report == LoadReport(("a", "b", "c"), (), (), ())
     assert [array.shape for _, array in pairs] == [(2, 3), (2,), (4,), (5,)]
-    with pytest.raises(WeightsError, match=r"layer 'b': blob 0 has shape \[2, 3\], the weights have none; layer 'c'"):
+    with pytest.raises(
+        WeightsError, match=r"layer 'b': blob 0 has shape \[2, 3\], but the weights have none; layer 'c'"
+    ):
         pair_blobs(own, given)
-    with pytest.raises(WeightsError, match=r"layer 'b': blob 1 has shape \[4\], the weights have \[8\]; rename"):
+    with pytest.raises(WeightsError, match=r"layer 'b': blob 1 has shape \[4\], but the weights have \[8\]; rename"):
         pair_blobs(own, given | {"b": blank((0,), (8,))}, shared=shared)
 
 
@@ -111,7 +114,7 @@ def test_a_report_is_a_line_about_what_is_filled_and_what_is_not() -> None:
     assert str(replaced) == "2 of 3 layers filled; 'fc_new' begins from scratch; unused: 'fc'"
     skipped = Mismatch("d", ((3,),), ((4,),))
     assert str(LoadReport((), ("b", "c"), (), (skipped,))) == (
-        "0 of 3 layers filled; 'b', 'c' begin from scratch; skipped for other shapes: 'd'"
+        "0 of 3 layers filled; 'b', 'c' begin from scratch; skipped because of their shapes: 'd'"
     )
     many = LoadReport(("a",), (), tuple("bcdefgh"), ())
     assert str(many) == "1 of 1 layers filled; unused: 'b', 'c', 'd', 'e', 'f' and 2 more"
