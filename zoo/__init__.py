@@ -1,4 +1,4 @@
-"""The zoo: nets that have names, and the command line."""
+"""The zoo: a catalogue of named nets, and the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["card_of", "entry_of", "solver_of"]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Public names."""
+        """Load a public name on first use."""
         if name not in _MODULES:
             raise AttributeError(f"module 'zoo' has no attribute '{name}'")
         return getattr(import_module(f"zoo.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Tests of a model on images with captions: what it writes about each beside what people wrote."""
+"""Tests of a model on images with captions. They compare the model's captions with those that people wrote."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from zoo.answers.readers import CaptionReader
 
 
 def captioned_images(data: SourceName) -> list[CaptionedImage]:
-    """Return the images with captions that a name such as `captions:FILE.json?images=FOLDER` stands for."""
+    """Return the captioned images of a data set such as `captions:FILE.json?images=FOLDER`."""
     if data.class_names is not None or set(data.options) - {"images"}:
-        raise DataError(f"{data}: a test on captions takes no option but images=FOLDER")
+        raise DataError(f"{data}: a test on captions allows only the option images=FOLDER; remove the others")
     images = [image for image in data.open_captions() if image.captions]
     if not images:
-        raise DataError(f"{data.path}: has no captions")
+        raise DataError(f"{data.path}: the file contains no captions")
     return images
 
 
 def score_captions(answerer: Answerer, images: Sequence[CaptionedImage]) -> list[float]:
-    """BLEU-1 to BLEU-4 of the likeliest word each time."""
+    """Return BLEU-1 to BLEU-4 of captions in which each word is the likeliest one."""
     if answerer.reads is not CaptionReader:
-        raise DataError("the model writes no captions, and only these are tested on images with captions")
+        raise DataError(
+            "the model doesn't write captions, but the images only have captions; choose images with labels or "
+            "marked objects"
+        )
     source = ImageFiles([str(image.path) for image in images], answerer.preparation.color)
     sentences = []
     for answer in answers_on(answerer, source, AnswerSettings()):

@@ -1,4 +1,4 @@
-"""What a card says of a model's input, as the settings of Caffe's data layers, and the other way round."""
+"""Conversion between a card's description of the input and the settings of Caffe's data layers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from zoo.cards import Channels, ImageInput
 
 
 def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
-    """Return what a card says, for images whose channels are in the card's order; a mean's file is one of the model's
+    """Return the card's settings for images whose channels are in the card's order. A mean file belongs to the model's
     folder.
 
-    A card that can't be followed is an error.
+    Raises an error if the card can't be followed.
     """
     resized, transform = image.resize or image.size, pb.TransformationParameter()
     if min(image.size) < 1 or any(part > whole for part, whole in zip(image.size, resized, strict=True)):
         raise NetError(
-            f"{folder}: its card says that images of {dimensions(resized)} are cropped to {dimensions(image.size)}"
+            f"{folder}: the card crops images of {dimensions(resized)} to {dimensions(image.size)}; let its "
+            "`resize` be at least as large as its `size`"
         )
     resize_to(transform, *resized)
     if resized != image.size:
@@ -38,14 +39,17 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
 
 
 def short_side_of(image: ImageInput, folder: Path) -> ShortSide:
-    """Return what a card says, for a net that takes images of any size: `size` is that of the largest."""
+    """Return the card's settings for a net that accepts images of any size. `size` is the size of the largest
+    images."""
     if isinstance(image.mean, str):
         raise NetError(
-            f"{folder}: its card names '{image.mean}' as a mean, and the net takes images of any size; let the card's "
-            "`mean` be a value for each channel"
+            f"{folder}: the card names '{image.mean}' as a mean, but the net accepts images of any size; let "
+            "the card's `mean` be a value for each channel"
         )
     if image.resize not in (None, image.size):
-        raise NetError(f"{folder}: its card has a `resize`, and the net takes whole images; let it have only `size`")
+        raise NetError(
+            f"{folder}: the card sets `resize`, but the net reads whole images; remove `resize` and keep `size`"
+        )
     _check_values(image.mean, folder, GRAY if image.channels is Channels.GRAY else COLORS)
     shorter, longer = sorted(image.size)
     return ShortSide(shorter, longer, image.mean or (0.0,), image.scale)
@@ -59,28 +63,34 @@ def _add_mean(
         transform.mean_value.extend(image.mean)
         return
     if Path(image.mean).name != image.mean:
-        raise NetError(f"{folder}: its card names '{image.mean}' as a mean, which must be a file in that folder")
+        raise NetError(
+            f"{folder}: the card names '{image.mean}' as a mean, which isn't a file in that folder; put it there, "
+            "or let `mean` be a value for each channel"
+        )
     transform.mean_file = str(folder / image.mean)
     mean = Mean(transform).image
     assert mean is not None
     if mean.shape != shape:
         raise NetError(
-            f"{transform.mean_file}: is a mean of {mean.shape[0]} channels and {dimensions(mean.shape[1:])}, and by "
-            f"the card images have {shape[0]} and {dimensions(shape[1:])} when it is subtracted; let the card's "
+            f"{transform.mean_file}: the mean has {mean.shape[0]} channels and {dimensions(mean.shape[1:])}, "
+            f"but images have {shape[0]} and {dimensions(shape[1:])} when the card subtracts it; let the card's "
             "`resize` be the mean's size, or its `mean` a value for each channel"
         )
 
 
 def _check_values(mean: Sequence[float], folder: Path, channels: int) -> None:
     if len(mean) not in (0, 1, channels):
-        raise NetError(f"{folder}: its card has {len(mean)} values as a mean, for {channels} channels")
+        raise NetError(
+            f"{folder}: the card gives {len(mean)} values as a mean, for {channels} channels; give a value for each "
+            "channel, or only one"
+        )
 
 
 def image_input(transform: pb.TransformationParameter) -> ImageInput | None:
-    """Return what a card says of settings for images in Caffe's order of channels, with the mean's file in the card's
-    folder.
+    """Return the card's form of settings for images in Caffe's channel order. The mean file is in the card's folder.
 
-    None for what only a data layer can say: images keep their sizes, or aren't resized linearly.
+    Returns `None` for settings that only a data layer can express: images that keep their sizes, or that aren't resized
+    linearly.
     """
     resized = resize_of(transform)
     modes = {mode for resize in transform.resize_param for mode in resize.interp_mode}
@@ -97,11 +107,12 @@ def image_input(transform: pb.TransformationParameter) -> ImageInput | None:
 
 
 def unlike_layer(image: ImageInput, layer: pb.TransformationParameter | None) -> list[str]:
-    """Return what the net's data layer does to values and the card doesn't, as a sentence if there is something."""
+    """Return a warning that lists the steps of the net's data layer that are missing from the card. The list is empty
+    if there are none."""
     if layer is None:
         return []
     missing = ["subtracts a mean"] if not image.mean and (layer.mean_file or layer.mean_value) else []
     missing += [f"multiplies values by {layer.scale:g}"] if image.scale == 1 != layer.scale else []
     if not missing:
         return []
-    return [f"The net's data layer {' and '.join(missing)}, and the card doesn't; what the card says is done."]
+    return [f"The net's data layer {' and '.join(missing)}, but the card doesn't; the card's settings are used."]

@@ -1,7 +1,7 @@
-"""Cards: what a model is for, what it takes and where it is from, in front of the text of its README.md.
+"""Cards: the purpose, the input and the source of a model, at the beginning of its README.md.
 
-The form is that of Caffe's own model zoo, and of model hubs: YAML between two lines of `---`, then text. Values are
-text until a field says what they are, so that a hash of digits stays a hash, and nothing in a card is executed.
+The format is that of Caffe's own model zoo and of model hubs: YAML between two lines of `---`, then text. Values stay
+text until a field sets their type, so that a hash of digits stays a hash. Nothing in a card is executed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from caffe_proto.errors import FileError
 from netdsl.data.sources.files import file_errors, regular_file
 
-CARD = "README.md"  # of a model's folder
+CARD = "README.md"  # the file of a card in a model's folder
 
 _FENCE = "---"
-_LARGEST = 1 << 20  # bytes; a card is text that somebody wrote
+_LARGEST = 1 << 20  # in bytes, since a card is a text that people write
 
 
 class Task(Enum):
-    """What a model does."""
+    """The task of a model."""
 
     CLASSIFICATION = "classification"
     DETECTION = "detection"
@@ -35,7 +35,7 @@ class Task(Enum):
 
 
 class Channels(Enum):
-    """The order of an image's channels, as a net takes them."""
+    """The channel order of a net's input images."""
 
     BGR = "BGR"
     RGB = "RGB"
@@ -44,23 +44,23 @@ class Channels(Enum):
 
 @dataclass(frozen=True)
 class ImageInput:
-    """How an image becomes a net's input: it is resized, cropped at the centre, the mean goes, and it is scaled."""
+    """How an image becomes a net's input: resize, crop at the centre, subtract the mean, scale."""
 
-    size: tuple[int, int]  # height and width of what the net takes
+    size: tuple[int, int]  # height and width of the input
     channels: Channels = Channels.BGR
-    resize: tuple[int, int] | None = None  # height and width before the crop; by default `size`
-    mean: tuple[float, ...] | str = ()  # one value, one for each channel, or a file of the model's folder
+    resize: tuple[int, int] | None = None  # height and width before the crop, by default `size`
+    mean: tuple[float, ...] | str = ()  # one value, a value for each channel, or a file in the model's folder
     scale: float = 1.0
 
     @property
     def item(self) -> tuple[int, int, int]:
-        """The channels, height and width of what the net takes."""
+        """The channels, height and width of the input."""
         return (1 if self.channels is Channels.GRAY else 3, *self.size)
 
 
 @dataclass(frozen=True)
 class Result:
-    """A number that was published or measured, and where that is written."""
+    """A published or measured number, with its source."""
 
     metric: str
     value: str
@@ -70,56 +70,57 @@ class Result:
 
 @dataclass(frozen=True)
 class Card:
-    """What there is to say about a model. The names of Caffe's zoo and of hubs are kept where they have one."""
+    """The description of a model. Field names are those of Caffe's zoo and of hubs, where they exist."""
 
     name: str
     summary: str = ""
     task: Task | None = None
     input: ImageInput | None = None
-    labels: str = ""  # a file of the model's folder, or what the classes are
+    labels: str = ""  # a file in the model's folder, or a description of the classes
     parameters: int | None = None
     results: tuple[Result, ...] = ()
     license: str = ""
     citation: str = ""
-    caffemodel: str = ""  # the name of the file with the weights
+    caffemodel: str = ""  # the name of the weights file
     caffemodel_url: str = ""
     mirrors: tuple[str, ...] = ()
     sha1: str = ""
     sha256: str = ""
-    text: str = ""  # what follows
+    text: str = ""  # the text after the fields
 
 
 def read_card(path: str | Path) -> Card:
-    """Return the card in a README.md."""
+    """Return the card in a README.md file."""
     with file_errors(path):
         data = regular_file(Path(path)).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
-        raise FileError(f"{path}: is longer than 1 MB, which no card is")
+        raise FileError(f"{path}: the file is longer than 1 MB, so it isn't a card")
     return parse_card(data.decode("utf-8", "replace"), str(path))
 
 
 def parse_card(text: str, where: str) -> Card:
-    """Return the card that a text begins with; errors begin with `where`."""
-    import msgspec  # here, so that the catalogue's nets can be had where these aren't
+    """Return the card at the beginning of a text. Errors begin with `where`."""
+    import msgspec  # imported here, so that the catalogue's nets work without these packages
     import yaml
 
     head, _, rest = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").lstrip().partition("\n")
     front, closed, body = rest.partition(f"\n{_FENCE}")
     if head.rstrip() != _FENCE or not closed:
         raise FileError(
-            f"{where}: has no card; it begins with a line of '---', fields such as 'name: LeNet', and '---'"
+            f"{where}: the file doesn't begin with a card; write a line of '---', fields such as 'name: LeNet', "
+            "and another '---'"
         )
     try:
-        values = yaml.load(front, yaml.BaseLoader)  # which makes text of everything
+        values = yaml.load(front, yaml.BaseLoader)  # returns every value as text
         if not isinstance(values, dict):
-            raise FileError(f"{where}: its card has no fields such as 'name: LeNet'")
+            raise FileError(f"{where}: the card contains no fields; write fields such as 'name: LeNet'")
         return msgspec.convert({**_known(values), "text": body.strip()}, Card, strict=False)
     except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as problem:
         raise FileError(f"{where}: the card can't be read: {' '.join(str(problem).split())}") from None
 
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that a card has, without those that nobody filled in."""
+    """Return the values that belong to fields of a card and aren't empty."""
     names = {field.name for field in fields(Card)}
     return {name: value for name, value in values.items() if name in names and value not in ("", None, "null")}
 

@@ -1,4 +1,4 @@
-"""Checks of nets by `zoo check`: whether they would work, or come through a step of training on made-up data."""
+"""Checks of nets for `zoo check`: whether they work, and whether they complete a training step on made-up data."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from zoo.requests.events import Listen, work
 from zoo.requests.files import CheckRequest
 from zoo.requests.request import answers
 
-_NET_ENDINGS = (".prototxt", ".pt")  # endings of files in a folder that may be nets
-_SOLVER_WORD = "solver"  # a word in the names of files that are none
-_SHARE_OF_MEMORY = 0.8  # of the machine's memory, which a net may take
+_NET_ENDINGS = (".prototxt", ".pt")  # suffixes of files in a folder that may be nets
+_SOLVER_WORD = "solver"  # a word in the names of files that aren't nets
+_SHARE_OF_MEMORY = 0.8  # the share of the machine's memory that a net may use
 
 
 @answers(CheckRequest)
 def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | DataTrial]:
-    """Yield what is found of each net, one after the other."""
+    """Yield the findings about each net, in order."""
     if request.data:
         yield from _trials(request, listen)
         return
@@ -38,7 +38,7 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | DataTrial
 
 
 def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:
-    """Yield what comes of the training of each net."""
+    """Yield the outcome of each net's trial training."""
     nets = [net for file in request.files for net in _nets_at(Path(file))]
     memory = int(_SHARE_OF_MEMORY * (memory_of(torch.device("cpu")) or 0))
     settings = TrialSettings(request.batch, request.forward_only, request.stages, request.dialect)
@@ -49,7 +49,7 @@ def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:
 
 
 def _nets_at(path: Path) -> Iterable[Path]:
-    """Return the net that is a file or has a name, or all files below a folder that may be nets."""
+    """Return the net at a path or with that name, or all files in a folder and below that may be nets."""
     if not path.is_dir():
         return [path]
     files = (file for file in path.rglob("*") if file.suffix in _NET_ENDINGS and file.is_file())

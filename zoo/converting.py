@@ -1,4 +1,4 @@
-"""The conversion of a file by `zoo convert`: the suffixes of two files say what one becomes."""
+"""Conversion of files for `zoo convert`. The suffixes of the two files select the formats."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ _CAFFE = (".prototxt", ".caffemodel")
 
 @dataclass(frozen=True)
 class ConvertedFiles(KnowsData):
-    """The written files, the proofs, the layers that torch's tensors were matched to, and what is known of a net's data
-    if its shapes were needed.
-    """
+    """The written files, the proofs, the layers matched to torch's tensors, and the shapes of the net's data if they
+    were needed."""
 
     files: tuple[Path, ...]
     proofs: tuple[Proof, ...] = ()
@@ -39,12 +38,12 @@ class ConvertedFiles(KnowsData):
 
 @answers(ConvertRequest)
 def convert(request: ConvertRequest, listen: Listen) -> ConvertedFiles:
-    """Convert weights, or a net with its weights. A net alone needs files of weights; weights alone may need a net."""
+    """Convert weights, or a net with its weights. A net alone needs weights files, and weights alone may need a net."""
     source, output, net, weights = request.source, request.output, request.net, request.weights
     kind, output_kind = Path(source).suffix, Path(output).suffix
     if output_kind in _TARGETS and kind not in _TARGETS:
         if holds_weights(source) and net is None and kind != ".caffemodel":
-            raise FileError(f"{source}: are weights without a net; name it with --net")
+            raise FileError(f"{source}: the file contains weights but no net; name the net with --net")
         net_path, files = (net, (source, *weights)) if net and holds_weights(source) else (source, weights)
         exported = export(
             net=net_path,
@@ -60,14 +59,14 @@ def convert(request: ConvertRequest, listen: Listen) -> ConvertedFiles:
     if holds_weights(output) and kind != ".pt2":
         return _convert_weights(request)
     raise FileError(
-        f"{source} can't be converted to {output}: weights become {', '.join(WEIGHTS_SUFFIXES)}, "
-        f"nets with weights become {', '.join(_TARGETS)}, and .onnx becomes {', '.join(_CAFFE)}; "
-        "`zoo export` makes nets to deploy"
+        f"{source} can't be converted to {output}: weights become {', '.join(WEIGHTS_SUFFIXES)}, nets with "
+        f"weights become {', '.join(_TARGETS)}, and .onnx becomes {', '.join(_CAFFE)}; to deploy a net, use "
+        "`zoo export`"
     )
 
 
 def _convert_weights(request: ConvertRequest) -> ConvertedFiles:
-    """Convert weights. A Caffe file that becomes another one keeps all its layers, with their settings."""
+    """Convert weights. A Caffe file that becomes another Caffe file keeps all its layers with their settings."""
     output, precision = (
         Path(request.output),
         None if request.precision is None else Precision[request.precision.upper()],

@@ -1,4 +1,4 @@
-"""Data sets: converted, averaged and summed up, by `zoo data`."""
+"""Conversion, means and summaries of data sets, for `zoo data`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from zoo.requests.events import Listen, work
 from zoo.requests.request import answers
 from zoo.requests.results import MERGED
 
-_ON_SHEET = 25  # images
+_ON_SHEET = 25  # number of images
 
 Converted = ConversionReport | AnnotatedReport | PoseReport | TextReport | CaptionReport
 
 
 @answers(ConvertDataRequest)
 def convert_data(request: ConvertDataRequest, listen: Listen) -> Converted:
-    """Write a data set in another form, and say what couldn't be."""
+    """Convert a data set to another format, and report the parts that can't be converted."""
     name = parse_source(request.source)
     match name.content:
         case Content.CAPTIONS:
@@ -64,10 +64,12 @@ def _tell_skipped(reasons: tuple[str, ...] | list[str], listen: Listen) -> None:
 
 
 def _convert_items(source: SourceName, request: ConvertDataRequest, listen: Listen) -> ConversionReport:
-    """Convert items such as images with a label."""
-    request.refuse("--min-dim and --max-dim are for images with objects; give --resize", sides=True)
+    """Convert items such as labelled images."""
+    request.refuse("--min-dim and --max-dim are for images with objects; give --resize instead", sides=True)
     if is_annotated_target(request.target):
-        problem = f"only images with marked objects can be written so; {request.source} has none"
+        problem = (
+            f"this format needs images with marked objects, and {request.source} contains none; choose another format"
+        )
         raise DataError(f"{request.target}: {problem}")
     color = Color.GRAY if request.gray else Color.AS_STORED
     with closing(source.open(color=color)) as data, work(listen, "converting", len(data)) as advance:
@@ -77,8 +79,8 @@ def _convert_items(source: SourceName, request: ConvertDataRequest, listen: List
 
 
 def _convert_text(source: SourceName, request: ConvertDataRequest, listen: Listen) -> TextReport:
-    """Write a text as streams in HDF5."""
-    problem = "a text is written as it is; the other options are for images and other items"
+    """Write a text as streams to HDF5."""
+    problem = "a text is converted without changes; remove the options for images and for the order of items"
     request.refuse(problem, changes=True, order=True)
     report = write_text_streams(source, Path(request.target))
     if report.left_out:
@@ -87,16 +89,16 @@ def _convert_text(source: SourceName, request: ConvertDataRequest, listen: Liste
 
 
 def _convert_captions(source: SourceName, request: ConvertDataRequest, listen: Listen) -> CaptionReport:
-    """Write captions as streams in HDF5 with the list of their images."""
-    problem = "images with captions stay as they are; of the other options --shuffle and --skip-bad"
+    """Write captions as streams to HDF5, with a list of their images."""
+    problem = "images with captions are copied unchanged; the only options to add are --shuffle and --skip-bad"
     request.refuse(problem, changes=True)
     report = write_caption_streams(source, Path(request.target), request.order, skip_bad=request.skip_bad)
     _tell_skipped(report.missing, listen)
     if report.repeated:
         captions = _captions(report.repeated)
-        listen(Notice(f"{captions} written twice or more, so that all streams are as long"))
+        listen(Notice(f"{captions} written more than once, so that all streams have the same length"))
     if report.cut:
-        listen(Notice(f"cut: {_captions(report.cut)} of more words than steps"))
+        listen(Notice(f"cut: {_captions(report.cut)} with more words than steps"))
     return report
 
 
@@ -105,9 +107,9 @@ def _captions(count: int) -> str:
 
 
 def _convert_set(source: SourceName, request: ConvertDataRequest, listen: Listen) -> AnnotatedReport:
-    """Convert images with marked objects, and say what the target can't have."""
+    """Convert images with marked objects, and report everything that the target format can't store."""
     if request.resize:
-        problem = "--resize has both sides, and --min-dim or --max-dim one of them: give one of these"
+        problem = "--resize sets both sides, and --min-dim or --max-dim only one; give one of them"
         request.refuse(problem, sides=True)
     settings = replace(_conversion(request), min_side=request.min_dim or 0, max_side=request.max_dim or 0)
     data = source.open_marked(first_pixel=first_pixel_of(request.target))
@@ -115,14 +117,14 @@ def _convert_set(source: SourceName, request: ConvertDataRequest, listen: Listen
         report = convert_annotated(data, request.target, settings, done=advance)
     _tell_skipped(report.bad, listen)
     for trait, count in report.left_out.items():
-        hint = "; `maps:FOLDER` has the class of each pixel" if trait in PIXEL_TRAITS else ""
-        listen(Notice(f"left out: {trait} ({count:,}), which {request.target} can't have{hint}"))
+        hint = "; `maps:FOLDER` stores the class of each pixel" if trait in PIXEL_TRAITS else ""
+        listen(Notice(f"left out: {trait} ({count:,}), which {request.target} can't store{hint}"))
     return report
 
 
 def _convert_people(source: SourceName, request: ConvertDataRequest, listen: Listen) -> PoseReport:
-    """Write the people of a set as records of poses."""
-    problem = "images of people stay as they are; of the other options --shuffle and --skip-bad"
+    """Convert the people in a data set to records of poses."""
+    problem = "images of people are copied unchanged; the only options to add are --shuffle and --skip-bad"
     request.refuse(problem, changes=True)
     data, path = source.open_marked(), Path(request.target.removeprefix(f"{POSES}:"))
     with work(listen, "reading", len(data)) as advance:
@@ -131,14 +133,14 @@ def _convert_people(source: SourceName, request: ConvertDataRequest, listen: Lis
         report = write_poses(people, path, request.order, skip_bad=request.skip_bad, done=advance)
     _tell_skipped(report.bad, listen)
     if report.beside:
-        why = "too few of them, too small, or too near to another"
-        listen(Notice(f"with joints, but without a record of their own: {report.beside:,} ({why})"))
+        why = "too few joints, too small, or too near another person"
+        listen(Notice(f"people with joints but without their own record: {report.beside:,} ({why})"))
     return report
 
 
 @dataclass(frozen=True)
 class MeanImage:
-    """The mean of this many items: its shape, and the mean of each channel."""
+    """The mean of a data set's images: the number of items, the shape, and the mean of each channel."""
 
     items: int
     shape: tuple[int, ...]
@@ -156,7 +158,7 @@ def mean(request: MeanRequest, listen: Listen) -> MeanImage:
 
 @dataclass(frozen=True)
 class ShownData:
-    """What a data set has."""
+    """The contents of a data set."""
 
     source: str
     summary: SourceSummary | AnnotatedSummary = field(metadata=MERGED)
@@ -164,7 +166,7 @@ class ShownData:
 
 @answers(ShowDataRequest)
 def show_data(request: ShowDataRequest, listen: Listen) -> ShownData:
-    """Sum a data set up, and draw some of its images if somebody says where."""
+    """Summarize a data set, and draw some of its images if an output file is given."""
     name = parse_source(request.source)
     if name.content is Content.MARKED_IMAGES:
         return ShownData(request.source, _summarise_set(name, request, listen))

@@ -17,7 +17,7 @@ ALL = "all"
 
 
 def one_device(name: str | None, listen: Listen) -> torch.device:
-    """Return the device of a name, or the first GPU that is here."""
+    """Return the named device. Without a name, return the first GPU of this machine, or the CPU."""
     return devices_of(name, listen=listen)[0]
 
 
@@ -26,8 +26,8 @@ def devices_of(
     mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU,
     listen: Callable[[Notice], object] = ignore,
 ) -> list[torch.device]:
-    """Return the devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's
-    mode."""
+    """Return the named devices: cpu, cuda, cuda:1, several with commas, or `all` GPUs. Without a name, the solver's
+    mode decides."""
     import torch
 
     count = torch.cuda.device_count()
@@ -35,15 +35,15 @@ def devices_of(
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
     if name == ALL:
         if not count:
-            listen(Notice("warning: torch sees no GPU here, so 'all' is the CPU"))
+            listen(Notice("warning: torch sees no GPU here, so 'all' means the CPU"))
         return _every_gpu(count) or [torch.device("cpu")]
     return [_device(part.strip(), count) for part in name.split(",")]
 
 
 def remote_devices_of(name: str) -> list[torch.device]:
-    """Return the devices of a name on other machines, which are looked for there: cpu, cuda, cuda:1, or several.
+    """Return the named devices of other machines, without checking that they exist: cpu, cuda, cuda:1, or several.
 
-    Without a number, or as `all`, each worker takes a GPU of its own.
+    Without a number, or with `all`, each worker gets its own GPU.
     """
     return [_parsed("cuda" if name == ALL else part.strip()) for part in name.split(",")]
 
@@ -57,11 +57,10 @@ def training_devices(
     remote: bool = False,
     listen: Callable[[Notice], object] = ignore,
 ) -> list[torch.device]:
-    """Return the devices to train on: those that are named, or one as the settings ask, or every GPU for several
-    workers.
+    """Return the devices to train on: the named devices, the solver's one device, or every GPU for several workers.
 
-    A warning where the settings ask for a GPU and there is none, and where workers and devices aren't equally many.
-    Where workers are on `remote` machines, theirs are looked for there, and there may be none without a name.
+    Sends a warning if the solver selects a GPU and there is none, or if the numbers of workers and devices differ. If
+    workers run on `remote` machines, each finds its devices there, and the list is empty without a name.
     """
     import torch
 
@@ -73,7 +72,7 @@ def training_devices(
     if unnamed:
         wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
         if wants_gpu and devices[0].type == "cpu":
-            problem = "the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU"
+            problem = "the solver selects a GPU (solver_mode), but torch sees none here; training uses the CPU"
             listen(Notice(f"warning: {problem}"))
     if (unnamed or name == "cuda") and (workers or 1) > 1 and devices[0].type == "cuda":
         devices = _every_gpu(count)[:workers]
@@ -90,7 +89,7 @@ def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
 
 
 def gpus_of(numbers: str, count: int) -> list[torch.device]:
-    """Return the GPUs that numbers with commas name, or `all`, of the `count` that there are."""
+    """Return the GPUs with these comma-separated numbers, or `all`. `count` is the number of available GPUs."""
     import torch
 
     if numbers == ALL:
@@ -106,25 +105,24 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
             raise _wrong_numbers(f"there is no GPU {int(name)}: {available}")
     devices = [torch.device("cuda", int(name)) for name in names]
     if len(set(devices)) < len(devices):
-        raise _wrong_numbers(f"{numbers} names a GPU twice; for workers that share GPUs give --workers too")
+        raise _wrong_numbers(f"{numbers} names a GPU twice; for workers that share GPUs, give --workers too")
     return devices
 
 
 def _every_gpu(count: int) -> list[torch.device]:
-    """Return the GPUs with the first `count` numbers."""
+    """Return the first `count` GPUs."""
     import torch
 
     return [torch.device("cuda", index) for index in range(count)]
 
 
 def note_on_devices(devices: list[torch.device], workers: int) -> str:
-    """Return what a user should know where some workers share a GPU, or a device has no worker; empty if neither is
-    so."""
+    """Return a note if some workers share a GPU or a device has no worker, or else an empty string."""
     if workers < len(devices):
         return f"warning: --workers {workers} leaves {', '.join(map(str, devices[workers:]))} without a worker"
     if devices[0].type == "cuda" and workers > len(devices):
         names = ", ".join(map(str, devices))
-        return f"{workers} workers share {names}: what they exchange goes by way of main memory"
+        return f"{workers} workers share {names}; they exchange models through main memory"
     return ""
 
 

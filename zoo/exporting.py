@@ -1,4 +1,4 @@
-"""The export of a net by `zoo export`: it is made a deploy net, rewritten, and written in another format."""
+"""Export of nets for `zoo export`: turn a net into its deployed form, rewrite it, and write it in another format."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ from zoo.requests.results import KnowsData
 
 @dataclass(frozen=True)
 class ExportedFiles(KnowsData):
-    """The written files, the shapes of the net's inputs with how they are known, the proofs, and the matches of torch's
-    tensors.
+    """The written files, the shapes of the net's inputs, the proofs, and the layers matched to torch's tensors.
 
-    The proofs say nothing of `unproved` outputs, which are the same everywhere. `notes` say what Caffe won't take of
-    the net and the solver that the model was trained by.
+    `unproved` lists outputs that the proofs can't test, since they are constant. `notes` describe the parts of the
+    training net and solver that Caffe doesn't support.
     """
 
     files: tuple[Path, ...]
@@ -60,7 +59,7 @@ class _Written:
 
 @answers(ExportRequest)
 def export(request: ExportRequest, listen: Listen) -> ExportedFiles:
-    """Export a net. On an error nothing is written."""
+    """Export a net. After an error, nothing is written."""
     trained = open_model(
         request.net,
         request.weights,
@@ -98,7 +97,9 @@ def _to_caffe(model: Model, trained: Model, request: ExportRequest) -> _Written:
     classes = _classes(request)
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
         if Path(path).resolve().parent == folder.resolve():
-            raise FileError(f"{folder}: has '{Path(path).name}', which is exported; name another folder")
+            raise FileError(
+                f"{folder}: the folder contains '{Path(path).name}', which is being exported; name another folder"
+            )
     training = _training(trained, request)
     exported = export_caffe(
         model,
@@ -121,14 +122,14 @@ def _training(trained: Model, request: ExportRequest) -> CaffeTraining | None:
 
 
 def _training_net(trained: Model, request: ExportRequest) -> pb.NetParameter:
-    """Return the net to train: that of a model's folder or name, which has another one to use, or the exported net
-    itself."""
+    """Return the training net: that of the named model or folder, if it differs from the deployed net, or else the
+    exported net itself."""
     named = named_model(request.net)
     return trained.net if named.net == named.deployed else open_net(named.net, dialect=request.dialect).net
 
 
 def _notes(training: CaffeTraining) -> tuple[str, ...]:
-    advice = "export it with --data-lmdb, which writes the data as Caffe reads them"
+    advice = "export it with --data-lmdb, which writes the data in a form that Caffe reads"
     return (*(f"{note}; {advice}" for note in training.unread), *training.notes)
 
 
@@ -160,15 +161,14 @@ def _written(files: tuple[Path, ...], proof: Agreement | Report | None, notes: t
 
 
 def _classes(request: ExportRequest) -> tuple[str, ...]:
-    """Return the names of the classes that lie beside the exported model; none for a net that ends before it predicts
-    them."""
+    """Return the class names in the exported model's folder, or nothing if the export ends before the predictions."""
     if request.prune_to:
         return ()
     return classes_of_model(request.net, request.weights)
 
 
 def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:
-    """Return the files of a model, with that of its classes' names, which is written if there are names."""
+    """Return the files of a model. If there are class names, write them and add their file."""
     if not classes:
         return (path,)
     write_class_names(classes, model_labels(path))
@@ -176,5 +176,5 @@ def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _tolerance(request: ExportRequest) -> float:
-    """Return the tolerance for a net in another format, which computes the same in another order."""
+    """Return the tolerance of the target format, whose operations run in another order."""
     return TOLERANCE if request.tolerance is None else request.tolerance

@@ -1,4 +1,4 @@
-"""What is asked of files of Caffe's: what they hold, what two differ in, and that they are brought into form."""
+"""Commands about Caffe's files: show them, compare them, format them and upgrade them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STDIN = "-"
 
 @dataclass(frozen=True)
 class FileSummary:
-    """What a file holds."""
+    """The contents of a file."""
 
     file: str
     summary: Summary = field(metadata=MERGED)
@@ -44,7 +44,7 @@ class FileSummary:
 
 @dataclass(frozen=True)
 class TopShape:
-    """One top of one layer."""
+    """A top of a layer."""
 
     layer: str
     type: str
@@ -54,7 +54,7 @@ class TopShape:
 
 @dataclass(frozen=True)
 class FileShapes(KnowsData):
-    """The shapes of all tops in each phase of a net, what is known of its data, and the types with stubs."""
+    """The shapes of all tops in each phase of a net, the shapes of its data, and the types with stubs."""
 
     file: str
     phases: Mapping[str, list[TopShape]]
@@ -66,7 +66,7 @@ Shown = OneOrMore[FileSummary] | OneOrMore[FileShapes]
 
 @answers(ShowRequest)
 def show(request: ShowRequest, listen: Listen) -> Shown:
-    """Return what files hold, or the shapes of the blobs of nets."""
+    """Return the contents of files, or the shapes of blobs in nets."""
     contents = {}
     with work(listen, "reading", len(request.files)) as advance:
         for file in request.files:
@@ -83,21 +83,22 @@ def show(request: ShowRequest, listen: Listen) -> Shown:
 
 
 def _refuse_folder(path: Path) -> None:
-    """Point those who name a folder that isn't a model's, and may be a database, at the command that shows data."""
+    """Raise an error for a folder without a model. It names the command that shows data, since the folder may be a
+    database."""
     if path.is_dir() and not is_model_folder(path):
         command = f"zoo data show {quote(str(path))}"
         raise FileError(f"{path}: is a directory; name a file in it, or show its data: {command}")
 
 
 def _shapes_of(file: str, content: CaffeFile[Message], request: ShowRequest) -> FileShapes:
-    """Return the shapes of a net that was read from a file, which errors name."""
-    # These import torch, which takes seconds and isn't needed by `zoo show` without shapes.
+    """Return the shapes of a net that was read from a file. Errors name the file."""
+    # Imported here, since they import torch. That takes seconds, and `zoo show` without --shapes doesn't need it.
     from netdsl.model.model import Model, todays_form
     from netdsl.net.placeholder_layer import unavailable_types
 
     if not isinstance(content.message, pb.NetParameter):
         kind = content.message.DESCRIPTOR.name
-        raise NetError(f"{content.path}: has no shapes to infer: it isn't a net, but a {kind}")
+        raise NetError(f"{content.path}: the file is a {kind}, not a net, so it has no shapes to infer")
     try:
         net = todays_form(located(content.message, content.path, content.body))
         model = Model(net, items=request.assume, stages=request.stages)
@@ -118,7 +119,7 @@ def _shapes_of(file: str, content: CaffeFile[Message], request: ShowRequest) -> 
 
 @dataclass(frozen=True)
 class FileDifference:
-    """What two files differ in."""
+    """The differences between two files."""
 
     says_too: ClassVar[tuple[str, ...]] = ("equal",)
 
@@ -126,7 +127,7 @@ class FileDifference:
 
     @property
     def equal(self) -> bool:
-        """Whether they differ in nothing."""
+        """Whether the files are equal."""
         return not self.difference
 
     good = equal
@@ -134,7 +135,7 @@ class FileDifference:
 
 @answers(DiffRequest)
 def diff(request: DiffRequest, listen: Listen) -> FileDifference:
-    """Return what two files of one kind differ in."""
+    """Return the differences between two files of the same kind."""
 
     def load(name: str) -> CaffeFile[Message]:
         file = read_named(name, dialect=request.dialect, lenient=request.lenient)
@@ -144,13 +145,13 @@ def diff(request: DiffRequest, listen: Listen) -> FileDifference:
     kinds = [file.message.DESCRIPTOR.name for file in files]
     if kinds[0] != kinds[1]:
         what = f"{request.first} is a {kinds[0]}, {request.second} a {kinds[1]}"
-        raise FileError(f"{what}; only files of one kind can be compared")
+        raise FileError(f"{what}; compare two files of the same kind")
     return FileDifference(compare(*files))
 
 
 @dataclass(frozen=True)
 class FormattedFiles:
-    """The files that changed, or would, and those that can't be read; of standard input also its text in form."""
+    """The files that changed or would change, and those that can't be read. Standard input is returned formatted."""
 
     changed: list[str]
     failed: list[str]
@@ -159,13 +160,13 @@ class FormattedFiles:
 
     @property
     def good(self) -> bool:
-        """Whether no file would change that may not."""
+        """Whether all files are formatted, or may be changed."""
         return not (self.is_check and self.changed)
 
 
 @answers(FormatRequest)
 def format_files(request: FormatRequest, listen: Listen) -> FormattedFiles:
-    """Bring prototxt files into one layout."""
+    """Format prototxt files."""
     if request.files == (_STDIN,):
         data = sys.stdin.buffer.read()
         text = reformat(data, "<stdin>", lenient=request.lenient)
@@ -175,7 +176,7 @@ def format_files(request: FormatRequest, listen: Listen) -> FormattedFiles:
         try:
             if reformat_file(file, write=not request.check_only, lenient=request.lenient):
                 changed.append(file)
-        except CaffeError as problem:  # the other files are formatted all the same
+        except CaffeError as problem:  # continue with the other files
             failed.append(file)
             listen(Notice(str(problem)))
     return FormattedFiles(changed, failed, request.check_only, None)
@@ -183,7 +184,8 @@ def format_files(request: FormatRequest, listen: Listen) -> FormattedFiles:
 
 @dataclass(frozen=True)
 class UpgradedFile:
-    """A file, the one that was written, and the changes; a result that isn't written is text, or can't be printed."""
+    """The result of an upgrade: the file, the path written, and the changes. A result that wasn't written is kept as
+    text, unless it is binary."""
 
     file: str
     output: str | None
@@ -194,13 +196,13 @@ class UpgradedFile:
     def text(self) -> bytes:
         """The result as a prototxt."""
         if self.result.form is not Form.TEXT:
-            raise RequestError("a binary file can't be printed: name OUTPUT, or use --in-place")
+            raise RequestError("a binary file can't be printed; name OUTPUT, or use --in-place")
         return prototxt(self.result).encode("utf-8", "surrogateescape")
 
 
 @answers(UpgradeRequest)
 def upgrade(request: UpgradeRequest, listen: Listen) -> UpgradedFile:
-    """Bring a file to today's form, and write it if somebody says where."""
+    """Upgrade a file to the current format, and write it if a path is given."""
     target = request.file if request.in_place else request.output
     result, changes = _upgraded(read(request.file, dialect=request.dialect, lenient=request.lenient))
     if target is not None:
@@ -209,7 +211,7 @@ def upgrade(request: UpgradeRequest, listen: Listen) -> UpgradedFile:
 
 
 def _upgraded(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
-    """Return a file in today's form, and the list of changes; errors name the file."""
+    """Return a file in the current format, and the list of changes. Errors name the file."""
     try:
         return upgrade_file(file)
     except UpgradeError as problem:

@@ -1,4 +1,4 @@
-"""Tests of a model on images with marked objects: what it answers about each image beside what is marked there."""
+"""Tests of a model on images with marked objects. They compare the model's answers with the marked objects."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from zoo.answers.images import MarkedImages
 from zoo.answers.readers import DetectionReader, RegionReader, SegmentReader
 from zoo.score_tables import ScoreTable, detection_table, segmentation_table
 
-_MOST = 100  # detections of an image: Faster R-CNN's own, and COCO's
+_MOST = 100  # maximum number of detections in an image, as in Faster R-CNN and COCO
 
 
 @dataclass(frozen=True)
 class MarkedTest:
-    """A model, the set that it is tested on, and the labels of the set by those of the model."""
+    """A model, its test set, and a map from the model's labels to the set's."""
 
     answerer: Answerer
     marked: AnnotatedSet
@@ -34,14 +34,14 @@ class MarkedTest:
 
     @classmethod
     def of(cls, answerer: Answerer, marked: AnnotatedSet, listen: Listener) -> MarkedTest:
-        """Classes are matched by name, or by number where the model's have no names."""
+        """Match classes by name, or by number if the model has no class names."""
         names = answerer.class_names
         places = {name: label for label, name in enumerate(marked.classes)}
         if not names:
             return cls(answerer, marked, dict(enumerate(range(len(marked.classes)))))
         for name in marked.classes[1:]:
             if name not in names:
-                listen(Notice(f"the model knows no class '{name}', so it finds none of its objects"))
+                listen(Notice(f"the model doesn't have the class '{name}', so it can't find its objects"))
         labels = {label: places[name] for label, name in enumerate(names) if name in places}
         return cls(answerer, marked, labels)
 
@@ -51,7 +51,10 @@ class MarkedTest:
             return self._segmentation()
         if issubclass(self.answerer.reads, (DetectionReader, RegionReader)):
             return self._detection()
-        raise DataError("the model neither detects nor segments, and only that is tested on images with marked objects")
+        raise DataError(
+            "the model neither detects nor segments objects; to test on images with marked objects, choose a model "
+            "that does"
+        )
 
     def _answers(self) -> Iterator[tuple[AnnotatedImage, ImageAnswer]]:
         source = MarkedImages(self.marked, self.answerer.preparation.color)
@@ -66,12 +69,12 @@ class MarkedTest:
             detected.append(self._detected(answer.answer).after(index))
             objects.append(_objects(image).after(index))
         all_detected, all_objects = DetectedBoxes.join(detected), ObjectBoxes.join(objects)
-        judged = judge_as_voc(all_detected, all_objects, pixel=0)  # whose edges count no pixels
+        judged = judge_as_voc(all_detected, all_objects, pixel=0)  # pixels on the edges of objects don't count
         coco = score_as_coco(all_detected, all_objects)
         return detection_table(self.answerer.blob, judged, coco, self.marked.classes)
 
     def _detected(self, boxes: Boxes) -> DetectedBoxes:
-        """Return the surest boxes of classes that the set has."""
+        """Return the most confident boxes whose classes are in the set."""
         known = [box for box in boxes.found if box.label in self.labels][:_MOST]
         return DetectedBoxes.of(np.array([(0, self.labels[box.label], box.score, *box.corners) for box in known]))
 
@@ -86,14 +89,14 @@ class MarkedTest:
             predicted = answer.placement.on_image(answer.answer.labels)
             marked = class_map(image)
             if marked is None:
-                raise DataError(f"{image.path}: has only boxes, and the model tells the classes of pixels")
+                raise DataError(f"{image.path}: the image has only boxes, but the model predicts the classes of pixels")
             seen = np.where(predicted < 0, UNKNOWN, marked)
             counts += count_confusions(seen, own_labels[np.maximum(predicted, 0)], classes, (UNKNOWN,))
         return segmentation_table(self.answerer.blob, SegmentationScores(counts), self.marked.classes)
 
 
 def _objects(image: AnnotatedImage) -> ObjectBoxes:
-    """Return the objects of an image. COCO's rule: an object's area is that of its mask, if that is known."""
+    """Return the objects of an image. As in COCO, the area of an object is that of its mask, if there is one."""
     objects = image.objects
     rows = np.array([(0, each.label, *each.edges) for each in objects], np.float64).reshape(-1, 6)
     pairs = zip(areas(rows[:, 2:]), objects, strict=True)

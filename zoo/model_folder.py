@@ -1,4 +1,4 @@
-"""A model as one folder: its nets, weights, solver, preprocessing, labels and card."""
+"""A model as a folder: its nets, weights, solver, preprocessing, labels and card."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TRAIN_VAL = "train_val.prototxt"
 SOLVER = "solver.prototxt"
 WEIGHTS = "weights.caffemodel"
 
-_OTHER_NETS = ("*.prototxt", "*.onnx", "*.caffemodel")  # where a folder has neither of Caffe's two
+_OTHER_NETS = ("*.prototxt", "*.onnx", "*.caffemodel")  # used if a folder contains neither of Caffe's two names
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model whose files are in a folder."""
+    """A model in a folder."""
 
     path: Path
     card: Card
@@ -32,42 +32,45 @@ class ModelFolder:
 
     @property
     def deployed(self) -> Path:
-        """The net to use or, if there is only one to train, that one."""
+        """The deployed net, or the training net if it is the only one."""
         return self._deploy() or self.net
 
     @property
     def solver(self) -> Path | None:
-        """The settings that the net is trained with, which name it."""
+        """The solver of the training net, or `None`. The solver names its net."""
         return self._file(SOLVER) or self._only("*solver*.prototxt")
 
     @property
     def net(self) -> Path:
-        """The net to train or, if there is only one for use, that one."""
+        """The training net, or the deployed net if it is the only one."""
         net = self._train_val() or self._deploy() or next(filter(None, map(self._only_net, _OTHER_NETS)), None)
         if net is None:
-            raise NetError(f"{self.path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
+            raise NetError(f"{self.path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
         return net
 
     @property
     def weights(self) -> tuple[Path, ...]:
-        """The file with the weights, if there is one: what the card names, or the only such file."""
+        """The weights file that the card names, or the only weights file. Empty if there is none."""
         named = self._file(self.card.caffemodel) if self.card.caffemodel else None
         if named is not None:
             return (named,)
         files = tuple(path for path in sorted(self.path.iterdir()) if path.is_file() and holds_weights(path))
         if len(files) > 1:
             names = ", ".join(path.name for path in files)
-            raise NetError(f"{self.path}: has several files with weights, {names}; `caffemodel` in {CARD} names one")
+            raise NetError(
+                f"{self.path}: the folder contains several weights files, {names}; name one in the field "
+                f"`caffemodel` of {CARD}"
+            )
         return files
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes that are written beside its net; none if the folder doesn't have them."""
+        """The class names in the folder, or nothing if it doesn't contain them."""
         return class_names_of_model(self.deployed)
 
     @property
     def image_item(self) -> tuple[int, int, int] | None:
-        """The channels, height and width of the images that its card says."""
+        """The channels, height and width of images, as in the card."""
         return None if self.card.input is None else self.card.input.item
 
     def _deploy(self) -> Path | None:
@@ -77,8 +80,7 @@ class ModelFolder:
         return self._file(TRAIN_VAL) or self._only("*train*val*.prototxt") or self._only("*train*test*.prototxt")
 
     def _only(self, pattern: str) -> Path | None:
-        """Return the file whose name is like this, if there is one such file: published models name theirs as they
-        like."""
+        """Return the only file that matches a pattern, or `None`. Published models use many file names."""
         paths = [path for path in self.path.glob(pattern) if path.is_file()]
         return paths[0] if len(paths) == 1 else None
 
@@ -92,13 +94,13 @@ class ModelFolder:
 
 
 def is_model_folder(path: Path) -> bool:
-    """Return whether a folder is that of a model: it has a net that a command can take."""
+    """Return whether a folder contains a model, which means a net that a command can read."""
     return any((path / name).is_file() for name in (DEPLOY, TRAIN_VAL))
 
 
 def open_folder(path: Path) -> ModelFolder:
-    """Return the model in a folder; without a card it is named after the folder."""
+    """Return the model in a folder. Without a card, it is named after the folder."""
     if not is_model_folder(path):
-        raise NetError(f"{path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
+        raise NetError(f"{path}: the folder contains neither {DEPLOY} nor {TRAIN_VAL}, so it isn't a model")
     card = path / CARD
     return ModelFolder(path, read_card(card) if card.is_file() else Card(path.resolve().name))

@@ -1,4 +1,4 @@
-"""Models: found by their names, written as files, fetched into the store, given to others and looked after."""
+"""Models: finding them by name, writing them as files, pulling and pushing them, and maintaining the store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from zoo.store.upkeep import ListedModel, RemovedPath, added_files, check_model,
 
 @dataclass(frozen=True)
 class NamedCard:
-    """A card, and the name by which its model is found."""
+    """A card with the name of its model."""
 
     model: str
     card: Card = field(metadata=MERGED)
@@ -47,7 +47,7 @@ class NamedCard:
 
 @answers(ListRequest)
 def list_cards(request: ListRequest, listen: Listen) -> tuple[NamedCard, ...]:
-    """Return the cards of all models that have names."""
+    """Return the cards of all named models."""
     return tuple(NamedCard(name, card) for name, card in all_cards().items())
 
 
@@ -59,7 +59,7 @@ def card(request: CardRequest, listen: Listen) -> Card:
 
 @dataclass(frozen=True)
 class ImportedFiles:
-    """The files of a model that were written."""
+    """The written files of a model."""
 
     model: str
     files: tuple[Path, ...]
@@ -67,7 +67,7 @@ class ImportedFiles:
 
 @dataclass(frozen=True)
 class ImportedProgram:
-    """A net as a program, the file that it was written to, and why the net wouldn't work, if it wouldn't."""
+    """A net as a program, the file that was written, and the reason why the net wouldn't work, or `None`."""
 
     file: str
     output: str | None
@@ -105,7 +105,7 @@ def _import_program(request: ImportRequest) -> ImportedProgram:
 
 
 def _problem_of_net(model: str, net: pb.NetParameter) -> str | None:
-    """Return the reason why the net wouldn't work, if there is one."""
+    """Return the reason why the net wouldn't work, or `None`."""
     from netdsl.dsl.params import check_net
 
     try:
@@ -117,7 +117,7 @@ def _problem_of_net(model: str, net: pb.NetParameter) -> str | None:
 
 @answers(FetchRequest)
 def fetch(request: FetchRequest, listen: Listen) -> list[PulledModel]:
-    """Fetch a model into the store, or those that a lock file pins."""
+    """Pull a model into the store, or the models that a lock file pins."""
     store = store_here()
     settings = TransferSettings(request.max_size, request.timeout, offline=request.offline, listen=listen)
     if request.locked is not None:
@@ -132,7 +132,7 @@ def fetch(request: FetchRequest, listen: Listen) -> list[PulledModel]:
 
 @dataclass(frozen=True)
 class GivenModel:
-    """A model that was given to others: its files, and where these are."""
+    """A pushed model, with its files and their destination."""
 
     model: str
     address: str
@@ -141,14 +141,17 @@ class GivenModel:
 
 @answers(PushRequest)
 def give(request: PushRequest, listen: Listen) -> GivenModel:
-    """Write a model's folder to a new folder, or to a hub."""
+    """Push a model's folder to a new folder or to a hub."""
     model = request.model
     folder = find_model(Path(model))
     if isinstance(folder, CatalogueModel):
-        raise StoreError(f"{model}: comes with netdsl; `zoo import {model}` writes it as a folder of your own")
+        raise StoreError(
+            f"{model}: the model belongs to netdsl; write it to your own folder with `zoo import {model}`, and push "
+            "that"
+        )
     if folder is None:
         raise StoreError(
-            f"{model}: isn't a folder of a model, which has a net as deploy.prototxt or train_val.prototxt"
+            f"{model}: not a model's folder; name a folder that contains deploy.prototxt or train_val.prototxt"
         )
     pushed = push(folder, request.target, private=request.private, tell=lambda text: listen(Notice(text)))
     return GivenModel(model, pushed.address, pushed.files)
@@ -156,13 +159,13 @@ def give(request: PushRequest, listen: Listen) -> GivenModel:
 
 @answers(StoreListRequest)
 def list_store(request: StoreListRequest, listen: Listen) -> list[ListedModel]:
-    """Return the models of the store."""
+    """Return the models in the store."""
     return list_models(store_here())
 
 
 @dataclass(frozen=True)
 class CheckedFiles:
-    """What is wrong with a stored model's files, and which there are besides."""
+    """The problems with a stored model's files, and the files that were added to its folder."""
 
     model: str
     problems: Sequence[str]
@@ -170,13 +173,13 @@ class CheckedFiles:
 
     @property
     def good(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
 
 @answers(StoreCheckRequest)
 def check_store(request: StoreCheckRequest, listen: Listen) -> Iterator[CheckedFiles]:
-    """Yield what is wrong with each model of the store, or with some."""
+    """Yield the problems of each model in the store, or of the named ones."""
     store = store_here()
     names = request.names or tuple(store.names())
     with work(listen, "", len(names)) as advance:
@@ -189,13 +192,13 @@ def check_store(request: StoreCheckRequest, listen: Listen) -> Iterator[CheckedF
 
 @answers(StorePruneRequest)
 def prune_store(request: StorePruneRequest, listen: Listen) -> list[RemovedPath]:
-    """Remove what is broken from the store, or models by their names."""
+    """Remove damaged models from the store, or models by name."""
     return prune(store_here(), request.names, everything=request.everything)
 
 
 @dataclass(frozen=True)
 class StorePath:
-    """The folder of the store, or of one of its models."""
+    """The folder of the store, or of a model in it."""
 
     model: str | None
     path: Path
@@ -203,7 +206,7 @@ class StorePath:
 
 @answers(StorePathRequest)
 def path_in_store(request: StorePathRequest, listen: Listen) -> StorePath:
-    """Return the folder of the store, or of one of its models."""
+    """Return the folder of the store, or of a model in it."""
     store = store_here()
     if request.name is None:
         return StorePath(None, store.path)

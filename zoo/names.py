@@ -1,4 +1,4 @@
-"""Names and folders of models, which stand for nets wherever one is taken."""
+"""Names and folders of models, which can stand for nets."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ZooModel = ModelFolder | CatalogueModel
 
 
 def find_model(path: Path) -> ZooModel | None:
-    """Return the model that a folder or a name stands for; None for a file, and an error for a name that nothing has.
+    """Return the model with this folder or name, or `None` for a file. Raises an error for an unknown name.
 
-    A folder comes before a name, and what was pulled into the store before the catalogue. Plug-ins are asked last.
+    A folder takes precedence over a name. The store comes before the catalogue, and plug-ins come last.
     """
     if is_model_folder(path):
         return open_folder(path)
@@ -42,45 +42,47 @@ def find_model(path: Path) -> ZooModel | None:
     is_own = path.name in catalogue.names()
     if not is_own and path.name in catalogue.MODELS:
         return open_folder(catalogue.MODELS[path.name]())
-    return catalogue.model_of(path.name) if is_own or not path.suffix else None  # some have a version: squeezenet-1.1
+    return (
+        catalogue.model_of(path.name) if is_own or not path.suffix else None
+    )  # some names contain a version: squeezenet-1.1
 
 
 def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the classes that a net tells apart: those that lie by its weights, else its own."""
+    """Return the names of a net's classes: those next to its weights, or else the net's own."""
     return class_names_of_model(*reversed(weights)) or named_model(net).classes
 
 
 def card_of(path: Path) -> Card:
-    """Return the card of a model's folder or name, for which no net is built."""
+    """Return the card of a model's folder or name, without building the net."""
     model = find_model(path)
     if model is None:
-        raise NetError(f"{path}: is neither the name nor the folder of a model, so it has no card")
+        raise NetError(f"{path}: not the name or folder of a model, so there is no card; `zoo list` shows the names")
     return model.card
 
 
 def all_cards() -> dict[str, Card]:
-    """Return the cards of the catalogue's models and of those of plug-ins, by their names."""
+    """Return the cards of the models in the catalogue and in plug-ins, by name."""
     own = {name: catalogue.card_of(name) for name in catalogue.names()}
     return own | {name: open_folder(folder()).card for name, folder in catalogue.MODELS.items()}
 
 
 def settings_of(model: ZooModel) -> pb.SolverParameter | None:
-    """Return the settings that a model is trained with, if it has some."""
+    """Return the solver settings of a model, or `None`."""
     solver = model.solver
     return read_solver(solver).message if isinstance(solver, Path) else solver
 
 
 def solver_of(name: str, dialect: str | None = None) -> tuple[SolverSettings, Path]:
-    """Return the settings that a named model is trained with, and the folder where the names of files in them begin.
-    Snapshots are named after the model, in the working directory."""
-    from netdsl.solver.settings import open_settings  # needs torch, which who only names a model needn't wait for
+    """Return the solver settings of a named model, and the folder to which file names in them are relative. Snapshots
+    are named after the model and written to the working directory."""
+    from netdsl.solver.settings import open_settings  # imports torch, which slows down commands that only need the name
 
     model = find_model(Path(name))
     if model is None:
-        raise NetError(f"{name}: is neither the name nor the folder of a model; --solver takes a file of your own")
+        raise NetError(f"{name}: not the name or folder of a model; name your own solver file with --solver")
     settings = settings_of(model)
     if settings is None:
-        raise NetError(f"{model.origin}: has no solver.prototxt, which says how it is trained; --solver takes one")
+        raise NetError(f"{model.origin}: the model has no solver.prototxt; name a solver file with --solver")
     param = copy_of(settings)
     param.snapshot_prefix = model.path.resolve().name
     if isinstance(model, ModelFolder):
@@ -91,7 +93,7 @@ def solver_of(name: str, dialect: str | None = None) -> tuple[SolverSettings, Pa
 
 
 def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) -> CaffeFile[Message]:
-    """Any of Caffe's files or, for the name or the folder of a model, its net to train."""
+    """Return any of Caffe's files or, for the name or folder of a model, its training net."""
     source = named_model(name).net
     if isinstance(source, Path):
         return read(source, dialect=dialect, lenient=lenient)
@@ -99,13 +101,13 @@ def read_named(name: str, *, dialect: str | None = None, lenient: bool = False) 
 
 
 def store() -> Store:
-    """Return the store of models that were pulled, in the folder NETDSL_HOME, or in one of the user's cache."""
+    """Return the store of pulled models. It is in the folder NETDSL_HOME, or in the user's cache folder."""
     home = Path(os.environ.get("NETDSL_HOME") or Path.home() / ".cache" / "netdsl")
     return Store(home / "store")
 
 
 def settings_to_train(model: str | None, solver: str | None, dialect: str | None = None) -> tuple[SolverSettings, Path]:
-    """Return the settings of a solver by its file, or of a model, and the folder that they are in."""
+    """Return the solver settings of a file or a model, and the folder that contains them."""
     from netdsl.solver.settings import open_settings
 
     if solver is None:

@@ -1,4 +1,4 @@
-"""Plans by `zoo plan`: how a net is best trained, as tables, plain values and pictures."""
+"""Plans for `zoo plan`: how to train a net, as tables, plain values and charts."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from zoo.requests.planning import PlanningRequest
 from zoo.requests.request import answers
 from zoo.requests.results import KnowsData
 
-_IMAGENET = 1_281_167  # images to train on
+_IMAGENET = 1_281_167  # number of training images
 
 
 def draw_batches(planning: Planning, path: Path) -> None:
-    """Draw the seconds of an epoch on one device, and the memory, by the batch of a pass."""
+    """Draw the time of an epoch on one device, and the memory, against the batch of a pass."""
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")
     batches = [cost.batch for cost in planning.passes]
     epochs = [planning.request.items * cost.seconds / cost.batch for cost in planning.passes]
@@ -42,7 +42,7 @@ def draw_batches(planning: Planning, path: Path) -> None:
     left.yaxis.set_major_formatter(lambda value, place: format_seconds(value))
     left.set_ylim(bottom=0)
     right.plot(batches, [cost.bytes / 1e9 for cost in planning.passes], marker="o", label="needed")
-    right.axhline(planning.request.cluster.device.memory / 1e9, color="gray", linestyle="--", label="there is")
+    right.axhline(planning.request.cluster.device.memory / 1e9, color="gray", linestyle="--", label="memory available")
     right.set_ylabel("GB")
     right.set_yscale("log")
     right.legend(frameon=False)
@@ -55,7 +55,7 @@ def draw_batches(planning: Planning, path: Path) -> None:
 
 
 def draw_speedups(planning: Planning, path: Path) -> None:
-    """Draw how many times as fast as one worker several are, for each strategy at its best tau."""
+    """Draw the speed-up of several workers over one, for each strategy with its best tau."""
     figure, axis = pyplot().subplots(figsize=(7, 4.2), layout="constrained")
     names = dict.fromkeys(each.strategy.name for each in planning.candidates)
     alone = min((each.forecast.training for each in planning.candidates if each.workers == 1), default=None)
@@ -66,9 +66,9 @@ def draw_speedups(planning: Planning, path: Path) -> None:
             known = all(each.measured for each in ways)
             speedups = [alone / each.forecast.training for each in ways]
             axis.plot([each.workers for each in ways], speedups, marker=".", ls="-" if known else ":", label=name)
-    axis.plot([1, most], [1, most], color="gray", linewidth=0.8, linestyle="--", label="as many times as workers")
-    axis.set_xlabel("workers; dotted: if it learns as averaging does")
-    axis.set_ylabel("times as fast as one worker")
+    axis.plot([1, most], [1, most], color="gray", linewidth=0.8, linestyle="--", label="linear speed-up")
+    axis.set_xlabel("workers; dotted: if it converges as averaging does")
+    axis.set_ylabel("speed-up over one worker")
     axis.set_ylim(bottom=0)
     axis.legend(frameon=False)
     save_figure(figure, path)
@@ -76,7 +76,7 @@ def draw_speedups(planning: Planning, path: Path) -> None:
 
 @dataclass(frozen=True)
 class MadePlan(KnowsData):
-    """How a net is best trained, what follows from that, and what was written: a plan, a device or pictures."""
+    """A plan with its advice, and the files that were written: a plan, a device or charts."""
 
     planning: Planning
     advice: Advice
@@ -84,16 +84,16 @@ class MadePlan(KnowsData):
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        """A row for the best way of every strategy, with as many workers as the recommended one has."""
+        """A row for the best variant of each strategy, with the recommended number of workers."""
         return [_row_of_candidate(each) for each in self.planning.by_strategy()]
 
     @property
     def is_guessed(self) -> bool:
-        """Whether no training has shown how many iterations one of the strategies needs."""
+        """Whether the number of iterations is a guess for one of the strategies, since no training has measured it."""
         return not all(each.measured for each in self.planning.by_strategy())
 
     def plain(self) -> dict[str, Any]:
-        """Return all of it as JSON's values."""
+        """Return the plan as JSON values."""
         planning, advice = self.planning, self.advice
         return {
             "net": planning.net,
@@ -115,7 +115,7 @@ class MadePlan(KnowsData):
 
 @answers(PlanningRequest)
 def plan(request: PlanningRequest, listen: Listen) -> MadePlan | None:
-    """Say how a net is best trained; None if only the machine is measured."""
+    """Plan how to train a net. Returns `None` if the request only measures this machine."""
     if request.measure is not None:
         with work(listen, "measuring", 1) as advance:
             device = measure_device(request.measure.stem, done=advance)
@@ -133,7 +133,7 @@ def plan(request: PlanningRequest, listen: Listen) -> MadePlan | None:
         profile = advise_by_profile(profile_step(run), asked.cluster.workers)
     request.tell_of_unused(planner.data, listen)
     if request.items is None and request.data is None:
-        text = f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise"
+        text = f"assuming that an epoch has ImageNet's {_IMAGENET:,} items; use --items or --data to change that"
         listen(Notice(text))
     if request.output is not None:
         write_plan(planning.plan(advice.sentences), request.output)

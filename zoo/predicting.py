@@ -1,4 +1,4 @@
-"""Predictions by `zoo predict`: answers about images, a text that goes on, or a table with new columns."""
+"""Predictions for `zoo predict`: answers about images, the continuation of a text, or a table with new columns."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ _TOP, _THRESHOLD, _WORDS, _CHARACTERS = 5, 0.5, 20, 200
 
 @dataclass(frozen=True)
 class Predicted:
-    """A piece of what is predicted, as text, unless it goes to a file; and the answer if it is one about an image."""
+    """A piece of the predictions as text, unless it is written to a file. It includes the answer if it is about an
+    image."""
 
     text: str
     answer: ImageAnswer | None = None
 
     @property
     def good(self) -> bool:
-        """Whether there is no image that couldn't be read."""
+        """Whether all images could be read."""
         return self.answer is None or not self.answer.problem
 
 
 @answers(PredictRequest)
 def predict(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
-    """Answers about images, the characters of a text, or what was written, one after the other."""
+    """Yield answers about images, the characters of a text, or the names of written files."""
     if request.makes_table:
         add_columns(request, request.inputs[0], _NAMES, listen)
     else:
@@ -62,15 +63,15 @@ def predict(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
 
 
 def _text(request: PredictRequest, listen: Listen) -> Iterator[Predicted]:
-    """Yield the beginning, and each character that follows. The alphabet is in labels.txt of the weights or the
-    model."""
+    """Yield the beginning of the text, then each following character. The alphabet is in labels.txt, next to the
+    weights or in the model."""
     length, temperature = request.length or _CHARACTERS, 1.0 if request.temperature is None else request.temperature
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
     alphabet = Alphabet(classes_of_model(request.net, request.weights))
     try:
         generator = TextGenerator(model, alphabet, one_device(request.device, listen))
         following = generator.write(str(request.text), length, temperature, request.seed or 0)
-        first = next(following)  # before anything is printed, since it may be an error
+        first = next(following)  # runs before anything is printed, since it may raise an error
         yield Predicted(f"{request.text}{first}")
         yield from map(Predicted, following)
     except NetError as problem:
@@ -116,7 +117,7 @@ def _image_answers(request: PredictRequest, listen: Listen) -> Iterator[Predicte
 
 
 def _form(request: PredictRequest) -> AnswerForm:
-    """Return the form that answers are written in."""
+    """Return the format of the answers."""
     if request.as_json or request.as_csv:
         return AnswerForm.JSON if request.as_json else AnswerForm.CSV
     return form_of(request.output or "") or AnswerForm.TEXT
@@ -131,7 +132,8 @@ def _settings(request: PredictRequest) -> AnswerSettings:
 
 @contextmanager
 def _written_text(output: str | None) -> Iterator[Callable[[str], object]]:
-    """A function that writes text to a file that is there whole or not at all; without one it does nothing."""
+    """Yield a function that writes text to a file. The file appears only when it is complete. Without a file, the
+    function does nothing."""
     if output is None:
         yield lambda text: None
         return

@@ -1,4 +1,5 @@
-"""Regions that a net proposes for the images of a data set, in a file for another net to learn from."""
+"""Regions that a net proposes for the images of a data set. They are written to a file from which another net
+learns."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from zoo.requests.using import ProposeRequest
 
 @dataclass(frozen=True)
 class ProposedRegions:
-    """The file that was written, how many images there were, and how many regions of them were written."""
+    """The written file, the number of images and the number of written regions."""
 
     output: str
     images: int
@@ -44,7 +45,7 @@ class ProposedRegions:
 
 @answers(ProposeRequest)
 def propose(request: ProposeRequest, listen: Listen) -> ProposedRegions:
-    """Write the regions that a net proposes for all images of a set, in their order; on an error nothing is written."""
+    """Write the regions that a net proposes for all images of a set, in order. After an error, nothing is written."""
     device = one_device(request.device, listen)
     marked = open_annotated_set(request.data)
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
@@ -64,8 +65,8 @@ def propose(request: ProposeRequest, listen: Listen) -> ProposedRegions:
 
 
 def _decoded(marked: AnnotatedSet) -> Iterator[tuple[str, Array]]:
-    """Yield the name and the pixels of every image, which threads read ahead; an error at the first that can't be
-    read."""
+    """Yield the name and the pixels of every image, which threads read ahead. Raises an error at the first image that
+    can't be read."""
     with closing(map_items(SetImages(marked), range(len(marked)), lambda _, image: _pixels(image))) as results:
         for result in results:
             if isinstance(result, DataError):
@@ -78,7 +79,7 @@ def _pixels(image: AnnotatedImage) -> tuple[str, Array]:
 
 
 class _Proposer:
-    """A net that proposes, with its two inputs: the image, and its height, width and scale."""
+    """A net that proposes regions. Its two inputs are the image and a blob with the image's height, width and scale."""
 
     def __init__(self, predictor: Predictor, request: ProposeRequest) -> None:
         self.predictor, self._sizing = predictor, ShortSide(request.side, request.longest)
@@ -92,24 +93,27 @@ class _Proposer:
         self._images = [edge for edge in edges if edge not in self._sizes]
         if len(self._images) != 1 or len(self._sizes) != 1:
             names = ", ".join(f"'{each.blob.name}'" for each in predictor.inputs)
-            raise NetError(f"needs an image and its size to propose regions; its inputs are {names or 'none'}")
+            raise NetError(
+                "a net that proposes regions needs an image and its size as inputs; the inputs of this net are "
+                f"{names or 'none'}"
+            )
 
     def regions(self, image: Array) -> Boxes:
-        """Return the regions of an image, in its own pixels."""
+        """Return the regions of an image in the image's own pixels."""
         pixels, scale = self._sizing(image)
         size = torch.tensor([[*pixels.shape[1:], scale]], dtype=torch.float32)
         tops = self.predictor.run({self._images[0]: torch.from_numpy(pixels)[None], self._sizes[0]: size})
         (edge,) = self.predictor.outputs.values()
         boxes = tops[edge].astype(np.float32).reshape(-1, 5)[:, 1:] / np.float32(scale)
         if not np.isfinite(boxes).all():
-            raise DataError("a region isn't finite; the weights can't be right")
+            raise DataError("a region isn't finite; check the weights")
         return boxes
 
 
 def _blob(model: Model) -> str:
-    """Return the blob with the regions of a net's TEST phase."""
+    """Return the name of the blob that contains the regions in the net's TEST phase."""
     for node in model.graph(Phase.TEST).nodes:
         kind = type_of(node.layer)
         if kind is not None and issubclass(kind, MakesRegions):
             return node.layer.top[0]
-    raise NetError("proposes no regions in its TEST phase; name the net for tests, such as rpn_test.pt")
+    raise NetError("the net proposes no regions in its TEST phase; name the test net, such as rpn_test.pt")

@@ -1,4 +1,4 @@
-"""Scripts that run as several workers, by `zoo run`."""
+"""Scripts that run on several workers, for `zoo run`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zoo.requests.training import RunRequest
 
 @answers(RunRequest)
 def run(request: RunRequest, listen: Listen) -> None:
-    """Run a script with several workers; where there is but one, in place of this program."""
+    """Run a script with several workers. A single worker replaces this process."""
     folder, workers = None if request.folder is None else Path(request.folder), request.workers or 1
     if request.started_by == "local" and workers == 1:
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The scores of a test set as a table of classes: of detections and of segmentations."""
+"""The scores of a test set as a table of classes, for detection and segmentation."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from zoo.cards import Task
 
 @dataclass(frozen=True)
 class ScoredClass:
-    """The scores of one class, by their names; None where it isn't there."""
+    """The scores of one class by name. A score is `None` if the class isn't in the set."""
 
     label: int
     name: str
-    count: int  # of its objects or pixels
+    count: int  # number of its objects or pixels
     scores: Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The scores of a blob of a net: those of the whole set by their names, and those of all classes."""
+    """The scores of a blob: those of the whole set by name, and those of all classes."""
 
     blob: str
     task: Task
-    counted: str  # objects or pixels
+    counted: str  # whether the classes count objects or pixels
     totals: Mapping[str, float | None]
     classes: tuple[ScoredClass, ...]
 
     def plain(self) -> dict[str, Any]:
-        """Return the table as JSON has it, where a class counts its objects or its pixels."""
+        """Return the table as JSON values. Each class contains its number of objects or pixels."""
         classes = [
             {"label": each.label, "name": each.name, self.counted: each.count, "scores": each.scores}
             for each in self.classes
@@ -43,12 +43,12 @@ class ScoreTable:
 
     @property
     def score_names(self) -> list[str]:
-        """The names of the scores that classes have."""
+        """The names of the scores of a class."""
         return [name for each in self.classes[:1] for name in each.scores]
 
 
 def score_tables(scores: SetScores, names: Sequence[str]) -> tuple[ScoreTable, ...]:
-    """Return a table for all that was scored; of classes that are neither there nor found it says nothing."""
+    """Return a table for each scored blob. Classes that are neither in the set nor found are left out."""
     detections = [_of_detections(test, names) for test in scores.detections if test.parts]
     segmentations = [_of_segmentation(test, names) for test in scores.segmentations if test.counts.any()]
     return (*detections, *segmentations)
@@ -59,7 +59,7 @@ def _of_detections(test: DetectionTest, names: Sequence[str]) -> ScoreTable:
 
 
 def detection_table(blob: str, judged: JudgedDetections, coco: CocoScores | None, names: Sequence[str]) -> ScoreTable:
-    """Return the table of detections that were judged, as VOC and COCO score them."""
+    """Return the table of evaluated detections, with the scores of VOC and COCO."""
     rules = (PrecisionRule.VOC_2007, PrecisionRule.VOC_2010)
     tables = {rule.value: precision_table(judged, rule) for rule in rules}
     totals = {f"mAP {rule}": table.mean for rule, table in tables.items()}
@@ -83,7 +83,7 @@ def _of_segmentation(test: SegmentationTest, names: Sequence[str]) -> ScoreTable
 
 
 def segmentation_table(blob: str, scores: SegmentationScores, names: Sequence[str]) -> ScoreTable:
-    """Return the table of pixels whose classes were compared."""
+    """Return the table of segmentation scores."""
     classes, named = list[ScoredClass](), _class_names(names, range(len(scores.counts)))
     for each in scores.by_class():
         if each.iou is not None:
@@ -93,8 +93,8 @@ def segmentation_table(blob: str, scores: SegmentationScores, names: Sequence[st
 
 
 def _class_names(names: Sequence[str], labels: Sequence[int]) -> list[str]:
-    """Return the names of labels, which may be for these labels only or for all from 0 on; without them, their
-    numbers."""
+    """Return the names of labels. `names` covers either these labels only, or all labels from 0. Without names, return
+    the numbers."""
     if len(names) == len(labels):
         return list(names)
     return [names[label] if label < len(names) else str(label) for label in labels]

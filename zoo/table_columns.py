@@ -1,4 +1,4 @@
-"""Tables with new columns by `zoo predict` and `zoo features`, computed here or on Spark."""
+"""Tables with new columns for `zoo predict` and `zoo features`, computed here or on Spark."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from zoo.requests.using import FeaturesRequest, PredictRequest
 if TYPE_CHECKING:
     import torch
 
-COLUMN = "--column {}=COLUMN"  # how a user names another column
+COLUMN = "--column {}=COLUMN"  # the option with which a user names another column
 TableRequest = PredictRequest | FeaturesRequest
 
 
 @dataclass(frozen=True)
 class AddedColumns(KnowsData):
-    """The file or folder that was written, and the blobs that became columns."""
+    """The written file or folder, and the blobs that became columns."""
 
     output: str
     columns: tuple[str, ...] = ()
@@ -48,17 +48,17 @@ class AddedColumns(KnowsData):
 
 @answers(FeaturesRequest)
 def features(request: FeaturesRequest, listen: Listen) -> AddedColumns:
-    """Write a table with columns of blobs; on an error nothing is written."""
+    """Write a table with blobs as columns. After an error, nothing is written."""
     names = ColumnNames({blob: blob for blob in request.blobs}, prediction="", probability="")
     return add_columns(request, request.data, names, listen)
 
 
 def add_columns(request: TableRequest, rows: str, names: ColumnNames, listen: Listen) -> AddedColumns:
-    """Write a table with new columns, here or by tasks of Spark; on an error nothing is written."""
+    """Write a table with new columns, computed here or in Spark tasks. After an error, nothing is written."""
     table = table_of(rows)
     if table is None:
         command = f"zoo data convert {rows} rows.parquet"
-        raise DataError(f"{rows}: isn't a table of Parquet or Arrow; `{command}` makes one of it")
+        raise DataError(f"{rows}: not a Parquet or Arrow table; convert it with `{command}`")
     adding = _Adding(request, str(request.output), rows, names, listen)
     backend, device = table_place(request, listen)
     model = open_model(request.net, request.weights, deployed=True, dialect=request.dialect)
@@ -75,7 +75,7 @@ def add_columns(request: TableRequest, rows: str, names: ColumnNames, listen: Li
 def table_place(request: OnSpark, listen: Listen) -> tuple[LocalBackend | SparkBackend, torch.device | None]:
     """Return the backend that computes a table's rows, and the device: the named one, or the first GPU of this process.
 
-    On Spark it is looked for where the tasks are, and without a name Spark's settings say which it is.
+    On Spark, each task finds the device. Without a name, Spark's settings select it.
     """
     name: str | None = getattr(request, "device", None)
     if request.backend != SparkBackend.name:
@@ -84,16 +84,18 @@ def table_place(request: OnSpark, listen: Listen) -> tuple[LocalBackend | SparkB
 
 
 def parquet_of(data: str) -> str:
-    """Return the path of a table that Spark reads."""
+    """Return the path of a table for Spark."""
     kind, path = table_of(data) or (None, data)
     if kind is not TableFormat.PARQUET:
-        raise DataError(f"{data}: on Spark a table is Parquet, parquet:PATH; `zoo data convert` makes it of other data")
+        raise DataError(
+            f"{data}: Spark reads only Parquet tables, parquet:PATH; convert other data with `zoo data convert`"
+        )
     return path
 
 
 @dataclass(frozen=True)
 class _Adding:
-    """The columns that are added to the rows of a table."""
+    """The columns to add to the rows of a table."""
 
     request: TableRequest
     output: str
@@ -103,28 +105,30 @@ class _Adding:
 
     @property
     def invalid(self) -> InvalidRows:
-        """What becomes of rows whose values or predictions aren't finite."""
+        """How to handle rows whose values or predictions aren't finite."""
         return InvalidRows(self.request.invalid or InvalidRows.ERROR)
 
     def here(self, model: Model, table: TableFiles, device: torch.device | None) -> Predictor:
-        """Add them in this process."""
+        """Add the columns in this process."""
         predictor = self._predictor(model, table.schema.names)
         predictor.take_items(infer_shapes(table.first(), predictor.inputs))
         names = self._new_columns(predictor, table.schema.names)
         predictor.load(device or "cpu")
         self._tell_weights(model, predictor)
         adder = ColumnAdder(names, self.request.batch or predictor.batch, invalid=self.invalid)
-        # The first batch has the columns even if there are no rows.
+        # The first batch contains the columns even if there are no rows.
         batches = chain([table.none()], table.batches(adder.batch))
         with work(self.listen, "", len(table)) as advance:
             write_parquet(Path(self.output), adder.add(predictor, batches, self.rows), advance)
         return predictor
 
     def on_spark(self, model: Model, path: str, backend: SparkBackend, device: torch.device | None) -> Predictor:
-        """Add them in tasks of Spark."""
+        """Add the columns in Spark tasks."""
         with backend.session() as session:
             from netdsl.spark import NetModel
-            from netdsl.spark.tables import parquet  # needs pyspark, which the session has checked
+            from netdsl.spark.tables import (
+                parquet,
+            )  # imports pyspark; the session has already checked that it is installed
 
             frame = parquet.read(session, path)
             predictor = self._predictor(model, frame.columns)
@@ -148,29 +152,34 @@ class _Adding:
         self.listen(WeightsLoaded(model.files, match_names(model, predictor.built)))
 
     def _predictor(self, model: Model, names: Sequence[str]) -> Predictor:
-        """Return what predicts; an error if the table lacks the columns of its inputs."""
+        """Return the predictor. Raises an error if the table lacks the columns of its inputs."""
         predictor = Predictor(model, self.names.blobs, self.request.columns)
         check_columns(names, [net_input.blob for net_input in predictor.inputs], COLUMN)
         return predictor
 
     def _new_columns(self, predictor: Predictor, names: Sequence[str]) -> ColumnNames:
-        """Return the names of new columns; an error if nothing is predicted for a row, or the table has such a
-        column."""
+        """Return the names of the new columns. Raises an error if the net doesn't predict a value for each row, or if
+        the table already contains such a column."""
         made = self._with_classes(predictor.classes())
         columns = made.columns(predictor)
         if not columns:
-            raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
+            raise NetError(
+                "the net doesn't predict a value for each row; write its blobs as columns with `zoo features`"
+            )
         check_new_columns(names, columns)
         return made
 
     def _with_classes(self, outputs: int) -> ColumnNames:
-        """Return the new columns with the names of the classes that the model was trained on, where these are known."""
+        """Return the new columns with the names of the model's classes, if they are known."""
         if not self.names.predicted_class or outputs < 2:
             return self.names
         net = self.request.net
         classes = classes_of_model(net, self.request.weights)
         if len(classes) not in (0, outputs):
-            text = f"{net}: predicts {outputs} classes; names of {len(classes)} lie beside it, which aren't used"
+            text = (
+                f"{net}: the net predicts {outputs} classes, but the labels next to it name {len(classes)}; they "
+                "aren't used"
+            )
             self.listen(Notice(text))
             return self.names
         return replace(self.names, classes=classes)

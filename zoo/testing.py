@@ -1,4 +1,4 @@
-"""Tests of a net with weights: its mean loss and outputs, and its scores, on its own data or on others."""
+"""Tests of a net with weights: its mean loss, outputs and scores, on its own data or on other data."""
 
 from __future__ import annotations
 
@@ -50,35 +50,32 @@ from zoo.table_columns import COLUMN, parquet_of, table_place
 
 @dataclass(frozen=True)
 class TestResult(KnowsData):
-    """The mean loss and the mean outputs over batches or rows, the scores of the whole set, and what is said of the
-    weights.
-    """
+    """The mean loss and outputs over batches or rows, the scores of the whole set, and a report on the weights."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # keeps pytest from collecting the class
 
     says_too: ClassVar[tuple[str, ...]] = ("assumed", "outputs")
 
-    loss: float | None  # None on images with marked objects or captions, of which only answers are scored
+    loss: float | None  # None for images with marked objects or captions, where only answers are scored
     blobs: tuple[Output, ...] = field(metadata=LEFT_OUT)
     scores: tuple[ScoreTable, ...] = ()
     weights: str = ""
 
     @property
     def outputs(self) -> Mapping[str, float]:
-        """The numbers by the names of outputs."""
+        """The mean outputs by name."""
         return as_numbers(self.blobs)
 
 
 @answers(TestRequest)
 def test(request: TestRequest, listen: Listen) -> TestResult:
-    """Return the mean loss and the mean outputs over batches or rows; of a net that detects or segments also its
-    scores.
+    """Return the mean loss and outputs over batches or rows. For nets that detect or segment, return their scores too.
 
-    Tasks of Spark give no such scores, and without a device take the GPUs that Spark assigns to them. `listen` hears of
-    the data and the weights, and of nets and batches run here.
+    Spark tasks compute no such scores. Without a device, they use the GPUs that Spark assigns to them. `listen`
+    receives events about the data and the weights, and about nets and batches that run here.
     """
     reports = list[str]()
-    rows = request.data is not None and request.iterations is None  # which are tested in batches that nobody tells of
+    rows = request.data is not None and request.iterations is None  # these are tested in batches that send no events
     with work(listen, "testing", None if rows else request.iterations or TEST_BATCHES) as advance:
 
         def hear(event: object) -> None:
@@ -92,7 +89,7 @@ def test(request: TestRequest, listen: Listen) -> TestResult:
 
 
 def _tested(request: TestRequest, listen: Listen) -> TestResult:
-    """Return what comes of the test, wherever it is done."""
+    """Return the results of the test, whichever process runs it."""
     backend, device = table_place(request, listen)
     weights = split_names(request.weights)
     opened = open_model(request.net, weights, dialect=request.dialect, level=request.level, stages=request.stages)
@@ -117,20 +114,20 @@ def _tested(request: TestRequest, listen: Listen) -> TestResult:
 
 
 def _are_pictures(data: SourceName, net: pb.NetParameter) -> bool:
-    """Return whether data are images with marked objects, and no database that layers of the net read."""
+    """Return whether the data are images with marked objects, and not a database that the net's layers read."""
     reads_databases = any(layer.HasField("data_param") for layer in net.layer)
     return data.content is Content.MARKED_IMAGES and not (data.form.is_database and reads_databases)
 
 
 def _check_once(request: TestRequest, backend: LocalBackend | SparkBackend) -> None:
-    """Raise a DataError for what isn't there to choose where every image is answered once, here."""
+    """Raise a DataError for options that don't apply to a test in which this machine answers each image once."""
     chosen = {
         "--iterations": request.iterations is not None,
         "--column": bool(request.columns),
         "--backend spark": isinstance(backend, SparkBackend),
     }
     if names := ", ".join(name for name, is_set in chosen.items() if is_set):
-        raise DataError(f"{request.data}: all of its images are tested once, on this machine; leave out {names}")
+        raise DataError(f"{request.data}: all images are tested once, on this machine; remove {names}")
 
 
 def _answerer(request: TestRequest, device: torch.device | None, listen: Listener) -> Answerer:
@@ -153,22 +150,26 @@ def _on_pictures(request: TestRequest, data: SourceName, device: torch.device | 
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
-    """Return a clause for an error about the net of a file of weights, which is the one that was trained."""
+    """Return an addition to an error about the net inside a weights file, which is the training net."""
     if Path(request.net) not in model.sources.values():
         return ""
-    return "; this file has trained weights and the net of their training, so name the prototxt, and it as --weights"
+    return (
+        "; this file contains trained weights and their training net, so name the test net's prototxt as NET and "
+        "this file in --weights"
+    )
 
 
 def _check_weights(request: TestRequest, model: Model, built: Built, listen: Listener) -> None:
-    """Tell which layers have weights; an error if one has none, since a score of random weights says nothing."""
+    """Report which layers got weights. Raises an error if a layer got none, since a score of random weights means
+    nothing."""
     report = match_names(model, built)
     if report.missing and not (report.matched and request.partial):
-        raise WeightsError(f"{report}; name the file that has the weights of all layers")
+        raise WeightsError(f"{report}; name a file that contains the weights of all layers")
     listen(WeightsLoaded(model.files, report))
 
 
 def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:
-    """Test on batches of the data, which begin again at their end."""
+    """Test on batches of the data. After the last item, reading starts again at the first."""
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
     with closing(ModuleNet.open(model, Compute(device), table)) as running:
         listen(net_created(running.built, ""))
@@ -180,35 +181,36 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
         with gather_scores(running.built) as scores:
             means = average_batches(running, request.iterations or TEST_BATCHES, listen=listen)
         classes = next((opened.classes for opened in opened_data(running) if opened.classes), ())
-    assert means is not None  # nothing interrupts it
+    assert means is not None  # a test can't be interrupted
     tables = score_tables(scores, classes or _model_names(request))
     return TestResult(*means, tables, data=read_data(running.built))
 
 
 def _model_names(request: TestRequest) -> tuple[str, ...]:
-    """Return the names of the classes that the model tells apart."""
+    """Return the names of the model's classes."""
     return classes_of_model(request.net, request.weights)
 
 
 def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
-    """Let data layers read another source; for a net without data layers, return it as a table for the inputs."""
+    """Make the data layers read another source. For a net without data layers, return the source as a table for the
+    inputs."""
     source = source_for(data, DataSplit.TEST)
     readers = data_layers(net)
     for layer in readers:
         set_source(layer, source)
     if readers and columns:
-        raise DataError(f"{data}: data layers take its arrays in their order; name no columns")
+        raise DataError(f"{data}: data layers read its arrays in order; remove --column")
     return None if readers else Table(source, columns)
 
 
 def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None:
-    """Send a notice if the data and the model number a class otherwise."""
+    """Send a notice if the data and the model number a class differently."""
     if not isinstance(event, DataOpened) or not event.classes:
         return
     names = _model_names(request)
     for label, (name, learned) in enumerate(zip(event.classes, names, strict=False)):
         if name != learned:
-            listen(Notice(f"{event.source}: label {label} is '{name}' there, and the net learned it as '{learned}'"))
+            listen(Notice(f"{event.source}: label {label} is '{name}', but the net was trained with '{learned}'"))
             return
 
 
@@ -227,7 +229,7 @@ def _here(
 
 
 def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> tuple[str, ...]:
-    """Tell what table is tested on; returns the names of its classes."""
+    """Report the table that is tested on. Returns the names of its classes."""
     columns = list(request.columns.values())
     classes = class_names_of_table(Path(path), schema, [*columns, *schema.names])
     opened = DataOpened(str(request.data), rows, classes, tests=True)
@@ -243,7 +245,7 @@ def _on_spark(
     warn_of_doubts(built)
     _check_weights(request, model, built, listen)
     if request.data is None or request.iterations is not None:
-        raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
+        raise DataError("Spark tests all rows of a table once; name the table with --data, and remove --iterations")
     path = parquet_of(request.data)
     with backend.session() as session:
         from netdsl.spark.pipeline.tasks import score_rows
@@ -260,7 +262,7 @@ def _on_spark(
 
 
 def _inputs(request: TestRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
-    """Return the inputs of the net; an error if the table lacks their columns."""
+    """Return the inputs of the net. Raises an error if the table lacks their columns."""
     inputs = scoring_inputs(model, request.columns)
     check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
     return inputs

@@ -1,4 +1,4 @@
-"""Times of a net's layers by `zoo time`."""
+"""Timing of a net's layers, for `zoo time`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zoo.requests.using import TimeRequest
 
 @dataclass(frozen=True)
 class TimedNet(KnowsData):
-    """The times of a net in mean milliseconds, those of each layer alone, and where it was timed."""
+    """The times of a net and of each layer alone, as means in milliseconds, and the device."""
 
     net: str
     phase: str
@@ -31,7 +31,7 @@ class TimedNet(KnowsData):
 
 @answers(TimeRequest)
 def time(request: TimeRequest, listen: Listen) -> TimedNet:
-    """Return the times of a net's layers, each alone, and of the whole net."""
+    """Measure the time of each layer alone, and of the whole net."""
     with work(listen, "measuring", 2 * (request.iterations + 1)) as advance:
         model = open_model(
             request.net,

@@ -1,4 +1,4 @@
-"""Trainings by `zoo train`: a run is begun as a request says, or found, and trained."""
+"""Training for `zoo train`: start the requested run, or find an existing one, and train it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from zoo.requests.training import ByWorkers, TrainRequest
 
 @dataclass(frozen=True)
 class ReadData:
-    """Data that a net was trained or tested on."""
+    """A data set that a net was trained or tested on."""
 
     source: str
     items: int
@@ -57,7 +57,7 @@ class ReadData:
 
 @dataclass(frozen=True)
 class LastTest:
-    """The last test of a net, with the scores of classes by their labels, if there are some."""
+    """The last test of a net, with the scores of classes by label if there are any."""
 
     iteration: int
     loss: float | None
@@ -67,7 +67,7 @@ class LastTest:
 
 @dataclass(frozen=True)
 class LastSnapshot:
-    """The last snapshot."""
+    """The last snapshot of a training."""
 
     iteration: int
     model: Path
@@ -76,7 +76,7 @@ class LastSnapshot:
 
 @dataclass
 class TrainedRun:
-    """What came of a training: the last of everything, and the run's folder, if it has one."""
+    """The result of a training: the last loss, tests and snapshot, and the run's folder if it has one."""
 
     says_too: ClassVar[tuple[str, ...]] = ("finished", "tests")
 
@@ -92,7 +92,7 @@ class TrainedRun:
 
     @property
     def finished(self) -> bool:
-        """Whether the last iteration was reached."""
+        """Whether the run reached its last iteration."""
         return self.iteration >= self.last
 
     @property
@@ -101,7 +101,7 @@ class TrainedRun:
         return [test for _, test in sorted(self.tests_of_nets.items())]
 
     def __call__(self, event: Event) -> None:
-        """Keep what an event tells."""
+        """Store the facts of an event."""
         match event:
             case DataOpened():
                 self.data.append(ReadData(event.source, event.items, event.tests))
@@ -123,7 +123,7 @@ class TrainedRun:
 
 @answers(TrainRequest)
 def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
-    """Train a net, alone or with several workers. A worker that another process supervises has no result."""
+    """Train a net on one worker or several. Returns `None` in a worker that another process supervises."""
     backend = backend_of(request)
     run, folder = _begin_or_find(request, backend, listen)
     result = TrainedRun(folder)
@@ -156,14 +156,14 @@ def train(request: TrainRequest, listen: Listen) -> TrainedRun | None:
 
 
 def backend_of(request: ByWorkers) -> Backend:
-    """Return the place where workers train."""
+    """Return the backend that starts the workers."""
     if request.backend == SPARK:
         return backend_named(SPARK, master=request.master)
     return chosen_backend(request.backend) or HERE
 
 
 def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> tuple[Run | None, Path | None]:
-    """Return the run that the request describes, if it is begun here, and its folder, if it is kept in one."""
+    """Return the requested run if it starts here, and its folder if it has one."""
     if request.resume is not None:
         return None, Path(request.resume)
     if request.replay is not None:
@@ -179,7 +179,7 @@ def _begin_or_find(request: TrainRequest, backend: Backend, listen: Listen) -> t
         return _with_length(_described_run(request, backend, None, precision, listen), request), None
     most = request.workers.most if request.workers else None
     run = _described_run(request, backend, most, precision, listen)
-    # If nothing says how many workers it has, each of its devices has one.
+    # Without a number of workers, each device gets one worker.
     count = request.workers or WorkerCount(backend.started or max(1, len(run.devices)))
     strategy = ModelAveraging() if request.strategy is None else parse(request.strategy)
     run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
@@ -198,7 +198,7 @@ def _folder_of(request: TrainRequest, run: Run) -> Path:
 def _described_run(
     request: TrainRequest, backend: Backend, workers: int | None, precision: ComputePrecision, listen: Listen
 ) -> Run:
-    """Return the run that a request describes, with this many workers of a backend if that is known."""
+    """Return the run that a request describes, with this number of workers on a backend if it is known."""
     settings, folder = settings_to_train(request.model, request.solver, request.dialect)
     if request.max_iter is not None:
         settings = settings.with_fields(max_iter=request.max_iter)
@@ -236,7 +236,7 @@ def _described_run(
 
 
 def next_action(listen: Listen) -> Action:
-    """Return what somebody who listens wants a run to do."""
+    """Return the listener's decision about how the run should continue."""
     answer = listen(WhatNext())
     return answer if isinstance(answer, Action) else Action.NONE
 
@@ -244,7 +244,7 @@ def next_action(listen: Listen) -> Action:
 def _logs(
     stack: ExitStack, request: TrainRequest, run: Run | None, folder: Path | None, listen: Listen
 ) -> Iterator[Listener]:
-    """Yield the requested logs; each is closed when training ends, however it does."""
+    """Yield the requested logs. Each is closed when training ends, for whatever reason."""
     if request.log is not None:
         yield stack.enter_context(closing(EventLog(request.log)))
     if request.tensorboard is not None:
@@ -262,7 +262,7 @@ def _logs(
 
 
 def _mlflow_writer(stack: ExitStack, address: str, run: Run | None, folder: Path | None, listen: Listen) -> Listener:
-    """MLflow's log of a run, or of the one that a folder has."""
+    """Return an MLflow log of the run, or of the run in a folder."""
     from zoo.logs.trackers import MlflowWriter
     from zoo.report.facts import parameters_of
 

@@ -1,4 +1,4 @@
-"""The comparison of two models by `zoo verify`."""
+"""Comparison of two models, for `zoo verify`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zoo.requests.results import MERGED, KnowsData
 
 @dataclass(frozen=True)
 class Verified:
-    """Whether two models compute the same, the differences of their blobs, and what is known of the data of each."""
+    """Whether two models compute the same, the differences of their blobs, and the shapes of each model's data."""
 
     same: bool
     comparison: Comparison = field(metadata=MERGED)
@@ -22,7 +22,7 @@ class Verified:
 
     @property
     def good(self) -> bool:
-        """Whether they compute the same."""
+        """Whether the two models compute the same."""
         return self.same
 
 

@@ -31,7 +31,7 @@ class CommandResult:
     @property
     def restarts(self) -> int:
         """How often all workers began again."""
-        return self.text.count("all workers begin again from")
+        return self.text.count("all workers start again from")
 
 
 class UserCommands:

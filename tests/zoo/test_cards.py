@@ -54,9 +54,9 @@ def test_a_card_comes_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("# Title", "has no card"),
-        ("---\nname: x", "has no card"),
-        ("---\n- x\n---", "has no fields"),
+        ("# Title", "doesn't begin with a card"),
+        ("---\nname: x", "doesn't begin with a card"),
+        ("---\n- x\n---", "contains no fields"),
         ("---\nsummary: x\n---", "missing required field `name`"),
         ("---\nname: x\ntask: cooking\n---", "Invalid enum value 'cooking'"),
         ("---\nname: x\ninput: {size: [1, two]}\n---", "Expected `int`"),

@@ -25,7 +25,7 @@ def test_gpus_are_named_by_their_numbers_or_all_together() -> None:
         ("0,4", 4, "there is no GPU 4: the GPUs here are 0 to 3"),
         ("0", 0, "there is no GPU 0: torch sees no GPU here"),
         ("all", 0, "torch sees no GPU here"),
-        ("1,1", 4, "1,1 names a GPU twice; for workers that share GPUs give --workers too"),
+        ("1,1", 4, "1,1 names a GPU twice; for workers that share GPUs, give --workers too"),
         ("cuda:0", 4, "'cuda:0' isn't the number of a GPU; write 0, or 0,1, or all"),
         ("-1", 4, "'-1' isn't the number"),
         ("²", 4, "'²' isn't the number"),
@@ -79,7 +79,7 @@ def test_workers_of_cuda_take_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_workers_that_share_a_gpu_are_told_how_they_exchange() -> None:
-    assert note_on_devices(GPUS[:1], 2) == "2 workers share cuda:0: what they exchange goes by way of main memory"
+    assert note_on_devices(GPUS[:1], 2) == "2 workers share cuda:0; they exchange models through main memory"
     assert choose_transport([GPUS[0], GPUS[0]], machines=1) is not Transport.NCCL
     assert note_on_devices(GPUS, 2) == "warning: --workers 2 leaves cuda:2, cuda:3 without a worker"
     assert note_on_devices(GPUS[:2], 2) == note_on_devices([CPU], 3) == ""

@@ -48,7 +48,9 @@ def test_one_file_of_several_with_weights_is_named(tmp_path: Path) -> None:
     net = Net(tmp_path)
     for name in ("a.caffemodel", "b.caffemodel"):
         net.save(tmp_path / name)
-    with pytest.raises(NetError, match=r"several files with weights, a.caffemodel, b.caffemodel; `caffemodel` in"):
+    with pytest.raises(
+        NetError, match=r"several weights files, a.caffemodel, b.caffemodel; name one in the field `caffemodel` of"
+    ):
         open_model(tmp_path)
     card = tmp_path / "README.md"
     card.write_text(card.read_text().replace("name: LeNet", "name: LeNet\ncaffemodel: b.caffemodel"))
@@ -56,7 +58,7 @@ def test_one_file_of_several_with_weights_is_named(tmp_path: Path) -> None:
 
 
 def test_a_wrong_name_has_a_hint() -> None:
-    with pytest.raises(NetError, match="lenett: is neither a file nor a model of the zoo; did you mean lenet"):
+    with pytest.raises(NetError, match="lenett: not a file or a model of the zoo; did you mean lenet"):
         open_model("lenett")
     assert card_of(Path("lenet")).name == "LeNet"
 

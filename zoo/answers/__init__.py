@@ -1,1 +1,1 @@
-"""Answers of models about images: images in, classes, boxes or segments out, as text, JSON, CSV and pictures."""
+"""Answers of models about images: classes, boxes or segments, as text, JSON, CSV and pictures."""

@@ -1,4 +1,4 @@
-"""What a model says about an image: classes, boxes, segments or numbers, and where in the image these are."""
+"""The answer of a model about an image: classes, boxes, segments or numbers, with their places in the image."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Corners(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """An image's own size, the size that it was brought to, and the size of what was then cut out of its middle.
+    """The sizes of an image before and after resizing, and of the centre crop that the net sees.
 
-    `scale` is how many times as large the image was made, where it kept its proportions; sizes are rounded.
+    `scale` is the exact scale of an image that kept its proportions, since sizes are rounded.
     """
 
     image: ImageSize
@@ -43,12 +43,13 @@ class Placement:
     scale: float | None = None
 
     def window(self) -> tuple[slice, slice]:
-        """Return the rows and columns of the resized image that the net sees. Caffe's rule: halves are rounded down."""
+        """Return the rows and columns of the resized image that the net sees. As in Caffe, half pixels are rounded
+        down."""
         top, left = ((whole - part) // 2 for whole, part in zip(self.resized, self.crop, strict=True))
         return slice(top, top + self.crop.height), slice(left, left + self.crop.width)
 
     def corners(self, left: float, top: float, right: float, bottom: float) -> Corners:
-        """Return a box in parts of what the net sees as one in the image, without what lies beyond the image."""
+        """Return a box in the image's pixels, clipped to the image. The arguments are fractions of the crop."""
         rows, columns = self.window()
         (x1, x2), (y1, y2) = (
             [min(max((start + part * length) / whole, 0), 1) * own for part in parts]
@@ -60,15 +61,15 @@ class Placement:
         return Corners(x1, y1, x2, y2)
 
     def boxes_on_image(self, boxes: Numbers) -> Numbers:
-        """Return boxes in pixels that the net sees as ones in the image's own pixels."""
+        """Return boxes in the image's own pixels. The arguments are in pixels of the crop."""
         rows, columns = self.window()
         scales = [self.scale or whole / own for whole, own in zip(self.resized, self.image, strict=True)]
         moved: Numbers = (boxes + [columns.start, rows.start] * 2) / (scales[::-1] * 2)
         return moved
 
     def on_image(self, labels: Numbers) -> Numbers:
-        """Return what a net says of its pixels, of any size, for each pixel of the image; -1 where the net doesn't see
-        it."""
+        """Return the net's label of each pixel of the image. `labels` may have any size. Pixels outside the crop get
+        -1."""
         indices = [
             _nearest(own, whole, window, length)
             for own, whole, window, length in zip(self.image, self.resized, self.window(), labels.shape, strict=True)
@@ -80,7 +81,7 @@ class Placement:
 
 
 def _nearest(own: int, whole: int, window: slice, length: int) -> Numbers:
-    """For each pixel along an axis of the image the nearest of `length` labels in a window; -1 for those beyond it."""
+    """Return the index of the nearest of `length` labels for each pixel along an axis, or -1 outside the window."""
     places = (np.arange(own) + 0.5) * whole / own - window.start
     inside = (places >= 0) & (places < window.stop - window.start)
     labels = np.minimum(places * length / (window.stop - window.start), length - 1)
@@ -89,7 +90,7 @@ def _nearest(own: int, whole: int, window: slice, length: int) -> Numbers:
 
 @dataclass(frozen=True)
 class ClassScore:
-    """A class and how much the net thinks it is that one."""
+    """A class and the net's score for it."""
 
     label: int
     name: str
@@ -98,7 +99,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Box:
-    """A thing that was detected, and where it is in the image's own pixels."""
+    """A detected object with its place in the image's own pixels."""
 
     label: int
     name: str
@@ -117,21 +118,21 @@ class Segment:
 
 @dataclass(frozen=True)
 class Classes:
-    """The best classes, the best one first."""
+    """The best classes, from best to worst."""
 
     best: tuple[ClassScore, ...]
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """The things in an image, the surest first."""
+    """The objects in an image, from highest to lowest score."""
 
     found: tuple[Box, ...]
 
 
 @dataclass(frozen=True)
 class Segments:
-    """The classes of an image's pixels, the largest first, and the class of each pixel as the net sees them."""
+    """The classes of an image's pixels from largest to smallest, and the class of each pixel of the crop."""
 
     found: tuple[Segment, ...]
     labels: Numbers
@@ -139,7 +140,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class Number:
-    """The one number that a net makes of an image."""
+    """The only number that a net computes for an image."""
 
     value: float
 
@@ -153,7 +154,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Captions:
-    """What a net that writes says of an image, the likeliest caption first."""
+    """The captions of an image, the likeliest first."""
 
     best: tuple[Caption, ...]
 
@@ -163,9 +164,8 @@ Answer = Classes | Boxes | Segments | Number | Values | Captions
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """How many classes an answer has at most, the least score of a box or of a pixel that belongs to a thing, and how
-    captions are chosen.
-    """
+    """The maximum number of classes in an answer, the minimum score of a box or of an object's pixel, and the settings
+    for captions."""
 
     top: int = 5
     threshold: float = 0.5
@@ -174,13 +174,13 @@ class AnswerSettings:
 
 @dataclass(frozen=True)
 class ImageAnswer:
-    """The answer about an image or, in place of it, a sentence about what is wrong with the image."""
+    """The answer about an image, or a sentence about a problem with the image."""
 
     image: str
     placement: Placement | None = None
     answer: Answer | None = None
     problem: str = ""
-    pixels: Numbers | None = None  # if somebody is going to draw on them
+    pixels: Numbers | None = None  # kept only if pictures will be drawn
 
     @property
     def size(self) -> ImageSize | None:
@@ -189,7 +189,7 @@ class ImageAnswer:
 
 
 def as_plain(answer: ImageAnswer) -> dict[str, Any]:
-    """Return an answer as JSON has it."""
+    """Return an answer as JSON values."""
     plain: dict[str, Any] = {"image": answer.image}
     if answer.size is not None:
         plain |= {"width": answer.size.width, "height": answer.size.height}

@@ -1,4 +1,4 @@
-"""The answerer: a model with weights, on a device, that says what is in images, in one or in many."""
+"""The answerer: a model with weights, on a device, that answers single images or batches of them."""
 
 from __future__ import annotations
 
@@ -62,17 +62,16 @@ from zoo.cards import Card, Channels
 from zoo.names import ZooModel, classes_of_model, find_model
 from zoo.requests.events import Listen, work
 
-_BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says how many and the net can take them
+_BATCH, _PIXELS = 16, 1 << 20  # default numbers of images and pixels in a batch, if the net allows them
 
-_MOST_BROKEN = 64  # images in a row that are held back until a batch is full
-NamedImage = tuple[str, PreparedImage | DataError]  # an image prepared for the net, or what is wrong with it
+_MOST_BROKEN = 64  # number of damaged images in a row after which an incomplete batch is run
+NamedImage = tuple[str, PreparedImage | DataError]  # an image prepared for the net, or the problem with it
 
 
 @dataclass(frozen=True)
 class AnswererRequest:
-    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read, the
-    file with the words of captions, and the net whose blob is the features that these are about.
-    """
+    """A request for an answerer: the model, its weights, the device, the batch size, the blob to read, the file with
+    the words of captions, and the net that computes the features for captions."""
 
     model: str
     weights: tuple[str, ...] = ()
@@ -85,7 +84,7 @@ class AnswererRequest:
 
 
 class Answerer:
-    """A model that says what is in images. `prepare` may run in many threads, `run` in one at a time."""
+    """A model that answers images. Many threads may call `prepare`, but only one at a time may call `run`."""
 
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
         self._named = find_model(Path(request.model))
@@ -94,7 +93,7 @@ class Answerer:
         model, image_model = _open_models(request)
         try:
             deployed = deploy_model(model)
-            self.data = deployed.data(Phase.TEST, stub_unknown=True)  # what is known of the shapes that it takes
+            self.data = deployed.data(Phase.TEST, stub_unknown=True)  # the input shapes, and how they are known
             parts = split_captioner(deployed)
             output = find_output(deployed, request.blob, self.card.task) if parts is None else features_output(parts)
             if output.note:
@@ -119,7 +118,7 @@ class Answerer:
 
     @property
     def blob(self) -> str:
-        """The name of the blob that is the answer, or its first one."""
+        """The name of the answer's blob, or of its first blob."""
         return self._predictor.built.graph.blobs[self._reader.edge]
 
     @property
@@ -129,11 +128,11 @@ class Answerer:
 
     @property
     def reads(self) -> type[OutputReader]:
-        """How the net's output is read."""
+        """The class that reads the net's output."""
         return type(self._reader)
 
     def image_column(self, columns: Mapping[str, str]) -> BlobColumn:
-        """Return the blob for images with its column in tables, where `columns` name those of blobs."""
+        """Return the image blob with its column in tables. `columns` maps blobs to columns."""
         blob = self._image.blob.name
         return BlobColumn(blob, columns.get(blob, blob), color=self.preparation.color)
 
@@ -142,11 +141,11 @@ class Answerer:
         return self.prepare(decode(data, self.preparation.color, where), where, keep=keep)
 
     def prepare(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
-        """Return the input for an image of channels, height, width; `keep` keeps the image, to draw on it."""
+        """Return the input for an image of channels, height, width. With `keep`, the image is kept for drawing."""
         return self.preparation(image, where, keep=keep)
 
     def run(self, images: Sequence[PreparedImage]) -> Outputs:
-        """Return the net's outputs for some images at once."""
+        """Return the net's outputs for a batch of images."""
         edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
         for edge in (net_input.edge for net_input in self._sizes):
             numbers = math.prod(self._predictor.built.shapes[edge][1:])
@@ -160,7 +159,7 @@ class Answerer:
             raise NetError(shortage) from None
 
     def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Answer:
-        """Return the answer about the image with this place among those that the outputs are for."""
+        """Return the answer about the image at this index of the batch."""
         return self._reader.read(outputs, index, image.placement, settings)
 
     def _preparation_of_images(self, model: Model, listen: Listener) -> Preparation:
@@ -170,7 +169,7 @@ class Answerer:
         named = self._named_for_images
         if named is not None and named.card.input is not None:
             image = named.card.input
-            with suppress(CaffeError):  # of a net to train, which isn't needed
+            with suppress(CaffeError):  # the training net may have errors, and isn't needed
                 for note in unlike_layer(image, _transform_param(model, named, blob)):
                     listen(Notice(note))
             return LayerPreparation(transform_of(image, named.path), image.channels)
@@ -179,30 +178,35 @@ class Answerer:
         settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
         preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
         if param is None:
-            text = f"no card and no data layer says how images become the input; they are {preparation}"
+            text = f"neither a card nor a data layer describes how images become the input; they are {preparation}"
         else:
-            text = f"no card says how images become the input; as for the net's data layer, they are {preparation}"
+            text = f"no card describes how images become the input; as in the net's data layer, they are {preparation}"
         listen(Notice(text))
         return preparation
 
     def _preparation_by_short_side(self, listen: Listener) -> Preparation:
-        """Return the preparation for a net that is told the sizes of images, which differ."""
+        """Return the preparation for a net whose inputs include the sizes of images, which differ."""
         named = self._named_for_images
         if named is not None and named.card.input is not None:
             image = named.card.input
             return ShortSidePreparation(short_side_of(image, named.path), image.channels)
         preparation = ShortSidePreparation(ShortSide(), Channels.BGR)
-        listen(Notice(f"no card says how images become the input; as in py-faster-rcnn, they are {preparation}"))
+        listen(Notice(f"no card describes how images become the input; as in py-faster-rcnn, they are {preparation}"))
         return preparation
 
     def _caption_reader(self, parts: CaptionerParts, output: NetOutput, request: AnswererRequest) -> OutputReader:
-        """Return what writes captions with the words that lie beside the net, or in the request's file."""
+        """Return a reader that writes captions with the words next to the net, or in the request's file."""
         if request.blob is not None and request.features_net is None:
-            raise NetError("writes captions; --blob is for other answers, or names the features of --features-net")
+            raise NetError(
+                "the model writes captions; --blob is for other answers, or names the features of --features-net"
+            )
         own_names = classes_of_model(request.model, request.weights)
         names = own_names if request.vocabulary is None else read_class_names(request.vocabulary)
         if not names:
-            raise NetError("writes captions, and no labels.txt with its words lies beside it; name it by --vocabulary")
+            raise NetError(
+                "the model writes captions, but there is no labels.txt with its words next to it; name the file "
+                "with --vocabulary"
+            )
         generator = CaptionGenerator(parts.sentence, Vocabulary(names), request.device)
         return CaptionReader(output.edge, ClassNames(names), generator, output.predictor.outputs)
 
@@ -210,20 +214,23 @@ class Answerer:
         names = classes_of_model(request.model, request.weights)
         fitting = output.names(names)
         if fitting is None:
-            text = f"tells {output.labels} classes apart; names of {len(names)} lie beside it, which aren't used"
+            text = (
+                f"the net distinguishes {output.labels} classes, but the labels next to it name {len(names)}; they "
+                "aren't used"
+            )
             listen(Notice(f"{request.model}: {text}"))
         return fitting or ClassNames()
 
     def _batch_of_images(self, request: AnswererRequest, listen: Listener) -> int:
-        """As many images as are asked for or possible; one where their sizes differ."""
+        """Return the batch size of the request, or the largest useful one. It is 1 if image sizes differ."""
         if not self._sizes:
             return request.batch or self._possible_batch()
         if (request.batch or 1) > 1:
-            listen(Notice(f"{request.model}: takes one image at a time, since their sizes differ"))
+            listen(Notice(f"{request.model}: the net reads one image at a time, since image sizes differ"))
         return 1
 
     def _possible_batch(self) -> int:
-        """As many images as are usual for their size, or one if the net's layers fix another number."""
+        """Return the default batch size for images of this size, or 1 if the net's layers fix another number."""
         height, width = self.preparation.size
         batch = max(1, min(_BATCH, _PIXELS // (height * width)))
         built = self._predictor.built
@@ -238,8 +245,8 @@ class Answerer:
 
 
 def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
-    """Return the model with its weights, and the one that takes the images: itself, or the one that makes features of
-    them."""
+    """Return the model with its weights, and the model that reads the images. They are the same model unless another
+    net computes features."""
     if request.features_net is None:
         model = open_model(request.model, request.weights, deployed=True, dialect=request.dialect)
         return model, model
@@ -254,26 +261,27 @@ def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
 
 
 def _inputs_for_images(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
-    """Return the input for images, and those for their sizes."""
+    """Return the input for images, and the inputs for their sizes."""
     built, inputs = predictor.built, predictor.inputs
     kinds = input_kinds(built)
     sizes = [each for each in inputs if kinds[each.edge] is BlobKind.IMAGE_SIZE]
     images = [each for each in inputs if is_image(kinds[each.edge], built.shapes[each.edge])]
     if len(images) != 1 or len(inputs) != 1 + len(sizes):
         names = ", ".join(f"'{each.blob.name}'" for each in inputs) or "none"
-        raise NetError(f"doesn't take an image alone: its inputs are {names}; a table can have a column for each")
+        raise NetError(f"the net needs more than an image: its inputs are {names}; use a table with a column for each")
     return images[0], sizes
 
 
 def _size_numbers(placement: Placement, count: int) -> list[float]:
-    """Return what a net is told of an image: height and width as the net sees it, and its scale, once or for each of
-    both."""
+    """Return the size of an image for the net's size input: height and width as the net sees them, and the scale, once
+    or for each side."""
     assert placement.scale is not None
     return [float(side) for side in placement.resized] + [placement.scale] * (count - 2)
 
 
 def _transform_param(model: Model, named: ZooModel | None, blob: str) -> pb.TransformationParameter | None:
-    """Return what the data layer does with images that brings a blob for testing; None if there is no such layer."""
+    """Return the transformation settings of the data layer that produces a blob for testing, or `None` if there is no
+    such layer."""
     trained = model if named is None else open_net(named.net)
     for graph in trained.graphs:
         for node in graph.nodes:
@@ -293,9 +301,9 @@ def answer_images(
     invalid: InvalidRows = InvalidRows.SKIP,
     draws: bool = False,
 ) -> Iterator[ImageAnswer]:
-    """Yield the answers about all images that names stand for; one that is broken may be an error.
+    """Yield the answers about all named images. `invalid` decides whether a damaged image is an error.
 
-    `columns` are those of blobs in tables; with `draws`, answers have their images for somebody who draws on them.
+    `columns` maps blobs to columns of tables. With `draws`, answers keep their images for drawing.
     """
     blob = answerer.image_column(columns)
     with ExitStack() as stack:
@@ -309,7 +317,7 @@ def answer_images(
 
 
 def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> Iterator[ImageAnswer]:
-    """Yield an answer for each image of a source; one that has none is an error."""
+    """Yield an answer for each image of a source. Raises an error for an image without an answer."""
     for answer in _answers(answerer, _prepared_images(answerer, [("", source)]), settings):
         if answer.problem:
             raise DataError(answer.problem)
@@ -317,7 +325,7 @@ def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> 
 
 
 def _answers(answerer: Answerer, images: Iterable[NamedImage], settings: AnswerSettings) -> Iterator[ImageAnswer]:
-    """Yield an answer for each image, in their order."""
+    """Yield an answer for each image, in order."""
     waiting, good = list[NamedImage](), 0
     for name, prepared in images:
         waiting.append((name, prepared))
@@ -349,7 +357,7 @@ def _answers_at_once(
 def _prepared_images(
     answerer: Answerer, sources: Iterable[tuple[str, Source]], *, keep: bool = False
 ) -> Iterator[NamedImage]:
-    """Yield the images of sources, each with the name that a user calls it by, prepared by threads."""
+    """Yield the images of sources, prepared by threads, each with its name as the user knows it."""
     for name, source in sources:
         names = [image_name(source, index, name) for index in range(len(source))]
 

@@ -1,4 +1,4 @@
-"""Pictures of answers: boxes with the names of their classes, or masks laid over the image."""
+"""Pictures of answers: images with boxes and the names of their classes, or with coloured masks."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from netdsl.errors import NetError
 from zoo.answers.answer import Box, Boxes, ImageAnswer, Numbers, Segments
 from zoo.answers.readers import DetectionReader, OutputReader, RegionReader, SegmentReader
 
-_OPACITY = 0.5  # of masks
-_LINE = 300  # pixels of an image's longer side for each pixel of a line's width
-_TEXT = 32  # pixels of an image's longer side for each pixel of a letter's height
-_SMALLEST = 11  # pixels of a letter's height
+_OPACITY = 0.5  # the opacity of masks
+_LINE = 300  # image pixels, along the longer side, per pixel of line width
+_TEXT = 32  # image pixels, along the longer side, per pixel of letter height
+_SMALLEST = 11  # minimum height of letters, in pixels
 _UNSAFE = re.compile(r"[^\w.-]+")
 _COLORS = 256
 
 
 class Pictures:
-    """A folder for pictures of answers, each named after its image, and none like another."""
+    """A folder for pictures of answers. Each is named after its image, and no two names are the same."""
 
     def __init__(self, folder: Path, reads: type[OutputReader]) -> None:
         if not issubclass(reads, (DetectionReader, RegionReader, SegmentReader)):
-            raise NetError("the model makes neither boxes nor segments, so there is nothing to draw")
+            raise NetError("the model predicts neither boxes nor segments, so there is nothing to draw; remove --draw")
         self._folder, self._names = folder, Counter[str]()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
+            raise FileError(f"{folder}: the folder can't be created: {problem.strerror}") from None
 
     def add(self, answer: ImageAnswer) -> Path | None:
-        """Draw an answer that has boxes or segments, if its image was kept."""
+        """Draw an answer with boxes or segments, if its image was kept. Returns the picture's path, or `None`."""
         if answer.pixels is None or not isinstance(answer.answer, (Boxes, Segments)):
             return None
         path = self._folder / f"{self._free_name(answer.image)}.png"
@@ -52,27 +52,28 @@ class Pictures:
 
 
 def picture(found: Boxes | Segments, answer: ImageAnswer) -> bytes:
-    """Return a PNG of an answer's image with what was found in it."""
+    """Return a PNG of an answer's image with the boxes or segments drawn on it."""
     assert answer.pixels is not None and answer.placement is not None
     pixels = _rgb_pixels(answer.pixels)
     if isinstance(found, Segments):
         pixels = _with_mask(pixels, answer.placement.on_image(found.labels))
     image = _pillow().Image.fromarray(pixels)
     if isinstance(found, Boxes):
-        for box in reversed(found.found):  # the surest on top
+        for box in reversed(found.found):  # the highest score on top
             _draw_box(image, box)
     return _png_bytes(image)
 
 
 def mask_png(labels: Numbers) -> bytes:
-    """Return a PNG with a class's number as each pixel's place in its palette, so that it can be looked at and read."""
+    """Return a PNG with a palette, in which each pixel's index is its class. It can be viewed and also read by
+    programs."""
     image = _pillow().Image.fromarray(labels.astype(np.uint8), "P")
     image.putpalette(palette().ravel().tolist())
     return _png_bytes(image)
 
 
 def palette() -> Numbers:
-    """Return a colour of red, green, blue for each label, by the rule of PASCAL VOC; that of label 0 is black."""
+    """Return a colour of red, green, blue for each label, as in PASCAL VOC. Label 0 is black."""
     labels, colors = np.arange(_COLORS), np.zeros((_COLORS, 3), np.uint8)
     for bit in range(8):
         for channel in range(3):
@@ -91,7 +92,7 @@ def _draw_box(image: Any, box: Box) -> None:
     color = tuple(palette()[box.label % (_COLORS - 1) + 1].tolist())
     draw.rectangle(tuple(box.corners), outline=color, width=max(1, side // _LINE))
     font = _pillow().ImageFont.load_default(max(_SMALLEST, side // _TEXT))
-    text = f"{box.name} {box.score:.2f}".encode("latin-1", "replace").decode("latin-1")  # what the font has
+    text = f"{box.name} {box.score:.2f}".encode("latin-1", "replace").decode("latin-1")  # the characters of the font
     *_, right, bottom = draw.textbbox((0, 0), text, font=font)
     place = (max(0, min(box.corners.left, image.width - right)), max(0, box.corners.top - bottom))
     draw.rectangle((place[0], place[1], place[0] + right, place[1] + bottom), fill=color)

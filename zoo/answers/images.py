@@ -1,4 +1,4 @@
-"""The images that a model is asked about: opened by what a user names, and prepared for its net."""
+"""The input images of a model: opened by name, and prepared for its net."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ from zoo.cards import Channels
 _STANDARD_INPUT = "-"
 
 _LARGEST_INPUT = 1 << 28  # bytes of standard input
-_FOLDERS = ("folder", "images")  # kinds of data sets whose files are images: all of them count, labels or not
+_FOLDERS = (
+    "folder",
+    "images",
+)  # kinds of data sets that are folders of images, where every image counts, with or without a label
 _WILD = frozenset("*?[")
 
-_SEED = 0  # of the interpolation, where `resize_param` has several
+_SEED = 0  # chosen for the interpolation if `resize_param` contains several
 
 
 class ImageFiles:
-    """Image files by their paths, which need not be there: then that is what is wrong with the image."""
+    """Image files by path. A missing file becomes the problem of its image."""
 
     def __init__(self, paths: Sequence[str], color: Color) -> None:
         self._paths, self._color = paths, color
@@ -73,7 +76,7 @@ class StandardInput:
         return 1
 
     def name(self, index: int) -> str:
-        """Return what stands for standard input in a command."""
+        """Return the word that stands for standard input in a command."""
         return _STANDARD_INPUT
 
     @cached_property
@@ -81,9 +84,9 @@ class StandardInput:
         with file_errors("standard input"):
             data = self._stdin.read(_LARGEST_INPUT + 1)
         if len(data) > _LARGEST_INPUT:
-            raise DataError(f"standard input: is longer than {_LARGEST_INPUT:,} bytes; name a file instead")
+            raise DataError(f"standard input: longer than {_LARGEST_INPUT:,} bytes; name a file instead")
         if not data:
-            raise DataError("standard input: is empty; it takes the bytes of one image")
+            raise DataError("standard input: no data; send the bytes of one image")
         return data
 
     def fetch(self, index: int) -> bytes:
@@ -95,11 +98,11 @@ class StandardInput:
         return (decode(fetched, self._color, "standard input"),)
 
     def close(self) -> None:
-        """Do nothing: standard input isn't this object's to close."""
+        """Do nothing, since standard input stays open."""
 
 
 class MarkedImages:
-    """The images of a set in which objects are marked."""
+    """The images of a set with marked objects."""
 
     def __init__(self, marked: AnnotatedSet, color: Color) -> None:
         self._marked, self._color = marked, color
@@ -112,7 +115,7 @@ class MarkedImages:
         return self._marked.image(index).name
 
     def fetch(self, index: int) -> tuple[str, bytes]:
-        """Return where an image is, and its bytes."""
+        """Return an image's path and bytes."""
         image = self._marked.image(index)
         return str(image.path), image.read()
 
@@ -126,9 +129,10 @@ class MarkedImages:
 
 
 def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
-    """Return the images of a file, a folder with all below it, a pattern such as 'photos/*.jpg', a data set, or '-'.
+    """Return the images with this name: a file, a folder with everything below it, a pattern such as 'photos/*.jpg', a
+    data set, or '-'.
 
-    They are decoded as the blob has them, which has a column in tables.
+    They are decoded for the blob. The blob names the column of a table.
     """
     path = Path(name)
     if name == _STANDARD_INPUT:
@@ -141,14 +145,16 @@ def open_images(name: str, blob: BlobColumn, stdin: BinaryIO) -> Source:
     if source is not None and (has_kind_prefix(name) or source.kind not in _FOLDERS):
         return source.open(color=blob.color, blobs=[blob])
     if path.is_dir():
-        return ImageFiles(_not_empty(_images_below(path), name, "has no images, here or in folders below"), blob.color)
+        return ImageFiles(
+            _not_empty(_images_below(path), name, "there are no images in this folder or below it"), blob.color
+        )
     if is_pattern:
-        return ImageFiles(_not_empty(_files_matching(path), name, "no file has such a name"), blob.color)
+        return ImageFiles(_not_empty(_files_matching(path), name, "no file matches the pattern"), blob.color)
     return ImageFiles([name], blob.color)
 
 
 def image_name(source: Source, index: int, name: str) -> str:
-    """Return the name of an image of a source that a user calls `name`."""
+    """Return the name of an image, from a source that the user calls `name`."""
     own = source.name(index) if isinstance(source, NamedItems) else ""
     if isinstance(source, (ImageFiles, StandardInput)):
         return own
@@ -156,7 +162,7 @@ def image_name(source: Source, index: int, name: str) -> str:
 
 
 def _images_below(folder: Path) -> list[str]:
-    """Return the images in a folder and below it, in order; hidden files and folders are left out."""
+    """Return the images in a folder and below it, in order. Hidden files and folders are left out."""
     found = []
     for path, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
@@ -169,7 +175,7 @@ def _files_matching(pattern: Path) -> list[str]:
     try:
         paths = sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
     except ValueError as problem:
-        raise DataError(f"{pattern}: isn't a pattern of paths: {problem}") from None
+        raise DataError(f"{pattern}: not a pattern of paths: {problem}") from None
     return [str(path) for path in paths if path.is_file()]
 
 
@@ -180,14 +186,14 @@ def _not_empty(files: list[str], name: str, problem: str) -> list[str]:
 
 
 def image_of(item: tuple[Any, ...]) -> Numbers:
-    """Return the image of a source's item, which may have a label and more behind it."""
+    """Return the image in a source's item. A label and other values may follow it."""
     image: Numbers = item[0]
     return image
 
 
 @dataclass(frozen=True)
 class PreparedImage:
-    """A net's input for an image, where it lies in it, and, if somebody is going to draw on it, the image."""
+    """A net's input for an image, the image's placement in it, and the image itself if it is kept for drawing."""
 
     values: Numbers
     placement: Placement
@@ -195,7 +201,7 @@ class PreparedImage:
 
 
 class Preparation(ABC):
-    """A preparation of images, whose channels get the net's order; `size` is that of most of them."""
+    """A preparation of images, whose channels are put into the net's order. `size` is the usual image size."""
 
     size: ImageSize
 
@@ -204,12 +210,12 @@ class Preparation(ABC):
 
     @property
     def color(self) -> Color:
-        """What image files are decoded to."""
+        """The colours to decode image files to."""
         return Color.GRAY if self.channels is Channels.GRAY else Color.COLOR
 
     def __call__(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
-        """Return the input for an image of channels, height, width in the order blue, green, red; `keep` keeps the
-        image."""
+        """Return the input for an image of channels, height, width, with the channels blue, green, red. With `keep`,
+        the image is kept for drawing."""
         try:
             pixels = in_color(image, self.color)
             if self.channels is Channels.RGB:
@@ -224,17 +230,17 @@ class Preparation(ABC):
 
     @abstractmethod
     def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
-        """Return the input for pixels, and where the image lies in it."""
+        """Return the input for pixels, and the placement of the image in it."""
 
     @abstractmethod
     def _described_changes(self) -> str:
-        """Return what is done to values and sizes, in words."""
+        """Return a description of the changes to values and sizes."""
 
 
 class LayerPreparation(Preparation):
-    """A preparation of images by the settings of a data layer, which resize or crop them.
+    """A preparation of images with the settings of a data layer, which resize or crop them.
 
-    The settings are for images whose channels have the order that the net takes.
+    The settings are for images with the net's channel order.
     """
 
     def __init__(self, settings: pb.TransformationParameter, channels: Channels) -> None:
@@ -246,7 +252,7 @@ class LayerPreparation(Preparation):
         assert size is not None
         self.size = ImageSize(*size)
         if resized is not None:
-            self._transform.shape(1, *resized)  # says if the crop is larger
+            self._transform.shape(1, *resized)  # raises an error if the crop is larger
 
     def _prepared_pixels(self, pixels: Numbers) -> tuple[Numbers, Placement]:
         own = ImageSize(*pixels.shape[1:])
@@ -258,7 +264,7 @@ class LayerPreparation(Preparation):
 
 
 class ShortSidePreparation(Preparation):
-    """A preparation of images that keep their proportions, with one length of the shorter side."""
+    """A preparation of images that keep their proportions. The shorter side gets a fixed length."""
 
     def __init__(self, sizing: ShortSide, channels: Channels) -> None:
         super().__init__(channels)

@@ -1,6 +1,6 @@
-"""How a net's outputs are read as answers: which blobs are the answer, and what reads them.
+"""Readers, which turn a net's outputs into answers, and the choice of blobs and reader.
 
-Layer types say both, or a card.
+The choice depends on layer types, or on a card.
 """
 
 from __future__ import annotations
@@ -40,18 +40,20 @@ from zoo.answers.answer import (
 )
 from zoo.cards import Task
 
-Outputs = Mapping[int, Numbers]  # a net's outputs for a batch, by their edges
+Outputs = Mapping[int, Numbers]  # a net's outputs for a batch, by edge
 
-_OVERLAP = 0.3  # of which the better box stays: Faster R-CNN's own
-_LARGEST_GROWTH = np.log(1000 / 16)  # the growth of a box, as a logarithm, beyond which numbers would overflow
-_MAP_TASKS = (Task.SEGMENTATION, Task.EDGES)  # whose outputs may be smaller than their inputs
-_AGNOSTIC = 8  # channels of box codes for the background and for objects of all classes alike
+_OVERLAP = 0.3  # overlap above which only the better box stays, as in Faster R-CNN
+_LARGEST_GROWTH = np.log(1000 / 16)  # maximum growth of a box, as a logarithm, so that numbers don't overflow
+_MAP_TASKS = (Task.SEGMENTATION, Task.EDGES)  # tasks whose outputs may be smaller than their inputs
+_AGNOSTIC = (
+    8  # channels of box codes that are shared by all object classes: four for the background and four for objects
+)
 _VALUE_TASKS = (Task.EMBEDDING, Task.KEYPOINTS, Task.RECONSTRUCTION, Task.SEQUENCE)
 
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The names of labels; without names, or beyond them, a label's number is its name."""
+    """The names of labels. A label without a name is called by its number."""
 
     names: tuple[str, ...] = ()
 
@@ -61,23 +63,23 @@ class ClassNames:
 
 @dataclass(frozen=True)
 class OutputReader(ABC):
-    """Reads what a net says about an image out of the outputs for a batch."""
+    """Reads the answer about an image from the outputs for a batch."""
 
-    LEAST_SCORE: ClassVar[float] = 0.01  # that detections count from on in tests: SSD's own
+    LEAST_SCORE: ClassVar[float] = 0.01  # minimum score of detections in tests, as in SSD
 
     edge: int
     names: ClassNames
 
     @abstractmethod
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Answer:
-        """Return the answer about the image with this place in the batch."""
+        """Return the answer about the image at this index of the batch."""
 
 
 class ClassReader(OutputReader):
     """Reads the scores of classes."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Classes:
-        """Return the classes of the highest scores; of equal ones the first."""
+        """Return the classes with the highest scores. Equal scores keep the order of classes."""
         scores = finite(outputs[self.edge][index]).ravel()
         best = np.argsort(-scores, kind="stable")[: settings.top].tolist()
         return Classes(tuple(ClassScore(label, self.names[label], float(scores[label])) for label in best))
@@ -100,10 +102,10 @@ class ValueReader(OutputReader):
 
 
 class DetectionReader(OutputReader):
-    """Reads rows of an image's index, a label, a score and a box in parts of what the net sees."""
+    """Reads rows with an image's index, a label, a score and a box in fractions of the crop."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Boxes:
-        """Return the boxes of an image that are sure enough."""
+        """Return the boxes of an image whose scores reach the threshold."""
         rows = outputs[self.edge].reshape(-1, 7)
         rows = finite(rows[(rows[:, 0] == index) & (rows[:, 1] >= 0)])
         rows = rows[rows[:, 2] >= settings.threshold]
@@ -112,10 +114,10 @@ class DetectionReader(OutputReader):
 
 @dataclass(frozen=True)
 class CaptionReader(OutputReader):
-    """Lets a net write captions, from an image's features that are its inputs by these names."""
+    """Writes captions from an image's features, which are the captioner's inputs with these names."""
 
     generator: CaptionGenerator
-    features: Mapping[str, int]  # the edges of their values
+    features: Mapping[str, int]  # the edges of the features
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Captions:
         """Return the likeliest captions."""
@@ -125,12 +127,12 @@ class CaptionReader(OutputReader):
 
 @dataclass(frozen=True)
 class SegmentReader(OutputReader):
-    """Reads a map of scores or, where `indices`, of the classes themselves."""
+    """Reads a map of scores or, with `indices`, of the classes themselves."""
 
     indices: bool = False
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Segments:
-        """Return the class of each pixel; with one score, whether it is sure enough."""
+        """Return the class of each pixel. If there is only one score, return whether it reaches the threshold."""
         scores = finite(outputs[self.edge][index])
         if self.indices:
             labels = scores[0].astype(np.int64)
@@ -144,7 +146,7 @@ class SegmentReader(OutputReader):
 
 
 def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
-    """Return boxes of rows with a label, a score and a box in parts of what the net sees; the surest first."""
+    """Return boxes from rows with a label, a score and a box in fractions of the crop, from highest to lowest score."""
     found = []
     for label, score, *parts in rows[np.argsort(-rows[:, 1], kind="stable")].tolist():
         found.append(Box(int(label), names[int(label)], score, placement.corners(*parts)))
@@ -152,9 +154,9 @@ def boxes_of(rows: Numbers, names: ClassNames, placement: Placement) -> Boxes:
 
 
 def finite(values: Numbers) -> Numbers:
-    """Return the values; a DataError if they aren't finite, since then they say nothing."""
+    """Return the values. Raises a DataError if they aren't finite, since they mean nothing then."""
     if not np.isfinite(values).all():
-        raise DataError("what the net makes of it isn't finite")
+        raise DataError("the net's output for it isn't finite")
     return values
 
 
@@ -162,23 +164,26 @@ def finite(values: Numbers) -> Numbers:
 class RegionReader(OutputReader):
     """Reads regions in the net's own pixels, with scores (region, class), background first, and box codes.
 
-    Boxes count pixels, as py-faster-rcnn's do, and end at their last one; those of the answer end behind it.
+    As in py-faster-rcnn, the net's boxes include their last pixel. The answer's boxes end after it.
     """
 
     LEAST_SCORE = 0.05
 
-    scores: int = -1  # the edges of the other two outputs
+    scores: int = -1  # the edges of the scores and codes
     codes: int = -1
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Boxes:
-        """Return the boxes of an image that are sure enough, and that no better one of their class overlaps."""
+        """Return the boxes of an image whose scores reach the threshold, without those that overlap a better box of
+        their class."""
         regions = finite(outputs[self.edge].reshape(-1, 5))
         mine = regions[:, 0] == index
         scores, codes = (finite(outputs[edge].reshape(len(regions), -1)[mine]) for edge in (self.scores, self.codes))
         regions = placement.boxes_on_image(regions[mine, 1:])
         found = list[Box]()
         for label in range(1, scores.shape[1]):
-            own = label if codes.shape[1] == 4 * scores.shape[1] else 1  # or one for all classes behind the background
+            own = (
+                label if codes.shape[1] == 4 * scores.shape[1] else 1
+            )  # or shared by all classes, after the background
             sure = scores[:, label] >= settings.threshold
             boxes = _within_image(_moved_boxes(regions[sure], codes[sure, 4 * own : 4 * own + 4]), placement.image)
             kept = _without_overlaps(boxes, scores[sure, label])
@@ -189,7 +194,7 @@ class RegionReader(OutputReader):
 
 
 def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
-    """Return boxes moved and stretched by their codes; the last pixels belong to a box."""
+    """Return boxes after their codes have moved and stretched them. The boxes include their last pixels."""
     sizes = boxes[:, 2:] - boxes[:, :2] + 1
     centres = boxes[:, :2] + sizes / 2 + codes[:, :2] * sizes
     sizes = sizes * np.exp(np.minimum(codes[:, 2:], _LARGEST_GROWTH))
@@ -197,12 +202,12 @@ def _moved_boxes(boxes: Numbers, codes: Numbers) -> Numbers:
 
 
 def _within_image(boxes: Numbers, image: ImageSize) -> Numbers:
-    """Return boxes without what lies beyond the image."""
+    """Return boxes clipped to the image."""
     return np.clip(boxes, 0, np.array([image.width, image.height] * 2) - 1)
 
 
 def _without_overlaps(boxes: Numbers, scores: Numbers) -> list[int]:
-    """Return the places of boxes that no better one overlaps, from the best on."""
+    """Return the indices of boxes that no better box overlaps, from best to worst."""
     order, kept = np.argsort(-scores, kind="stable"), list[int]()
     while len(order):
         best, others = order[0], order[1:]
@@ -212,7 +217,7 @@ def _without_overlaps(boxes: Numbers, scores: Numbers) -> list[int]:
 
 
 def _overlaps(box: Numbers, others: Numbers) -> Numbers:
-    """Return the common area of a box and each of others, as a part of what they cover together."""
+    """Return the overlap of a box with each of the others: intersection over union."""
     sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     common = np.maximum(sides + 1, 0).prod(1)
     areas = (others[:, 2:] - others[:, :2] + 1).prod(1)
@@ -222,16 +227,16 @@ def _overlaps(box: Numbers, others: Numbers) -> Numbers:
 
 @dataclass(frozen=True)
 class NetOutput:
-    """The blobs that are a net's answer, none for its prediction; and the labels of the classes that it tells apart."""
+    """The blobs of a net's answer, or none if the answer is the net's prediction."""
 
     predictor: Predictor
     blobs: tuple[str, ...]
     task: Task | None
-    note: str = ""  # what a user should know of the choice
+    note: str = ""  # a notice for the user about the choice
 
     @property
     def edge(self) -> int:
-        """The first edge of the answer."""
+        """The edge of the answer's first blob."""
         edge = self.predictor.outputs[self.blobs[0]] if self.blobs else self.predictor.prediction
         assert edge is not None
         return edge
@@ -246,7 +251,7 @@ class NetOutput:
 
     @property
     def labels(self) -> int | None:
-        """How many labels there are, the background among them; None if nothing says it."""
+        """The number of labels, including the background, or `None` if it is unknown."""
         if isinstance(self._answer_layer, MakesDetections):
             return self._answer_layer.label_count()
         if isinstance(self._answer_layer, MakesRegions):
@@ -256,8 +261,8 @@ class NetOutput:
         return self._answer_shape[1] if len(self._answer_shape) > 1 else None
 
     def names(self, names: Sequence[str]) -> ClassNames | None:
-        """Return the names of labels, to which that of the background is added where only classes have one; None if
-        they are for another number of labels."""
+        """Return the names of labels. If only the background lacks a name, add it. Returns `None` if the numbers of
+        names and labels differ."""
         if not names or self.labels in (None, len(names)):
             return ClassNames(tuple(names))
         background = self._answer_layer.background() if isinstance(self._answer_layer, MakesDetections) else None
@@ -267,7 +272,7 @@ class NetOutput:
         return ClassNames((*names[:background], "background", *names[background:]))
 
     def reader(self, names: ClassNames, size: ImageSize) -> OutputReader:
-        """Return what reads the answer of a net whose images have this size."""
+        """Return a reader for the answer of a net with images of this size."""
         layer, shape = self._answer_layer, self._answer_shape
         if isinstance(layer, MakesDetections):
             return DetectionReader(self.edge, names)
@@ -282,7 +287,8 @@ class NetOutput:
 
 
 def find_output(model: Model, blob: str | None, task: Task | None) -> NetOutput:
-    """Return the answer of a model to be used: the blob of a name, its prediction, or what a detector's layers make."""
+    """Return the answer of a deployed model: the named blob, the model's prediction, or the output of a detector's
+    layers."""
     if blob is not None:
         return NetOutput(Predictor(model, (blob,)), (blob,), task)
     predictor = Predictor(model)
@@ -291,25 +297,31 @@ def find_output(model: Model, blob: str | None, task: Task | None) -> NetOutput:
     built = model.settled(model.phases[0]).built
     outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
     blobs = _detecting_blobs(built, outputs)
-    if not blobs and task in _MAP_TASKS and outputs:  # those before the last one help it to learn
+    if not blobs and task in _MAP_TASKS and outputs:  # earlier outputs only help training
         last = outputs[max(outputs)]
-        note = f"has several outputs, {_output_names(outputs)}; the answer is the last one, or what --blob names"
+        note = (
+            f"the net has several outputs, {_output_names(outputs)}; the answer is the last one, or the one that "
+            "--blob names"
+        )
         return NetOutput(Predictor(model, (last,)), (last,), task, note)
     if not blobs:
-        raise NetError(f"has several outputs, {_output_names(outputs)}; --blob names the one that is the answer")
+        raise NetError(f"the net has several outputs, {_output_names(outputs)}; name the one to read with --blob")
     return NetOutput(Predictor(model, blobs), blobs, task)
 
 
 def features_output(parts: CaptionerParts) -> NetOutput:
-    """Return the features that a model makes of an image, for captions."""
+    """Return the image features that a model computes for captions."""
     if not any(layer.bottom for layer in parts.image.net.layer):
         features = ", ".join(f"'{name}'" for name in parts.features)
-        raise NetError(f"takes what another net makes of an image, {features}; name that net by --features-net")
+        raise NetError(
+            f"the net reads features of an image, {features}, that another net computes; name that net with "
+            "--features-net"
+        )
     return NetOutput(Predictor(parts.image, parts.features), parts.features, None)
 
 
 def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the names of the blobs that are a detector's answer; none if the net isn't a detector."""
+    """Return the names of the blobs in a detector's answer, or nothing if the net isn't a detector."""
     for edge, name in outputs.items():
         if isinstance(_maker_of(built, edge), MakesDetections):
             return (name,)
@@ -322,8 +334,8 @@ def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...
 
 
 def _are_codes(channels: int, of_both: Collection[int]) -> bool:
-    """Return whether an output moves boxes: four numbers for each class or, as R-FCN has it, for background and
-    objects."""
+    """Return whether an output contains box codes: four numbers for each class or, as in R-FCN, for the background and
+    for objects."""
     return channels == 4 * min(of_both) or (channels == _AGNOSTIC and 4 * channels not in of_both)
 
 

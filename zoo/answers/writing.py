@@ -1,4 +1,4 @@
-"""Answers as text: blocks to read, lines of JSON, or the rows of a CSV."""
+"""Answers as text: readable blocks, lines of JSON, or the rows of a CSV."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from netdsl.model.data_shapes import DataShape, plain_data
 from zoo.answers.answer import Boxes, Captions, Classes, ImageAnswer, Number, Segments, Values, as_plain
 from zoo.answers.readers import CaptionReader, ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
 
-_SHOWN = 8  # values of an answer that is shown
+_SHOWN = 8  # maximum number of values to print
 _BOX = ("label", "name", "score", "left", "top", "right", "bottom")
 
 
 class AnswerForm(Enum):
-    """How answers are written; the values are the endings of such files."""
+    """The format of written answers. The values are file suffixes."""
 
     TEXT = "txt"
     JSON = "jsonl"
@@ -27,18 +27,18 @@ class AnswerForm(Enum):
 
 
 def form_of(name: str) -> AnswerForm | None:
-    """Return the form that a file's name asks for; None if it's another file."""
+    """Return the format for a file name, or `None` for another kind of file."""
     ending = name.rpartition(".")[2].lower()
     return AnswerForm.JSON if ending == "json" else next((form for form in AnswerForm if form.value == ending), None)
 
 
 def head(form: AnswerForm, reads: type[OutputReader]) -> str:
-    """Return what stands before the answers that such a reader gives."""
+    """Return the header that comes before the answers of a reader."""
     return _csv_rows([(*_csv_columns(reads), "error")]) if form is AnswerForm.CSV else ""
 
 
 def text_of(answer: ImageAnswer, form: AnswerForm, reads: type[OutputReader], data: Mapping[str, DataShape]) -> str:
-    """Return one answer, with the ends of its lines. JSON says what is known of the net's data, too."""
+    """Return one answer with its line ends. JSON includes the shapes of the net's data."""
     match form:
         case AnswerForm.JSON:
             return json.dumps({**as_plain(answer), **plain_data(data)}, ensure_ascii=False, allow_nan=False) + "\n"
@@ -61,7 +61,7 @@ def _csv_rows(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _csv_columns(reads: type[OutputReader]) -> tuple[str, ...]:
-    """Return the columns of a CSV; every answer has as many rows as it has classes, boxes or segments."""
+    """Return the columns of a CSV. Every answer has a row for each class, box or segment."""
     columns = {
         ClassReader: ("rank", "label", "name", "score"),
         SegmentReader: ("label", "name", "share"),
@@ -90,14 +90,14 @@ def _csv_cells(answer: ImageAnswer) -> list[tuple[Any, ...]]:
 
 
 def _text_block(answer: ImageAnswer) -> str:
-    """Return a line with the image's name and size, and indented ones with what is in it."""
+    """Return a line with the image's name and size, followed by indented lines with the answer."""
     size = "" if answer.size is None else f"  {answer.size.width} x {answer.size.height}"
     lines = [answer.problem] if answer.problem else list(_answer_lines(answer))
     return "".join([f"{_printable_name(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
 
 
 def _printable_name(name: str) -> str:
-    """Return a name without what would move a terminal's cursor."""
+    """Return a name without characters that move a terminal's cursor."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 

@@ -1,7 +1,7 @@
 """The catalogue: well-known nets, each built by a function in the layer DSL, with a card and its authors' solver.
 
-Cards are files of their own, since nobody should wait for torch to read them. Nets are made in memory when somebody
-asks for them, and only `zoo import` and `zoo pull` write them as files.
+Cards are separate files, so that they can be read without importing torch. Nets are built in memory when they are
+needed. Only `zoo import` and `zoo pull` write them to files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CARDS = Path(__file__).parent / "cards"
 _FILES = Path(__file__).parent / "files"
 
-# The module of each net, which has a function of its name, in the order in which the catalogue shows them.
+# The module of each net, in the order of `zoo list`. It contains a function with the net's name.
 _MODULES = {
     "lenet": "lenet",
     "shapes": "shapes",
@@ -71,13 +71,13 @@ _MODULES = {
     "shufflenet": "shufflenet",
 }
 
-# Models of plug-ins: functions that return their folders.
+# Models of plug-ins: functions that return folders.
 _OWN = {name: f"zoo.catalogue.{module}" for name, module in _MODULES.items()}
 MODELS: Registry[Callable[[], Path]] = Registry("model of the zoo", _OWN)
 
 
 def names() -> list[str]:
-    """Return the names of all nets of the catalogue."""
+    """Return the names of all nets in the catalogue."""
     return list(_MODULES)
 
 
@@ -92,59 +92,59 @@ def card_file(name: str) -> Path:
 
 
 def files_of(name: str) -> list[Path]:
-    """Return the weights and the names of classes that come along with a net, if it has some."""
+    """Return the weights and class names that are included with a net, if there are any."""
     return sorted((_FILES / _known(name)).glob("*"))
 
 
 @dataclass(frozen=True)
 class CatalogueModel:
-    """A net of the catalogue as a model. Its layers are written, for errors about them, in what has its name."""
+    """A net of the catalogue as a model. Errors about its layers give its name as the file."""
 
     name: str
 
     @property
     def origin(self) -> str:
-        """The name."""
+        """The model's name."""
         return self.name
 
     @cached_property
     def card(self) -> Card:
-        """What there is to say about it."""
+        """The model's card."""
         return card_of(self.name)
 
     @property
     def path(self) -> Path:
-        """The folder with the files that come along with it, if there are any."""
+        """The folder for files that are included with the model. It exists only if there are such files."""
         return _FILES / self.name
 
     @cached_property
     def net(self) -> pb.NetParameter:
-        """The net to train."""
+        """The training net."""
         return located(self._entry.train_val.message, self.name, None)
 
     @cached_property
     def deployed(self) -> pb.NetParameter:
-        """The net to use."""
+        """The deployed net."""
         return located(self._entry.deploy(), self.name, None)
 
     @property
     def weights(self) -> tuple[Path, ...]:
-        """The file with the weights that come along with it, if there is one."""
+        """The included weights file, or nothing."""
         return tuple(file for file in files_of(self.name) if holds_weights(file))
 
     @property
     def solver(self) -> pb.SolverParameter:
-        """The settings that its authors trained it with."""
+        """The solver settings of the net's authors."""
         return self._entry.solver
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes that come along with it."""
+        """The class names that are included with the model."""
         return class_names_in(self.path)
 
     @property
     def image_item(self) -> tuple[int, int, int] | None:
-        """The channels, height and width of the images that its card says."""
+        """The channels, height and width of images, as in the card."""
         return None if self.card.input is None else self.card.input.item
 
     @cached_property
@@ -153,25 +153,27 @@ class CatalogueModel:
 
 
 def model_of(name: str) -> CatalogueModel:
-    """Return a net of the catalogue as a model; an error for a name that it doesn't have."""
+    """Return a net of the catalogue as a model. Raises an error for an unknown name."""
     return CatalogueModel(_known(name))
 
 
 def entry_of(name: str, classes: int | None = None) -> CatalogueEntry:
-    """Return a net of the catalogue with its solver, for as many classes as its authors had or, of a detector, for
-    others."""
+    """Return a net of the catalogue with its solver. A detector can be built for another number of classes than its
+    authors used."""
     module = import_module(f"zoo.catalogue.{_MODULES[_known(name)]}")
     make: Callable[..., CatalogueEntry] = getattr(module, name.replace("-", "_").replace(".", "_"))
     if classes is None:
         return make()
     if "classes" not in signature(make).parameters:
-        raise NetError(f"{name}: is for the classes of its authors; `zoo finetune` replaces the layers that predict")
+        raise NetError(
+            f"{name}: the net has its authors' classes; to replace the layers that predict, use `zoo finetune`"
+        )
     return make(classes=classes)
 
 
 def _known(name: str) -> str:
     if name not in _MODULES:
         near = get_close_matches(name, _MODULES, 1, cutoff=0.7)
-        hint = f"did you mean {near[0]}?" if near else "`zoo list` has the names of all"
-        raise NetError(f"{name}: is neither a file nor a model of the zoo; {hint}")
+        hint = f"did you mean {near[0]}?" if near else "`zoo list` shows all names"
+        raise NetError(f"{name}: not a file or a model of the zoo; {hint}")
     return name

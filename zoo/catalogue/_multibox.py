@@ -1,4 +1,4 @@
-"""What detectors of SSD's kind share: default boxes on several layers, their loss, and the detections."""
+"""The common parts of SSD detectors: default boxes on several layers, their loss, and the detections."""
 
 from __future__ import annotations
 
@@ -21,34 +21,38 @@ from netdsl.dsl import (
 )
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY
 
-VOC_CLASSES = 21  # with the background
+VOC_CLASSES = 21  # including the background
 
-Predictor = Callable[[str, str, int], pb.LayerParameter]  # a layer by its name, its bottom and its channels
+Predictor = Callable[
+    [str, str, int], pb.LayerParameter
+]  # a function that builds a layer from its name, bottom and channels
 
 
 @dataclass(frozen=True)
 class BoxedBlob:
-    """A blob with a default box of each shape around every place, in pixels of the image.
+    """A blob with a default box of each shape around every place. Sizes are in pixels of the image.
 
-    With both sizes there are a square of each and of their geometric mean; ratios are of width to height, or reversed.
+    With both sizes, there is a square of the first size and a square of their geometric mean. Ratios are width to
+    height, and their inverses are added.
     """
 
     blob: str
     min_size: float
     max_size: float | None
     ratios: Sequence[float]
-    step: float | None = None  # between places; by default the image's size by the blob's
+    step: float | None = None  # distance between places; by default the image's size divided by the blob's
 
     @property
     def boxes(self) -> int:
-        """The number of default boxes at a place."""
+        """The number of default boxes at each place."""
         return 1 + (self.max_size is not None) + 2 * len(self.ratios)
 
 
 def annotated_data(
     phase: pb.NetStateRule, *, transform: dict[str, Any], labels: str, side: int = 300, **data: Any
 ) -> pb.LayerParameter:
-    """Images with boxes; those to train with are distorted, expanded, and cut where they overlap with a box enough."""
+    """Return a data layer for images with boxes. In training, images are distorted, expanded and cropped to parts that
+    overlap enough with a box."""
     training = phase == TRAIN_ONLY
     settings: dict[str, Any] = {
         "transform_param": {**_resized(training, side), **(_DISTORTED if training else {}), **transform},
@@ -84,7 +88,7 @@ def _resized(training: bool, side: int) -> dict[str, Any]:
 
 
 def _sampled() -> list[dict[str, Any]]:
-    """Return the whole image, and parts of it that overlap with an object by at least so much, or anyhow."""
+    """Return samplers: the whole image, crops with a minimum overlap with an object, and arbitrary crops."""
     part = {"min_scale": 0.3, "max_scale": 1, "min_aspect_ratio": 0.5, "max_aspect_ratio": 2}
     constraints = [{"min_jaccard_overlap": overlap} for overlap in (0.1, 0.3, 0.5, 0.7, 0.9)]
     constraints += [{"max_jaccard_overlap": 1.0}]
@@ -96,7 +100,8 @@ def _sampled() -> list[dict[str, Any]]:
 def box_layers(
     sources: Sequence[BoxedBlob], *, locations: Predictor, confidences: Predictor, classes: int = VOC_CLASSES
 ) -> list[pb.LayerParameter]:
-    """Corrections and classes of all default boxes, and the boxes themselves, each in one blob."""
+    """Return layers for the corrections of all default boxes, their class scores, and the boxes themselves, each in one
+    blob."""
     layers = []
     for source in sources:
         name = f"{source.blob}_mbox"
@@ -109,7 +114,7 @@ def box_layers(
 
 
 def _flat(predictor: pb.LayerParameter) -> list[pb.LayerParameter]:
-    """Return a predictor's values for each image, place by place."""
+    """Return a predictor whose values are flattened for each image, place by place."""
     permuted = f"{predictor.name}_perm"
     return [
         predictor,
@@ -134,7 +139,7 @@ def _default_boxes(source: BoxedBlob) -> pb.LayerParameter:
 
 
 def multibox_loss(classes: int = VOC_CLASSES) -> pb.LayerParameter:
-    """Return the loss of classes and corrections, with three boxes of the background for each that has an object."""
+    """Return the loss of classes and corrections, with three background boxes for each box that matches an object."""
     return MultiBoxLoss(
         "mbox_loss",
         ["mbox_loc", "mbox_conf", "mbox_priorbox", "label"],
@@ -160,8 +165,8 @@ def multibox_loss(classes: int = VOC_CLASSES) -> pb.LayerParameter:
 
 
 def detections(classes: int = VOC_CLASSES, **evaluation: Any) -> list[pb.LayerParameter]:
-    """Return the best 200 boxes of an image, of those of the same class that overlap only the best, and how good they
-    are."""
+    """Return the layers that keep the best 200 boxes of an image, drop overlapping boxes of the same class, and
+    evaluate the rest."""
     return [
         Reshape("mbox_conf_reshape", ["mbox_conf"], shape={"dim": [0, -1, classes]}, include=TEST_ONLY),
         Softmax("mbox_conf_softmax", ["mbox_conf_reshape"], axis=2, include=TEST_ONLY),

@@ -1,4 +1,5 @@
-"""The convolutions of VGG-16 without its fully connected layers, on which segmentation and detection were built."""
+"""The convolutions of VGG-16 without its fully connected layers, the basis of many nets for segmentation and
+detection."""
 
 from __future__ import annotations
 
@@ -8,13 +9,19 @@ from typing import Any
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, Max, PoolLayer, ReLU
 
-Settings = Mapping[str, Any]  # of a convolution
+Settings = Mapping[str, Any]  # settings of a convolution
 
-VGG_16 = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))  # convolutions of each stage, and their channels
+VGG_16 = (
+    (2, 64),
+    (2, 128),
+    (3, 256),
+    (3, 512),
+    (3, 512),
+)  # for each stage, its number of convolutions and their channels
 
 
 def rates(weights: float, biases: float | None = None) -> Settings:
-    """Learning rates of weights and biases, by default twice as large; biases don't decay."""
+    """Return learning rates of weights and biases. Biases learn twice as fast by default, and don't decay."""
     biases = 2 * weights if biases is None else biases
     return {"param": [{"lr_mult": weights, "decay_mult": 1}, {"lr_mult": biases, "decay_mult": 0}]}
 
@@ -22,7 +29,7 @@ def rates(weights: float, biases: float | None = None) -> Settings:
 def conv_relu(
     name: str, bottom: str, width: int, *, kernel: int = 3, pad: int = 1, relu: str = "", **settings: Any
 ) -> list[pb.LayerParameter]:
-    """Return a convolution and a ReLU in place, which is called as the convolution unless it has a name of its own."""
+    """Return a convolution and an in-place ReLU. The ReLU is named after the convolution unless `relu` is given."""
     return [
         ConvLayer(name, [bottom], kernel=kernel, pad=pad, num_filters=width, **settings),
         ReLU(relu or name.replace("conv", "relu").replace("fc", "relu"), [name], in_place=True),
@@ -30,7 +37,8 @@ def conv_relu(
 
 
 def vgg_trunk(stages: Sequence[Settings], *, first_pad: int = 1) -> list[pb.LayerParameter]:
-    """VGG-16 from `data` to `conv5_3`, by its stages' settings. With more padding, blobs can be cut to the data."""
+    """Return VGG-16 from `data` to `conv5_3`, with these settings of its stages. A larger `first_pad` allows later
+    blobs to be cropped to the data."""
     layers, bottom = [], "data"
     for stage, ((convolutions, width), settings) in enumerate(zip(VGG_16, stages, strict=True), 1):
         for number in range(1, convolutions + 1):

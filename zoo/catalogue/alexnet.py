@@ -1,4 +1,4 @@
-"""AlexNet, with which deep learning won ILSVRC 2012, and Caffe's own variant of it, CaffeNet."""
+"""AlexNet, which won ILSVRC 2012 and made deep learning popular, and CaffeNet, Caffe's own variant."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from zoo.catalogue.imagenet import MEAN_IMAGE, RATES, imagenet_data
 
 
 def alexnet() -> CatalogueEntry:
-    """AlexNet normalises before it pools."""
+    """Return AlexNet, which normalises before it pools."""
     return _entry("AlexNet", ("norm", "pool"), bias=0.1)
 
 
 def caffenet() -> CatalogueEntry:
-    """CaffeNet pools before it normalises, which is less work, and begins with larger biases."""
+    """Return CaffeNet, which pools before it normalises to save work, and starts with larger biases."""
     return _entry("CaffeNet", ("pool", "norm"), bias=1)
 
 
@@ -65,7 +65,7 @@ def _convolution(number: int, bottom: str, *, bias: float = 0, **sizes: Any) -> 
 
 
 def _shrink(number: int, order: tuple[str, str]) -> Iterator[pb.LayerParameter]:
-    """Pooling and normalisation, one after the other."""
+    """Yield pooling and normalisation in the given order."""
     bottom = f"conv{number}"
     for kind in order:
         yield {"norm": _norm, "pool": _pool}[kind](f"{kind}{number}", bottom)

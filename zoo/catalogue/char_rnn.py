@@ -1,4 +1,4 @@
-"""Char-RNN: two LSTMs read a text letter by letter, and tell which letter comes next."""
+"""Char-RNN: two LSTMs that read a text character by character and predict the next one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from netdsl.dsl import LSTM, Dropout, Embed, Reshape
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _LETTERS = 62
-_LENGTH = 75  # of the stretches of text in a batch
-_TEXTS = {pb.TRAIN: 25, pb.TEST: 1}  # of a batch
+_LENGTH = 75  # length of the pieces of text in a batch
+_TEXTS = {pb.TRAIN: 25, pb.TEST: 1}  # number of pieces in a batch
 _CELLS = 512
 
 
 def _text_layers() -> list[pb.LayerParameter]:
-    """Letters, markers that are 0 where a text begins, and the letters that follow, by their place in the alphabet."""
+    """Return inputs for characters, markers that are 0 at the beginning of a text, and the next characters. Characters
+    are indices in the alphabet."""
     return [
         RDDLayer(name, shape=shape, include=pb.NetStateRule(phase=phase))
         for phase, texts in _TEXTS.items()
@@ -32,7 +33,7 @@ def _lstm(number: int, bottom: str) -> list[pb.LayerParameter]:
 
 
 def char_rnn() -> CatalogueEntry:
-    """Return a model of text. The net to use takes one letter at a time, and remembers those before it."""
+    """Return a model of text. The deployed net reads one character at a time and remembers the earlier ones."""
     net = CatalogueNet(
         "Char-RNN",
         *_text_layers(),

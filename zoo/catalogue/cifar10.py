@@ -1,4 +1,4 @@
-"""Caffe's two nets for CIFAR-10: a quick one, and a full one that normalises locally."""
+"""Caffe's two nets for CIFAR-10: a quick one, and a full one with local normalisation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from netdsl import LRN, Accuracy, ConvLayer, LinearLayer, PoolLayer, ReLU, Softm
 from netdsl.dsl import Average, Data
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
-_RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
+_RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # learning rates of weights and biases
 _BATCH = 100
 
 
 def cifar10_quick() -> CatalogueEntry:
-    """Return the net that learns in minutes."""
+    """Return the quick net, which trains in minutes."""
     net = CatalogueNet(
         "CIFAR10_quick",
         *_data(),
@@ -29,7 +29,7 @@ def cifar10_quick() -> CatalogueEntry:
 
 
 def cifar10_full() -> CatalogueEntry:
-    """Return the net that is better, whose classifier's weights decay much faster than the others."""
+    """Return the more accurate net. Its classifier's weights decay much faster than the others."""
     decay = [{"lr_mult": 1, "decay_mult": 250}, {"lr_mult": 2, "decay_mult": 0}]
     net = CatalogueNet(
         "CIFAR10_full",
@@ -48,7 +48,7 @@ def cifar10_full() -> CatalogueEntry:
 
 
 def _solver(steps: list[int], **settings: Any) -> pb.SolverParameter:
-    """Caffe's settings. What are several solvers there, one after the other, are the steps of one here."""
+    """Return Caffe's settings. Caffe runs several solvers in a row; here they are steps of one solver."""
     return solver_settings(
         base_lr=0.001,
         lr_policy="multistep",
@@ -78,7 +78,7 @@ def _data() -> list[pb.LayerParameter]:
 
 
 def _first_stage() -> list[pb.LayerParameter]:
-    """Return a convolution that is pooled before its ReLU, and takes the largest values, not means."""
+    """Return a convolution with max pooling before its ReLU, unlike the other stages with average pooling."""
     return [
         _convolution("conv1", "data", 32, std=0.0001, param=_RATES),
         PoolLayer("pool1", ["conv1"], kernel=3, stride=2),

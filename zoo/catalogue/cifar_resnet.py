@@ -1,4 +1,4 @@
-"""ResNet for CIFAR-10: the same three groups of blocks, in nets of very different depths."""
+"""ResNets for CIFAR-10: the same three groups of blocks, with different depths."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Recipe:
-    """The settings in which the published nets differ, of layers of each kind."""
+    """The settings in which the published nets differ, for each kind of layer."""
 
     first: _Settings  # of the first convolution
-    convolution: _Settings = field(default_factory=dict)  # of all others
+    convolution: _Settings = field(default_factory=dict)  # of all other convolutions
     norm: _Settings = field(default_factory=dict)
     scale: _Settings = field(default_factory=dict)
     image: _Settings = field(default_factory=dict)
@@ -58,7 +58,8 @@ class _Recipe:
         return [conv, norm, Scale(f"{blob}_scale", [blob], in_place=True, bias_term=True, **self.scale)]
 
     def block(self, name: str, bottom: str, filters: int, *, narrows: bool) -> Iterator[pb.LayerParameter]:
-        """Two convolutions, and the bottom, which a block that `narrows` the sides brings to their shape."""
+        """Yield a block: two convolutions, to which the bottom is added. In a block that `narrows` the sides, the
+        bottom is first projected to the new shape."""
         conv0, conv1, shortcut, stride = f"{name}_conv0", f"{name}_conv1", f"{name}_proj", 2 if narrows else 1
         yield from self.normalised(conv0, bottom, filters, 3, stride, **self.convolution)
         yield _relu(conv0, conv0)
@@ -69,7 +70,7 @@ class _Recipe:
         yield _relu(name, f"{name}_sum")
 
     def layers(self, blocks: int) -> Iterator[pb.LayerParameter]:
-        """Yield the layers from the images to the scores, with this many blocks in each of the three groups."""
+        """Yield the layers from the images to the scores, with this number of blocks in each of the three groups."""
         yield from self.normalised("first_conv", "data", 16, 3, 1, **self.first)
         yield _relu("first_conv", "first_conv")
         blob = "first_conv"
@@ -112,7 +113,7 @@ def _images(phase: Literal["TRAIN", "TEST"], batch: int, **transform: Any) -> pb
 
 
 def _entry(depth: int, recipe: _Recipe, solver_type: str) -> CatalogueEntry:
-    """Return a net with two layers in each block, beside the first and the last."""
+    """Return a net of the given depth: two layers in each block, plus the first and the last layer."""
     blocks = (depth - 2) // 6
     net = CatalogueNet(
         f"resnet{blocks}-cifar10",
@@ -141,15 +142,15 @@ def _entry(depth: int, recipe: _Recipe, solver_type: str) -> CatalogueEntry:
 
 
 def cifar_resnet_20() -> CatalogueEntry:
-    """ResNet with 20 layers."""
+    """Return a ResNet with 20 layers."""
     return _entry(20, _FIRST_RECIPE, "Nesterov")
 
 
 def cifar_resnet_56() -> CatalogueEntry:
-    """ResNet with 56 layers."""
+    """Return a ResNet with 56 layers."""
     return _entry(56, _SECOND_RECIPE, "SGD")
 
 
 def cifar_resnet_110() -> CatalogueEntry:
-    """ResNet with 110 layers."""
+    """Return a ResNet with 110 layers."""
     return _entry(110, _FIRST_RECIPE, "Nesterov")

@@ -1,4 +1,4 @@
-"""DenseNet: every layer of a block reads what all layers before it made, and adds a little to it."""
+"""DenseNet: every layer of a block reads the output of all earlier layers and adds a few channels to it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
-_EPOCH = 5005  # iterations, of 256 images each
+_EPOCH = 5005  # number of iterations with 256 images each
 
 
 def _normalised(name: str, relu: str, bottom: str) -> list[pb.LayerParameter]:
-    """BatchNorm, Scale and ReLU, which come before a convolution here; their blob is `name`/bn."""
+    """Return BatchNorm, Scale and ReLU, which come before a convolution here. Their blob is `name`/bn."""
     return [
         BatchNorm(f"{name}/bn", [bottom], eps=1e-5),
         Scale(f"{name}/scale", [f"{name}/bn"], in_place=True, bias_term=True),
@@ -48,7 +48,8 @@ def _convolution(name: str, bottom: str, filters: int, kernel: int, stride: int 
 
 
 def _dense_layer(name: str, bottom: str, growth: int) -> Iterator[pb.LayerParameter]:
-    """`growth` more channels, made of all that there are: x1 reduces them, and x2 looks around."""
+    """Yield a layer that adds `growth` channels. The 1x1 convolution x1 reduces the input's channels, and the 3x3
+    convolution x2 follows."""
     x1, x2 = f"conv{name}/x1", f"conv{name}/x2"
     yield from _normalised(x1, f"relu{name}/x1", bottom)
     yield _convolution(x1, f"{x1}/bn", 4 * growth, 1)
@@ -58,7 +59,8 @@ def _dense_layer(name: str, bottom: str, growth: int) -> Iterator[pb.LayerParame
 
 
 def _layers(depths: Sequence[int], channels: int, growth: int) -> Iterator[pb.LayerParameter]:
-    """Yield the layers from the images to the scores. Between blocks, half of the channels and of each side remain."""
+    """Yield the layers from the images to the scores. The transitions between blocks halve the channels and the
+    sides."""
     yield _convolution("conv1", "data", channels, 7, 2)
     yield from _normalised("conv1", "relu1", "conv1")
     yield PoolLayer("pool1", ["conv1/bn"], pool=Max, kernel=3, stride=2, pad=1, round_mode="FLOOR")
@@ -79,7 +81,7 @@ def _layers(depths: Sequence[int], channels: int, growth: int) -> Iterator[pb.La
 
 
 def densenet_121() -> CatalogueEntry:
-    """DenseNet with 121 layers."""
+    """Return a DenseNet with 121 layers."""
     net = CatalogueNet(
         "DENSENET_121",
         *imagenet_data(224, train_batch=32, test_batch=50, mean=SCALED),

@@ -1,4 +1,5 @@
-"""Faster R-CNN: one net proposes regions and, from the same VGG-16, says what each of them shows and where it ends."""
+"""Faster R-CNN: on top of one VGG-16, one net proposes regions, and another classifies each region and corrects its
+edges."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from netdsl.dsl import Dropout, Python, Reshape, ROIPooling, SmoothL1Loss, Softm
 from zoo.catalogue._vgg_trunk import vgg_trunk
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
-_CLASSES = 21  # of PASCAL VOC, with the background
-_ANCHORS = 9  # boxes of three sizes and three shapes around each place
-_STRIDE = 16  # of places in the image
+_CLASSES = 21  # classes of PASCAL VOC, including the background
+_ANCHORS = 9  # number of boxes around each place, in three sizes and three shapes
+_STRIDE = 16  # distance of places in pixels of the image
 _TARGETS = ("targets", "inside_weights", "outside_weights")
 
 _FIXED = {"param": [{"lr_mult": 0, "decay_mult": 0}] * 2}
@@ -27,19 +28,20 @@ def _gaussian(std: float) -> dict[str, Any]:
 def _python(
     name: str, bottoms: list[str], tops: list[str], code: str, setting: str, phase: pb.NetStateRule
 ) -> pb.LayerParameter:
-    """Return a layer of the authors' that is written in Python, by its module and class."""
+    """Return one of the authors' Python layers, by module and class."""
     module, _, layer = code.rpartition(".")
     python = pb.PythonParameter(module=module, layer=layer, param_str=setting)
     return Python(name, bottoms, tops=tops, python_param=python, include=phase)
 
 
 def _targets(blob: str) -> list[str]:
-    """Return what boxes should be, which of them count, and how much."""
+    """Return the tops for box targets and for their inside and outside weights."""
     return [f"{blob}_{what}" for what in _TARGETS]
 
 
 def _proposals() -> list[pb.LayerParameter]:
-    """Return the net that proposes: for each anchor whether it shows an object, and how to correct it."""
+    """Return the net that proposes regions. For each anchor it predicts whether it shows an object, and corrects its
+    edges."""
     return [
         ConvLayer(
             "rpn_conv/3x3", ["conv5_3"], tops=["rpn/output"], kernel=3, pad=1, num_filters=512, **_gaussian(0.01)
@@ -87,7 +89,7 @@ def _proposed(top: str, phase: pb.NetStateRule) -> pb.LayerParameter:
 
 
 def _regions(classes: int) -> list[pb.LayerParameter]:
-    """Return the net that looks at each region: its class, and how to correct it for every class."""
+    """Return the net that reads each region. It predicts the region's class and a correction for every class."""
     return [
         _python(
             "roi-data",
@@ -120,7 +122,7 @@ def _fully_connected(number: int, bottom: str) -> list[pb.LayerParameter]:
 
 
 def faster_rcnn_vgg16(classes: int = _CLASSES) -> CatalogueEntry:
-    """Faster R-CNN as it is trained in one go. `im_info` has an image's height, width and scale."""
+    """Return Faster R-CNN for joint training. `im_info` contains an image's height, width and scale."""
     images = ["data", "im_info", "gt_boxes"]
     net = CatalogueNet(
         "VGG_ILSVRC_16_layers",

@@ -1,6 +1,6 @@
-"""FCN: a VGG-16 whose fully connected layers became convolutions gives every pixel a class.
+"""FCN: a VGG-16 with convolutions in place of its fully connected layers, which predicts a class for every pixel.
 
-Its scores are 32 pixels apart. FCN-16s and FCN-8s add scores of earlier, finer layers before they are upsampled.
+Its scores are 32 pixels apart. FCN-16s and FCN-8s add the scores of earlier, finer layers before upsampling.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from netdsl.dsl import Crop, Deconvolution, Dropout, Eltwise, Python
 from zoo.catalogue._vgg_trunk import conv_relu, rates, vgg_trunk
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
-_CLASSES = 21  # of PASCAL VOC, with the background
+_CLASSES = 21  # classes of PASCAL VOC, including the background
 _MEAN = (104.00699, 116.66877, 122.67892)
 _LEARNED = rates(1)
 
 
 def _images(phase: pb.NetStateRule, layer: str, **settings: str | int) -> pb.LayerParameter:
-    """Images of any size, one by one, and a class for each of their pixels; 255 is none."""
+    """Return a data layer for single images of any size, with a class for each pixel. The label 255 means no class."""
     code = pb.PythonParameter(module="voc_layers", layer=layer, param_str=str({**settings, "mean": _MEAN}))
     return Python("data", tops=["data", "label"], python_param=code, include=phase)
 
 
 def _upsample(name: str, bottom: str, factor: int) -> pb.LayerParameter:
-    """Return an interpolation, which isn't learned."""
+    """Return an interpolation that isn't trained."""
     kernel, fixed = 2 * factor, pb.ParamSpec(lr_mult=0)
     return Deconvolution(
         name, [bottom], num_output=_CLASSES, bias_term=False, kernel_size=kernel, stride=factor, param=fixed
@@ -41,7 +41,7 @@ def _crop(name: str, bottom: str, reference: str, offset: int) -> pb.LayerParame
 
 
 def _fuse(pool: str, upsampled: str, *, offset: int) -> list[pb.LayerParameter]:
-    """Coarse scores and those of a finer layer, where both are."""
+    """Return the sum of upsampled coarse scores and the scores of a finer layer, cropped to their common area."""
     return [
         _scores(f"score_{pool}", pool),
         _crop(f"score_{pool}c", f"score_{pool}", upsampled, offset),
@@ -50,7 +50,7 @@ def _fuse(pool: str, upsampled: str, *, offset: int) -> list[pb.LayerParameter]:
 
 
 def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> CatalogueEntry:
-    """Return a net whose last layers make `score`, of the image's size, from `score_fr`."""
+    """Return a net whose last layers upsample `score_fr` to `score`, in the image's size."""
     net = CatalogueNet(
         name,
         _images(TRAIN_ONLY, "SBDDSegDataLayer", sbdd_dir="../data/sbdd/dataset", seed=1337, split="train"),
@@ -69,7 +69,8 @@ def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> Catalogue
 
 
 def _solver(**settings: Any) -> pb.SolverParameter:
-    """Return a loss that is summed over pixels has small learning rates; the momentum stands for larger batches."""
+    """Return solver settings with small learning rates, since the loss is a sum over pixels. High momentum replaces
+    larger batches."""
     return solver_settings(
         **settings,
         lr_policy="fixed",
@@ -86,7 +87,7 @@ def _solver(**settings: Any) -> pb.SolverParameter:
 
 
 def fcn_32s() -> CatalogueEntry:
-    """Return the coarsest of the three, on which the others are fine-tuned."""
+    """Return the coarsest of the three nets. The others are fine-tuned from it."""
     return _fcn(
         "FCN-32s",
         _upsample("upscore", "score_fr", 32),
@@ -96,7 +97,7 @@ def fcn_32s() -> CatalogueEntry:
 
 
 def fcn_16s() -> CatalogueEntry:
-    """Scores of pool4 are added."""
+    """Return FCN-16s, which adds scores of pool4."""
     return _fcn(
         "FCN-16s",
         _upsample("upscore2", "score_fr", 2),
@@ -108,7 +109,7 @@ def fcn_16s() -> CatalogueEntry:
 
 
 def fcn_8s() -> CatalogueEntry:
-    """Scores of pool4 and pool3 are added."""
+    """Return FCN-8s, which adds scores of pool4 and pool3."""
     return _fcn(
         "FCN-8s",
         _upsample("upscore2", "score_fr", 2),

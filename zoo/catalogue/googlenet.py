@@ -1,4 +1,4 @@
-"""GoogLeNet, the winner of ILSVRC 2014: nine inception modules, and two losses on the way that help it learn."""
+"""GoogLeNet, the winner of ILSVRC 2014: nine inception modules, and two auxiliary losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from netdsl.dsl import Average
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, RATES, imagenet_data, top_5
 
-# The filters of each inception module: 1x1; 3x3 and before it; 5x5 and before it; after pooling.
+# The filters of each inception module: the 1x1 path; the 3x3 path and its reduction; the 5x5 path and its reduction;
+# the pooling path.
 _INCEPTIONS = {
     "3a": (64, 96, 128, 16, 32, 32),
     "3b": (128, 128, 192, 32, 96, 64),
@@ -35,7 +36,7 @@ _INCEPTIONS = {
 
 
 def googlenet() -> CatalogueEntry:
-    """GoogLeNet with the settings of Caffe's own replication."""
+    """Return GoogLeNet with the settings of Caffe's own replication."""
     net = CatalogueNet(
         "GoogleNet",
         *imagenet_data(224, train_batch=32, test_batch=50, mean=MEAN_COLOUR),
@@ -81,7 +82,7 @@ def googlenet() -> CatalogueEntry:
 
 
 def _inception(name: str, bottom: str) -> list[pb.LayerParameter]:
-    """Four ways to look at the same place, side by side."""
+    """Return an inception module: four parallel paths whose outputs are concatenated."""
     module, (one, three_reduce, three, five_reduce, five, pooled) = f"inception_{name}", _INCEPTIONS[name]
     return [
         *_convolution(module, "1x1", bottom, num_filters=one, kernel=1),
@@ -96,8 +97,7 @@ def _inception(name: str, bottom: str) -> list[pb.LayerParameter]:
 
 
 def _auxiliary_loss(name: str, bottom: str) -> list[pb.LayerParameter]:
-    """Return a small classifier on the way, whose gradients reach the first layers while the last ones are still
-    learning."""
+    """Return an auxiliary classifier. Its gradients reach the first layers early in training."""
     return [
         PoolLayer(f"{name}/ave_pool", [bottom], pool=Average, kernel=5, stride=3),
         *_convolution(name, "conv", f"{name}/ave_pool", num_filters=128, kernel=1),

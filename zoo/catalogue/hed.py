@@ -1,4 +1,4 @@
-"""HED: five side outputs of VGG-16, each with a loss of its own, and their mean find edges at all scales."""
+"""HED: five side outputs of VGG-16, each with its own loss, and their fusion find edges at all scales."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, Catalogue
 
 _SIDES = ("conv1_2", "conv2_2", "conv3_3", "conv4_3", "conv5_3")
 _FIRST_PAD = 35
-_SLOW, _FAST = rates(0.01), rates(100)  # of the side outputs, and of the last stage
+_SLOW, _FAST = rates(0.01), rates(100)  # names of the side outputs, with the last convolution of each stage
 
 
 def _images(phase: pb.NetStateRule) -> pb.LayerParameter:
@@ -31,7 +31,7 @@ def _images(phase: pb.NetStateRule) -> pb.LayerParameter:
 
 
 def _judge(blob: str, name: str) -> list[pb.LayerParameter]:
-    """Return the loss of a map of edges, and its probabilities where the net is used."""
+    """Return the loss of an edge map, and its probabilities in the deployed net."""
     return [
         SigmoidCrossEntropyLoss(None, [blob, "label"], tops=[f"{name}_loss"], loss_weight=1),
         Sigmoid(f"sigmoid-{name}", [blob], include=TEST_ONLY),
@@ -39,9 +39,9 @@ def _judge(blob: str, name: str) -> list[pb.LayerParameter]:
 
 
 def _side_output(number: int, bottom: str) -> list[pb.LayerParameter]:
-    """Return a map of edges from a stage of the trunk, upsampled to the image's size.
+    """Return an edge map from a stage of the trunk, upsampled to the image's size.
 
-    HED's Caffe finds by itself where a blob lies in the image; here Crop's offset says it.
+    HED's version of Caffe computes the crop's offset, which is a setting of Crop here.
     """
     name, factor = f"dsn{number}", 2 ** (number - 1)
     window = {"kernel_size": 2 * factor, "stride": factor}
@@ -57,7 +57,7 @@ def _side_output(number: int, bottom: str) -> list[pb.LayerParameter]:
 
 
 def hed() -> CatalogueEntry:
-    """Holistically-nested edge detection for images of any size."""
+    """Return a holistically-nested edge detector for images of any size."""
     sides = [_side_output(number, bottom) for number, bottom in enumerate(_SIDES, 1)]
     fusion: dict[str, Any] = {"kernel": 1, "num_filters": 1, "weight_filler": {"type": "constant", "value": 0.2}}
     net = CatalogueNet(

@@ -1,4 +1,4 @@
-"""ILSVRC 2012 in the databases that Caffe's own scripts make, and what most nets for it share."""
+"""ILSVRC 2012 in the databases that Caffe's own scripts write, and the parts that most nets for it share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ RATES = [{"lr_mult": 1, "decay_mult": 1}, {"lr_mult": 2, "decay_mult": 0}]
 
 MEAN_IMAGE: TransformationParameterDict = {"mean_file": "data/ilsvrc12/imagenet_mean.binaryproto"}
 MEAN_COLOUR: TransformationParameterDict = {"mean_value": [104, 117, 123]}
-SCALED: TransformationParameterDict = {"mean_value": [103.94, 116.78, 123.68], "scale": 0.017}  # to about -2 to 2
+SCALED: TransformationParameterDict = {
+    "mean_value": [103.94, 116.78, 123.68],
+    "scale": 0.017,
+}  # scales values to about -2 to 2
 
 
 def imagenet_data(
     side: int, *, train_batch: int, test_batch: int, mean: TransformationParameterDict, mirror: bool = True
 ) -> list[pb.LayerParameter]:
-    """Crops of photographs with their labels: random ones to train with, mirrored or not, and central ones to test."""
+    """Return data layers for crops of labelled photographs. Training uses random crops, which may be mirrored, and
+    tests use central crops."""
     batches = {"train": train_batch, "val": test_batch}
     return [
         Data(
@@ -41,5 +45,5 @@ def imagenet_data(
 
 
 def top_5(name: str, bottoms: Sequence[str]) -> pb.LayerParameter:
-    """Return how often the right class is among the five most probable ones, as it is measured when testing."""
+    """Return a test layer that measures how often the right class is among the five most probable ones."""
     return Accuracy(name, bottoms, top_k=5, include={"phase": "TEST"})

@@ -1,4 +1,4 @@
-"""LeNet, as it has been taught with for decades: two convolutions, two fully connected layers."""
+"""LeNet, the classic teaching example: two convolutions and two fully connected layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.dsl import Data
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _XAVIER = {"type": "xavier"}
-_RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
+_RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # learning rates of weights and biases
 
 
 def _digits(phase: Literal["TRAIN", "TEST"], **data: Any) -> pb.LayerParameter:
@@ -29,7 +29,7 @@ def _digits(phase: Literal["TRAIN", "TEST"], **data: Any) -> pb.LayerParameter:
 
 
 def lenet() -> CatalogueEntry:
-    """LeNet for digits of any size, which trains in less than a minute on a processor."""
+    """Return LeNet for images of digits in any size. It trains in less than a minute on a CPU."""
     net = CatalogueNet(
         "LeNet",
         _digits("TRAIN", source="digits:train", batch_size=64, shuffle=True),

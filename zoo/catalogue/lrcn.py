@@ -1,4 +1,4 @@
-"""LRCN: a convolutional net looks at each frame of a clip, and an LSTM at what it saw so far."""
+"""LRCN: a convolutional net reads each frame of a clip, and an LSTM combines the frames up to now."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from netdsl.dsl import LRN, LSTM, Dropout, Reshape, Softmax
 from zoo.catalogue._vgg_trunk import rates
 from zoo.catalogue.entry import TEST_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
-_FRAMES = 16  # of a clip
-_CLIPS = {pb.TRAIN: 24, pb.TEST: 3}  # of a batch, which has the first frames of all clips, then the second ones
+_FRAMES = 16  # number of frames in a clip
+_CLIPS = {
+    pb.TRAIN: 24,
+    pb.TEST: 3,
+}  # number of clips in a batch, which contains the first frames of all clips, then the second ones
 _ACTIONS = 101
 
 
@@ -20,7 +23,8 @@ def _filled(bias: float) -> dict[str, Any]:
 
 
 def _clips() -> list[pb.LayerParameter]:
-    """Frames, their clips' actions, and markers that are 0 where a clip begins. The authors read them in Python."""
+    """Return inputs for frames, the actions of their clips, and markers that are 0 at the beginning of a clip. The
+    authors read them in Python."""
     shapes = {"data": [3, 227, 227], "label": [], "clip_markers": []}
     return [
         RDDLayer(name, shape=[_FRAMES * clips, *shape], include=pb.NetStateRule(phase=phase))
@@ -46,12 +50,13 @@ def _norm(number: int) -> pb.LayerParameter:
 
 
 def _by_time(name: str, bottom: str, top: str, *values: int) -> pb.LayerParameter:
-    """Return a blob with an axis for time and one for clips."""
+    """Return a blob reshaped to an axis for time and one for clips."""
     return Reshape(name, [bottom], tops=[top], shape={"dim": [_FRAMES, -1, *values]})
 
 
 def lrcn() -> CatalogueEntry:
-    """LRCN for the actions of UCF-101, in colours. It is fine-tuned from a net that was trained with single frames."""
+    """Return LRCN for the actions of UCF-101, in colour. It is fine-tuned from a net that was trained on single
+    frames."""
     uniform = pb.FillerParameter(type="uniform", min=-0.01, max=0.01)
     net = CatalogueNet(
         "lstm_joints",

@@ -1,4 +1,4 @@
-"""Two nets of Caffe's for MNIST that name no digits: an autoencoder, and twins that learn what is alike."""
+"""Caffe's two nets for MNIST that don't classify digits: an autoencoder, and twins that learn similarity."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import NetStateRuleDict
 
-_CODES = (1000, 500, 250, 30)  # the numbers that an image becomes, layer by layer
+_CODES = (1000, 500, 250, 30)  # the number of outputs of each encoder layer
 
 
 def mnist_autoencoder() -> CatalogueEntry:
-    """Images become 30 numbers, from which they are drawn again."""
+    """Return an autoencoder that compresses an image to 30 numbers and reconstructs it from them."""
     net = CatalogueNet(
         "MNISTAutoencoder",
         _digits("train", {"phase": "TRAIN"}),
         _digits("train", {"phase": "TEST", "stage": "test-on-train"}),
-        # What is tested unless a stage says otherwise, so that the net can be opened without one.
+        # The default test data, so that the net can be opened without a stage.
         _digits("test", {"phase": "TEST", "not_stage": "test-on-train"}),
         Flatten("flatdata", ["data"]),
         *_encoder(),
@@ -77,7 +77,7 @@ def _encoder() -> Iterator[pb.LayerParameter]:
     bottom = "data"
     for number, size in enumerate(_CODES, 1):
         yield _linear(f"encode{number}", bottom, size)
-        if number < len(_CODES):  # the code itself is what the last layer says
+        if number < len(_CODES):  # the code itself is linear
             yield Sigmoid(f"encode{number}neuron", [f"encode{number}"])
             bottom = f"encode{number}neuron"
 
@@ -103,7 +103,8 @@ def _linear(name: str, bottom: str, outputs: int) -> pb.LayerParameter:
 
 
 def mnist_siamese() -> CatalogueEntry:
-    """Two LeNets with the same weights, which place images of the same digit near each other; one of them is used."""
+    """Return two LeNets with shared weights, which map images of the same digit to nearby points. The deployed net is
+    one of them."""
     net = CatalogueNet(
         "mnist_siamese_train_test",
         _pairs("train", phase="TRAIN", batch=64),
@@ -132,7 +133,7 @@ def mnist_siamese() -> CatalogueEntry:
 
 
 def _pairs(part: str, *, phase: Literal["TRAIN", "TEST"], batch: int) -> pb.LayerParameter:
-    """Two images in two channels, and whether they show the same digit."""
+    """Return a data layer for two images in two channels, and a label that tells whether they show the same digit."""
     return Data(
         "pair_data",
         tops=["pair_data", "sim"],
@@ -145,7 +146,7 @@ def _pairs(part: str, *, phase: Literal["TRAIN", "TEST"], batch: int) -> pb.Laye
 
 
 def _twin(suffix: str) -> list[pb.LayerParameter]:
-    """Return one of the nets: LeNet with two numbers, a place in the plane, instead of digits."""
+    """Return one of the twins: LeNet with the coordinates of a point instead of digit scores."""
     names = ("conv1", "pool1", "conv2", "pool2", "ip1", "relu1", "ip2", "feat")
     conv1, pool1, conv2, pool2, ip1, relu1, ip2, feat = (name + suffix for name in names)
     return [
@@ -161,7 +162,7 @@ def _twin(suffix: str) -> list[pb.LayerParameter]:
 
 
 def _shared(name: str) -> dict[str, Any]:
-    """Settings of a layer whose weights and biases have names, by which the twins share them."""
+    """Return layer settings that name the weights and biases, so that the twins share them."""
     return {
         "param": [{"name": f"{name}_w", "lr_mult": 1}, {"name": f"{name}_b", "lr_mult": 2}],
         "weight_filler": {"type": "xavier"},

@@ -1,4 +1,4 @@
-"""MobileNets: convolutions in two steps, one that looks around in each channel, and one that mixes channels."""
+"""MobileNets: convolutions in two steps, a depthwise one in each channel, and a pointwise one that mixes channels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WEIGHTS, _BIASES = pb.ParamSpec(lr_mult=1, decay_mult=1), pb.ParamSpec(lr_mult=
 _STATISTICS = [pb.ParamSpec(lr_mult=0, decay_mult=0)] * 3
 _SCALES = [pb.ParamSpec(lr_mult=1, decay_mult=0)] * 2
 
-# The numbers of the pairs of convolutions, their filters and strides.
+# The numbers of the pairs of convolutions, with their filters and strides.
 _V1 = [
     ("2_1", 64, 1),
     ("2_2", 128, 2),
@@ -38,7 +38,7 @@ _V1 = [
     ("6", 1024, 1),
 ]
 
-# The numbers of the blocks, their filters and strides.
+# The numbers of the blocks, with their filters and strides.
 _V2 = [
     ("2_1", 16, 1),
     ("2_2", 24, 2),
@@ -53,7 +53,7 @@ _V2 = [
     ("6_3", 320, 1),
 ]
 _EXPANSION = 6
-_IMAGES = 1_281_167  # of an epoch
+_IMAGES = 1_281_167  # iterations in an epoch
 
 
 def _convolution(name: str, bottom: str, filters: int, kernel: int = 1, stride: int = 1) -> pb.LayerParameter:
@@ -61,7 +61,7 @@ def _convolution(name: str, bottom: str, filters: int, kernel: int = 1, stride: 
 
 
 def _depthwise(name: str, bottom: str, channels: int, stride: int) -> pb.LayerParameter:
-    """Return a filter of 3 x 3 for each channel, by itself."""
+    """Return a depthwise convolution: a separate 3x3 filter for each channel."""
     return _filters(name, bottom, channels, kernel=3, stride=stride, group=channels, engine="CAFFE")
 
 
@@ -80,7 +80,7 @@ def _filters(name: str, bottom: str, filters: int, *, kernel: int, **settings: A
 
 
 def _normalised(convolution: pb.LayerParameter, blob: str, relu: str | None = None) -> Iterator[pb.LayerParameter]:
-    """Yield a convolution, BatchNorm into a blob, Scale, and a ReLU if it has a name."""
+    """Yield a convolution, a BatchNorm whose top is `blob`, a Scale, and a ReLU if it has a name."""
     name = convolution.name
     yield convolution
     yield BatchNorm(f"{name}/bn", [name], tops=[blob], eps=1e-5, param=_STATISTICS)
@@ -95,7 +95,7 @@ def _classifier(bottom: str) -> Iterator[pb.LayerParameter]:
 
 
 def _v1_layers() -> Iterator[pb.LayerParameter]:
-    """Yield every convolution is normalised in place."""
+    """Yield the layers of version 1, in which every convolution is normalised in place."""
     yield from _normalised(_convolution("conv1", "data", 32, 3, 2), "conv1", "relu1")
     blob, channels = "conv1", 32
     for number, filters, stride in _V1:
@@ -107,7 +107,8 @@ def _v1_layers() -> Iterator[pb.LayerParameter]:
 
 
 def _v2_layers() -> Iterator[pb.LayerParameter]:
-    """Blocks are wide inside and narrow between, where no ReLU cuts anything off. Normalised blobs are new ones."""
+    """Yield the layers of version 2. Its blocks are wide inside and narrow at their ends, which have no ReLU.
+    Normalisation isn't in place."""
     yield from _normalised(_convolution("conv1", "data", 32, 3, 2), "conv1/bn", "relu1")
     blob, channels = "conv1/bn", 32
     for number, filters, stride in _V2:
@@ -130,7 +131,8 @@ def _inverted_residual(number: str, bottom: str, wide: int, narrow: int, stride:
 
 
 def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedule: Any) -> CatalogueEntry:
-    """Return a net with RMSProp, as its authors trained it; that of Caffe has no momentum."""
+    """Return a net with RMSProp, as its authors trained it, but without momentum, since Caffe's RMSProp doesn't support
+    it."""
     net = CatalogueNet(
         name,
         *imagenet_data(224, train_batch=batch, test_batch=50, mean=SCALED),
@@ -157,13 +159,13 @@ def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedul
 
 
 def mobilenet_v1() -> CatalogueEntry:
-    """MobileNet of the full width."""
+    """Return MobileNet v1 in its full width."""
     epoch = _IMAGES // 32
     schedule = {"stepsize": 2 * epoch, "gamma": 0.94, "max_iter": 100 * epoch}
     return _entry("MOBILENET", _v1_layers(), batch=32, **schedule)
 
 
 def mobilenet_v2() -> CatalogueEntry:
-    """MobileNet of the second version, of the full width."""
+    """Return MobileNet v2 in its full width."""
     schedule = {"stepsize": _IMAGES // 96, "gamma": 0.98, "max_iter": 5_500_000}
     return _entry("MOBILENET_V2", _v2_layers(), batch=96, **schedule)

@@ -1,4 +1,4 @@
-"""Network in Network: after each convolution a small perceptron at every place, and no fully connected layers."""
+"""Network in Network: a small perceptron at every place after each convolution, and no fully connected layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoo.catalogue.imagenet import MEAN_IMAGE, RATES, imagenet_data
 
 
 def nin() -> CatalogueEntry:
-    """Network in Network for ImageNet. Its layers have the published names, which pass over relu4 and pool1."""
+    """Return Network in Network for ImageNet. Its layers have the published names, which skip relu4 and pool1."""
     net = CatalogueNet(
         "nin_imagenet",
         *imagenet_data(224, train_batch=64, test_batch=89, mean=MEAN_IMAGE),
@@ -64,8 +64,8 @@ def _convolution(
     stride: int = 1,
     **sizes: Any,
 ) -> list[pb.LayerParameter]:
-    """Return a convolution, of 1 x 1 for a perceptron's layer, with a ReLU. Its top is called as the layer by
-    default."""
+    """Return a convolution with a ReLU. The default kernel of 1x1 is for a perceptron's layers. The top has the layer's
+    name by default."""
     top = top or name
     convolution = ConvLayer(
         name,

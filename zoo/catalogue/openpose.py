@@ -1,7 +1,7 @@
-"""OpenPose's body net: in six stages it finds keypoints, and for each limb the direction in which it runs.
+"""OpenPose's body net: six stages find keypoints, and the direction of each limb.
 
-Every stage but the first sees what the one before it found, beside the image's features. One branch draws limbs as
-fields of directions, the other keypoints as spots; each stage has losses of its own.
+Every stage after the first reads the output of the previous one together with the image's features. One branch draws
+limbs as vector fields, and the other draws keypoints as spots. Each stage has its own losses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from netdsl.dsl import Concat, CPMData, Eltwise, EuclideanLoss, Silence, Slice
 from zoo.catalogue._vgg_trunk import conv_relu, rates
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
-_LIMBS, _KEYPOINTS = 38, 19  # maps: two for each of 19 limbs; 18 keypoints and the background
+_LIMBS, _KEYPOINTS = 38, 19  # numbers of maps: two for each of 19 limbs; 18 keypoints and the background
 _BRANCHES = {"L1": _LIMBS, "L2": _KEYPOINTS}
 _STAGES = 6
 _FEATURES = "conv4_4_CPM"
@@ -41,13 +41,14 @@ def _settings(rate: float) -> dict[str, Any]:
     return {**rates(rate), **fillers}
 
 
-_TRUNK, _REFINED = _settings(1), _settings(4)  # the later stages learn faster
+_TRUNK, _REFINED = _settings(1), _settings(4)  # later stages learn faster
 
 
 def _inputs() -> list[pb.LayerParameter]:
-    """To train with, an image with three channels of zeros, and what all maps should be and where they count.
+    """Return the inputs. In training, they are an image with three channels of zeros, the target maps, and their
+    weights.
 
-    Where a map doesn't count, since somebody there wasn't annotated, its weight is 0.
+    A map has weight 0 where a person isn't annotated.
     """
     maps = ["vec_weight", "heat_weight", "vec_temp", "heat_temp"]
     ends = [_LIMBS, _LIMBS + _KEYPOINTS, 2 * _LIMBS + _KEYPOINTS]
@@ -65,7 +66,7 @@ def _inputs() -> list[pb.LayerParameter]:
 
 
 def _features() -> list[pb.LayerParameter]:
-    """Return the first ten convolutions of VGG-19, and two that make their channels fewer."""
+    """Return the first ten convolutions of VGG-19, and two convolutions that reduce their channels."""
     layers, bottom = [], "image"
     for stage, (convolutions, width) in enumerate(((2, 64), (2, 128), (4, 256), (2, 512)), 1):
         for number in range(1, convolutions + 1):
@@ -85,7 +86,8 @@ def _features() -> list[pb.LayerParameter]:
 def _branches(
     bottom: str, names: list[str], kernels: list[int], hidden: int, **settings: Any
 ) -> list[pb.LayerParameter]:
-    """Both branches of a stage, layer by layer; the last one but one has `hidden` channels, those before it 128."""
+    """Return both branches of a stage, layer by layer. The second-to-last layer has `hidden` channels, and earlier ones
+    have 128."""
     layers, bottoms = [], dict.fromkeys(_BRANCHES, bottom)
     *inner, last = names
     widths = [128] * (len(inner) - 1) + [hidden]
@@ -99,7 +101,7 @@ def _branches(
 
 
 def _stage(number: int) -> list[pb.LayerParameter]:
-    """Return a stage with its losses, and what the next one reads."""
+    """Return a stage with its losses, and the input of the next stage."""
     names = [f"Mconv{layer}_stage{number}" for layer in range(1, 8)]
     if number == 1:
         names = [f"conv5_{layer}_CPM" for layer in range(1, 6)]
@@ -122,7 +124,7 @@ def _loss(stage: int, branch: str, maps: str, kind: str) -> list[pb.LayerParamet
 
 
 def openpose_body() -> CatalogueEntry:
-    """OpenPose for the 18 keypoints of COCO, with the data layer that draws its maps."""
+    """Return OpenPose for the 18 keypoints of COCO, with the data layer that draws its target maps."""
     stages = [_stage(number) for number in range(1, _STAGES + 1)]
     net = CatalogueNet("OpenPose", *_inputs(), *_features(), *[layer for stage in stages for layer in stage])
     solver = solver_settings(

@@ -1,4 +1,4 @@
-"""ResNet for ImageNet: blocks that learn what to add to what they were given."""
+"""ResNets for ImageNet: blocks that learn a change to add to their input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from netdsl import (
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data, top_5
 
-_WIDTHS = {2: 64, 3: 128, 4: 256, 5: 512}  # of the stages, by the paper's numbers
+_WIDTHS = {2: 64, 3: 128, 4: 256, 5: 512}  # numbers of the stages in the paper
 
 Convolution = tuple[int, int, int]  # filters, kernel and stride
 
@@ -38,7 +38,7 @@ def _bottleneck(width: int, stride: int) -> list[Convolution]:
 def _normalised(
     blob: str, bottom: str, convolution: Convolution, suffix: str, *, bias: bool = False
 ) -> list[pb.LayerParameter]:
-    """Return a convolution, BatchNorm and Scale; the names of the last two end in the suffix."""
+    """Return a convolution, BatchNorm and Scale. The names of BatchNorm and Scale end in the suffix."""
     filters, kernel, stride = convolution
     return [
         ConvLayer(
@@ -63,8 +63,8 @@ def _relu(blob: str) -> pb.LayerParameter:
 def _block(
     name: str, bottom: str, convolutions: Sequence[Convolution], *, projects: bool
 ) -> Iterator[pb.LayerParameter]:
-    """Yield what convolutions make of the bottom, added to it; where it `projects`, the bottom gets their shape
-    first."""
+    """Yield a block: convolutions whose output is added to the bottom. If it `projects`, the bottom is first projected
+    to the output's shape."""
     shortcut, blob = bottom, bottom
     if projects:
         shortcut = f"res{name}_branch1"
@@ -81,7 +81,7 @@ def _block(
 def _layers(
     convolutions: Callable[[int, int], list[Convolution]], depths: Sequence[int], *, numbered: bool, first_bias: bool
 ) -> Iterator[pb.LayerParameter]:
-    """Yield the layers from the images to the scores, with this many blocks in each stage."""
+    """Yield the layers from the images to the scores, with the given number of blocks in each stage."""
     yield from _normalised("conv1", "data", (64, 7, 2), "_conv1", bias=first_bias)
     yield from (_relu("conv1"), PoolLayer("pool1", ["conv1"], pool=Max, kernel=3, stride=2))
     blob = "pool1"
@@ -101,7 +101,7 @@ def _layers(
 
 
 def _block_names(depth: int, numbered: bool) -> Sequence[str]:
-    """Return a, b, c, ..., or a, b1, b2, ... in the long stages of the nets that have them numbered."""
+    """Return the names of a stage's blocks: a, b, c, ..., or a, b1, b2, ... in long stages of nets that number them."""
     if numbered and depth > 3:
         return ["a", *(f"b{number}" for number in range(1, depth))]
     return ascii_lowercase[:depth]
@@ -127,7 +127,8 @@ def _net(
 
 
 def _as_in_the_paper(net: CatalogueNet) -> CatalogueEntry:
-    """Batches of 256 images, normalised 32 at a time, as on the authors' eight GPUs."""
+    """Return a net with its solver. A batch has 256 images, which are normalised 32 at a time, as on the authors' eight
+    GPUs."""
     solver = solver_settings(
         type="SGD",
         base_lr=0.1,
@@ -148,7 +149,7 @@ def _as_in_the_paper(net: CatalogueNet) -> CatalogueEntry:
 
 
 def resnet_18() -> CatalogueEntry:
-    """ResNet with 18 layers."""
+    """Return a ResNet with 18 layers."""
     solver = solver_settings(
         type="SGD",
         base_lr=0.05,
@@ -168,20 +169,20 @@ def resnet_18() -> CatalogueEntry:
 
 
 def resnet_34() -> CatalogueEntry:
-    """ResNet with 34 layers."""
+    """Return a ResNet with 34 layers."""
     return _as_in_the_paper(_net("ResNet-34", _two_wide, (3, 4, 6, 3)))
 
 
 def resnet_50() -> CatalogueEntry:
-    """ResNet with 50 layers."""
+    """Return a ResNet with 50 layers."""
     return _as_in_the_paper(_net("ResNet-50", _bottleneck, (3, 4, 6, 3), first_bias=True))
 
 
 def resnet_101() -> CatalogueEntry:
-    """ResNet with 101 layers."""
+    """Return a ResNet with 101 layers."""
     return _as_in_the_paper(_net("ResNet-101", _bottleneck, (3, 4, 23, 3), numbered=True))
 
 
 def resnet_152() -> CatalogueEntry:
-    """ResNet with 152 layers."""
+    """Return a ResNet with 152 layers."""
     return _as_in_the_paper(_net("ResNet-152", _bottleneck, (3, 8, 36, 3), numbered=True))

@@ -1,4 +1,4 @@
-"""A small net for pictures of shapes, which are drawn by this package; its weights come along."""
+"""A small net for pictures of shapes. This package draws the pictures and includes the weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.dsl import Average, Data, Max
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 
 _MSRA = {"type": "msra"}
-_RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
+_RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # learning rates of weights and biases
 
 
 def _pictures(phase: Literal["TRAIN", "TEST"], **data: Any) -> pb.LayerParameter:
@@ -39,7 +39,7 @@ def _stage(number: int, bottom: str, filters: int, pool: Any) -> list[pb.LayerPa
 
 
 def shapes() -> CatalogueEntry:
-    """Three stages of convolution and pooling, as CIFAR-10's quick net has them."""
+    """Return three stages of convolution and pooling, as in CIFAR-10's quick net."""
     net = CatalogueNet(
         "Shapes",
         _pictures("TRAIN", source="shapes:train", batch_size=50, shuffle=True),

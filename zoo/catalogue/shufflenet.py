@@ -1,4 +1,4 @@
-"""ShuffleNet: convolutions in groups of channels, which are shuffled so that groups learn of each other."""
+"""ShuffleNet: convolutions in groups of channels, which are shuffled to exchange information between groups."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
 _STATISTICS = [pb.ParamSpec(lr_mult=0, decay_mult=0)] * 3
-_STAGES = [(240, 4), (480, 8), (960, 4)]  # their channels and numbers of units
+_STAGES = [(240, 4), (480, 8), (960, 4)]  # channels and numbers of units
 _GROUPS = 3
 
 
@@ -61,7 +61,8 @@ def _depthwise(name: str, bottom: str, channels: int, stride: int) -> pb.LayerPa
 
 
 def _branch(number: int, bottom: str, filters: int, stride: int) -> Iterator[pb.LayerParameter]:
-    """Pointwise, shuffled, depthwise, pointwise. The first unit has too few channels for groups yet."""
+    """Yield the convolutions of a unit: pointwise, shuffle, depthwise, pointwise. The first unit's input has too few
+    channels for groups."""
     conv1, conv2, conv3 = (f"resx{number}_conv{place}" for place in (1, 2, 3))
     groups = 1 if number == 1 else _GROUPS
     yield from _normalised(_pointwise(conv1, bottom, filters // 4, groups))
@@ -75,7 +76,7 @@ def _branch(number: int, bottom: str, filters: int, stride: int) -> Iterator[pb.
 
 
 def _narrowing_unit(number: int, bottom: str, channels: int, filters: int) -> Iterator[pb.LayerParameter]:
-    """Yield a unit that halves the sides: the branch's channels come beside the averages of the bottom's."""
+    """Yield a unit that halves the sides. The branch's channels are concatenated with the average-pooled bottom."""
     match, top = f"resx{number}_match_conv", f"resx{number}_concat"
     yield PoolLayer(match, [bottom], pool=Average, kernel=3, stride=2)
     yield from _branch(number, bottom, filters - channels, stride=2)
@@ -117,7 +118,7 @@ def _layers() -> Iterator[pb.LayerParameter]:
 
 
 def shufflenet() -> CatalogueEntry:
-    """ShuffleNet of the full width, with three groups."""
+    """Return ShuffleNet in its full width, with three groups."""
     net = CatalogueNet(
         "shufflenet",
         *imagenet_data(224, train_batch=256, test_batch=50, mean=SCALED),

@@ -1,4 +1,5 @@
-"""SqueezeNet: as good as AlexNet with fifty times fewer parameters, by fire modules that squeeze and expand."""
+"""SqueezeNet: the accuracy of AlexNet with a fiftieth of its parameters. Its fire modules squeeze and expand
+channels."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from netdsl.dsl import Average
 from zoo.catalogue.entry import CatalogueEntry, CatalogueNet, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data
 
-# The filters of the fire modules 2 to 9: of 1x1 to squeeze; and as many of 1x1 as of 3x3 to expand.
+# The filters of fire modules 2 to 9: 1x1 filters that squeeze, and equal numbers of 1x1 and 3x3 filters that expand.
 _FIRES = [(16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256)]
 _XAVIER = {"type": "xavier"}
 _SCORES = ["pool10", "label"]
 
 
 def squeezenet_1_0() -> CatalogueEntry:
-    """Return the net of the paper; its loss is there to train, and its accuracies to test."""
+    """Return the paper's net. Its loss is only in the training phase, and its accuracies only in the test phase."""
     return _entry(
         "SqueezeNet_v1.0",
         *_body({"num_filters": 96, "kernel": 7}, pools={1, 4, 8}),
@@ -30,7 +31,7 @@ def squeezenet_1_0() -> CatalogueEntry:
 
 
 def squeezenet_1_1() -> CatalogueEntry:
-    """Return the same accuracy with 2.4 times less computation, since it shrinks images sooner."""
+    """Return version 1.1, which is as accurate with 2.4 times less computation, since it reduces images earlier."""
     return _entry(
         "SqueezeNet_v1.1",
         *_body({"num_filters": 64, "kernel": 3}, pools={1, 3, 5}),
@@ -63,7 +64,7 @@ def _entry(name: str, *layers: pb.LayerParameter) -> CatalogueEntry:
 
 
 def _body(first: dict[str, int], pools: Collection[int]) -> Iterator[pb.LayerParameter]:
-    """Yield the first convolution and the fire modules, some of which are followed by pooling."""
+    """Yield the first convolution and the fire modules, with pooling after some of them."""
     yield from _convolution("conv1", "relu_conv1", "data", stride=2, **first)
     blob = "conv1"
     for number, filters in enumerate([None, *_FIRES], 1):
@@ -87,7 +88,7 @@ def _fire(name: str, bottom: str, squeezed: int, expanded: int) -> list[pb.Layer
 
 
 def _scores(**sizes: int) -> list[pb.LayerParameter]:
-    """Return a score of every class at every place, and their means."""
+    """Return the scores of every class at every place, and their means."""
     gaussian = {"type": "gaussian", "mean": 0.0, "std": 0.01}
     return [
         ConvLayer("conv10", ["fire9/concat"], num_filters=1000, kernel=1, weight_filler=gaussian, **sizes),

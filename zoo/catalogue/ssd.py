@@ -1,4 +1,4 @@
-"""SSD: boxes of many sizes and shapes lie ready on layers of all scales, and one pass classifies and corrects them."""
+"""SSD: a single pass classifies and corrects default boxes of many sizes and shapes, on layers of all scales."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ZERO = {"type": "constant", "value": 0}
 _XAVIER: Settings = {**rates(1), "weight_filler": {"type": "xavier"}, "bias_filler": _ZERO}
 _MSRA = {"type": "msra"}
 
-# Sizes are 10%, and 20% to 90% of 300 pixels in equal steps.
+# Box sizes are 10%, and 20% to 90% of 300 pixels in equal steps.
 _VGG_SOURCES = (
     BoxedBlob("conv4_3_norm", 30, 60, [2], step=8),
     BoxedBlob("fc7", 60, 111, [2, 3], step=16),
@@ -36,7 +36,7 @@ _MOBILENET_SOURCES = (
 
 
 def ssd_300_vgg(classes: int = VOC_CLASSES) -> CatalogueEntry:
-    """SSD-300 on VGG-16 whose fully connected layers became small dilated convolutions."""
+    """Return SSD-300 on a VGG-16 with small dilated convolutions in place of its fully connected layers."""
     images: dict[str, Any] = {
         "transform": {"mean_value": [104, 117, 123]},
         "labels": "data/VOC0712/labelmap_voc.prototxt",
@@ -78,7 +78,7 @@ def ssd_300_vgg(classes: int = VOC_CLASSES) -> CatalogueEntry:
 
 
 def _halved(name: str, bottom: str, narrow: int, wide: int, *, stride: int, pad: int) -> list[pb.LayerParameter]:
-    """Two convolutions after which a blob is half as large, or without padding two places smaller."""
+    """Return two convolutions that halve the sides of a blob or, without padding, shorten them by two."""
     first, second = f"{name}_1", f"{name}_2"
     return [
         *conv_relu(first, bottom, narrow, kernel=1, pad=0, relu=f"{first}_relu", **_XAVIER),
@@ -91,7 +91,7 @@ def _vgg_predictor(name: str, bottom: str, channels: int) -> pb.LayerParameter:
 
 
 def ssd_300_mobilenet(classes: int = VOC_CLASSES) -> CatalogueEntry:
-    """SSD on MobileNet, whose convolutions look at each channel alone and then mix channels."""
+    """Return SSD on MobileNet, whose convolutions process each channel separately and then mix channels."""
     transform = {"scale": 0.007843, "mean_value": [127.5, 127.5, 127.5]}
     images: dict[str, Any] = {"transform": transform, "labels": "labelmap.prototxt"}
     net = CatalogueNet(
@@ -118,7 +118,7 @@ def ssd_300_mobilenet(classes: int = VOC_CLASSES) -> CatalogueEntry:
 
 
 def _mobilenet() -> list[pb.LayerParameter]:
-    """MobileNet to conv13, and four pairs of convolutions that halve what is left."""
+    """Return MobileNet up to conv13, and four pairs of convolutions that each halve the sides."""
     layers, bottom = _conv_bn("conv0", "data", 32, kernel=3, pad=1, stride=2), "conv0"
     widths = {1: 64, 2: 128, 3: 128, 4: 256, 5: 256, **dict.fromkeys(range(6, 12), 512), 12: 1024, 13: 1024}
     channels = 32
@@ -136,7 +136,7 @@ def _mobilenet() -> list[pb.LayerParameter]:
 
 
 def _conv_bn(name: str, bottom: str, width: int, **settings: Any) -> list[pb.LayerParameter]:
-    """Return a convolution, its normalisation and a ReLU. All learn slowly, since they were trained before."""
+    """Return a convolution, its normalisation and a ReLU. All learn slowly, since they are pretrained."""
     slow, fixed = pb.ParamSpec(lr_mult=0.1, decay_mult=0.1), pb.ParamSpec(lr_mult=0, decay_mult=0)
     return [
         ConvLayer(name, [bottom], num_filters=width, bias_term=False, weight_filler=_MSRA, param=slow, **settings),

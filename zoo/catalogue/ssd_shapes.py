@@ -1,4 +1,4 @@
-"""A small SSD for pictures of several shapes, which are drawn by this package; it learns from nothing in minutes."""
+"""A small SSD for pictures with several shapes, which this package draws. It trains from scratch in minutes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from netdsl.dsl import BatchNorm, Scale
 from zoo.catalogue._multibox import BoxedBlob, annotated_data, box_layers, detections, multibox_loss
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, CatalogueNet, solver_settings
 
-_CLASSES = 5  # with the background
+_CLASSES = 5  # including the background
 _SIDE = 96
 _MSRA = {"type": "msra"}
 
-# Boxes of 16 to 60 pixels: no shape is larger than half of a picture.
+# Boxes of 16 to 60 pixels, since no shape is larger than half of a picture.
 _SOURCES = (
     BoxedBlob("conv4", 16, 28, [2], step=8),
     BoxedBlob("conv5", 28, 42, [2], step=16),
@@ -23,7 +23,7 @@ _SOURCES = (
 
 
 def ssd_shapes(classes: int = _CLASSES) -> CatalogueEntry:
-    """Six convolutions, of which the last three have default boxes."""
+    """Return six convolutions, the last three of which have default boxes."""
     images: dict[str, Any] = {
         "labels": "labelmap.prototxt",
         "side": _SIDE,

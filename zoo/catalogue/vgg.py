@@ -1,4 +1,4 @@
-"""The VGG nets: nothing but convolutions of 3 x 3, pooling of 2 x 2, and depth."""
+"""The VGG nets: deep nets of 3x3 convolutions and 2x2 pooling."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from zoo.catalogue.imagenet import RATES, imagenet_data, top_5
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import TransformationParameterDict
 
-_FILTERS = (64, 128, 256, 512, 512)  # of the convolutions of each of the five stages
+_FILTERS = (64, 128, 256, 512, 512)  # channels of the convolutions in each of the five stages
 _MEAN: TransformationParameterDict = {"mean_value": [103.939, 116.779, 123.68]}
 _FILLERS: dict[str, Any] = {"weight_filler": {"type": "xavier"}, "bias_filler": {"type": "constant", "value": 0}}
 
 
 def vgg_a() -> CatalogueEntry:
-    """Configuration A of the paper, with 11 layers."""
+    """Return configuration A of the paper, with 11 layers."""
     return _entry("VGG_ILSVRC_11_layers", (1, 1, 2, 2, 2))
 
 
 def vgg_16() -> CatalogueEntry:
-    """Configuration D."""
+    """Return configuration D of the paper, with 16 layers."""
     return _entry("VGG_ILSVRC_16_layers", (2, 2, 3, 3, 3))
 
 
 def vgg_19() -> CatalogueEntry:
-    """Configuration E."""
+    """Return configuration E of the paper, with 19 layers."""
     return _entry("VGG_ILSVRC_19_layers", (2, 2, 4, 4, 4))
 
 
 def _entry(name: str, convolutions: tuple[int, ...]) -> CatalogueEntry:
-    """Return the net with some convolutions in each stage. The paper's batches of 256 are computed in four parts."""
+    """Return a net with this number of convolutions in each stage. The paper's batches of 256 are computed in four
+    parts."""
     net = CatalogueNet(
         name,
         *imagenet_data(224, train_batch=64, test_batch=50, mean=_MEAN),

@@ -1,4 +1,4 @@
-"""A net of the catalogue, written as the folder of a model."""
+"""Nets of the catalogue, written as model folders."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
 
 
 def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path]:
-    """Write the files of a net of the catalogue to a folder, and return them.
+    """Write the files of a catalogue net to a folder, and return their paths.
 
-    With the names of classes, of which the first is the background, a detector is made for these.
+    With class names, of which the first is the background, build a detector for these classes.
     """
     if Path(name).exists() and name not in catalogue.names():
-        raise NetError(f"{name}: is a file, and no model of the zoo; --as-dsl writes it as a program")
+        raise NetError(f"{name}: this is a file, not a model of the zoo; to write it as a program, use --as-dsl")
     entry = catalogue.entry_of(name, len(classes) or None)
     messages = {TRAIN_VAL: entry.train_val.message, DEPLOY: entry.deploy(), SOLVER: entry.solver}
     if classes:
@@ -34,12 +34,12 @@ def write_model(name: str, path: Path, classes: Sequence[str] = ()) -> list[Path
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{path}: can't be made: {problem.strerror}") from None
+        raise FileError(f"{path}: the folder can't be created: {problem.strerror}") from None
     for file, content in files.items():
         write_pieces(path / file, [content])
     return [path / file for file in files]
 
 
 def _for_classes(card: Card) -> Card:
-    """Return the card of the same net for other classes, which has no weights and no results yet."""
+    """Return the same net's card for other classes, without weights and results."""
     return Card(card.name, card.summary, card.task, card.input, LABELS, license=card.license, citation=card.citation)

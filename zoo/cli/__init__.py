@@ -1,4 +1,5 @@
-"""The command line `zoo`, whose commands parse, call one function and print. Each is imported when it is used."""
+"""The command line `zoo`. Each command parses its arguments, calls one function and prints the result. A command's
+module is imported when the command is used."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ from zoo.cli.request_command import Command, loaded
 from zoo.requests.groups import modules_of
 from zoo.requests.request import RequestError
 
-_PLUGIN_HELP = """Import a plug-in, a module that is installed or in the current folder, for what it registers; may be
-given more than once, before or after the name of a command."""
+_PLUGIN_HELP = """Plug-in module to import, installed or in the current folder. May be repeated, before or after the
+name of a command."""
 
-_COMPLETE = "_ZOO_COMPLETE"  # with which a shell asks what completes a line
+_COMPLETE = "_ZOO_COMPLETE"  # set by a shell that asks for completions of a line
 
 
 def grouped() -> dict[str, list[str]]:
-    """Return the commands of each task; those that are for no task are with others of that kind."""
+    """Return the commands of each task. Commands without a task are grouped under "Other"."""
     own = [name for name in COMMANDS if " " not in name]
     groups = {title: [name for name in names if name in own] for title, names in TASKS.items()}
     groups["Other"] = [name for name in own if not any(name in names for names in groups.values())]
@@ -42,7 +43,7 @@ def _line(name: str) -> str:
 
 
 def _command(name: str) -> click.Command:
-    """Return the command of a name, or the group of those that begin with it."""
+    """Return a command by name, or the group of the commands whose names begin with it."""
     entry = COMMANDS[name]
     if isinstance(entry, Command):
         return entry.command(name)
@@ -64,12 +65,12 @@ def _allow_plugins(ctx: click.Context, parameter: click.Parameter, values: tuple
 
 
 def _plugin(*, hidden: bool = False) -> click.Option:
-    """Return the option of the command group, and of every command."""
+    """Return the option --plugin, which the command group and every command have."""
     return click.Option(
         ["--plugin"],
         multiple=True,
         metavar="MODULE",
-        is_eager=True,  # since it may bring values of others
+        is_eager=True,  # parsed first, since a plug-in may add values of other options
         expose_value=False,
         callback=_allow_plugins,
         hidden=hidden,
@@ -83,7 +84,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # click would exit with the code that means that files differ
+        except BrokenPipeError:  # click's own exit code here would mean that files differ
             _drop_output()
             raise click.exceptions.Exit(ExitCode.READER_GONE) from None
 
@@ -119,7 +120,8 @@ class _Commands(click.Group):
 
 
 def _take_plugins(command: click.Command) -> None:
-    """Let a command, and those of a group, have the option --plugin; the help of `zoo` tells of it once for all."""
+    """Add the option --plugin to a command, or to all commands of a group. It is hidden there, since the help of `zoo`
+    describes it."""
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             _take_plugins(inner)
@@ -127,7 +129,7 @@ def _take_plugins(command: click.Command) -> None:
         command.params.append(_plugin(hidden=True))
 
 
-_CODES = """The exit code is 0 if all went well, 1 if the answer is no (files differ, a check fails), and 2 if the call
+_CODES = """The exit code is 0 on success, 1 if the answer is negative (files differ, a check fails), and 2 if the call
 or a file is wrong."""
 
 
@@ -135,21 +137,21 @@ or a file is wrong."""
 @click.version_option(package_name="netdsl", prog_name="zoo")
 @click.pass_context
 def zoo(ctx: click.Context) -> None:
-    """Caffe models today: read, check, train, export."""
+    """Work with Caffe models: read, check, train and export them."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
 
 
 def main() -> None:
-    """Run the console script; errors are printed on one line, never as a traceback."""
-    # Threads that spin while they wait for each other slow training down by a factor of twenty on a busy machine.
+    """Run the console script. Errors are printed on one line, never as a traceback."""
+    # Threads that spin while they wait for each other make training on a busy machine twenty times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _exit)
-    if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal can't encode is printed all the same
+    if isinstance(sys.stdout, TextIOWrapper):  # names that the terminal can't encode are still printed
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # the exit code of a command that has one
+        sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # a command with its own exit code
     except click.Abort:
         sys.exit(ExitCode.INTERRUPTED)
     except click.ClickException as problem:
@@ -164,8 +166,8 @@ def main() -> None:
 
 
 def _sentence(problem: Exception) -> str | None:
-    """Return a sentence about what is wrong with files, the machine or a user's Python layer; None for a mistake of
-    ours."""
+    """Return a sentence about an error in files, on the machine or in a user's Python layer. Returns `None` for a bug
+    in this program."""
     if hasattr(problem, "__notes__"):
         from netdsl.errors import user_code_problem
 
@@ -186,7 +188,7 @@ def _sentence(problem: Exception) -> str | None:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    """Exit at SIGTERM by an exception, so that no incomplete file stays behind."""
+    """Exit on SIGTERM with an exception, so that no incomplete file is left behind."""
     sys.exit(128 + number)
 
 
@@ -196,7 +198,8 @@ def _fail(problem: str) -> None:
 
 
 def _drop_output() -> None:
-    """Drop buffered output: at exit Python would write it again to a full disk, and print a traceback."""
+    """Discard buffered output. Otherwise Python would write it to the full disk again at exit, and print a
+    traceback."""
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

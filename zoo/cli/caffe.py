@@ -29,41 +29,41 @@ if TYPE_CHECKING:
 _HELP = """\b
 Commands:
   train         Train a net.                   -solver, -snapshot or -weights
-  test          What a net gives on its data.  -model -weights, -iterations
+  test          Test a net on its data.        -model -weights, -iterations
   time          Time a net, layer by layer.    -model, -iterations -phase
-  device_query  What GPUs there are.           -gpu
+  device_query  Show the GPUs.                 -gpu
 
 \b
 Flags, as -name value, --name value, -name=value or --name=value:
-  -solver FILE           The solver's settings, which name the net.
-  -model FILE            The net.
-  -weights A,B           Weights, by layer names.
-  -snapshot FILE         A solver state to go on from.
+  -solver FILE           Solver settings, which name the net.
+  -model FILE            Net.
+  -weights A,B           Weights, matched by layer name.
+  -snapshot FILE         Solver state to resume from.
   -gpu 0,1               GPUs to use, or all.
-  -iterations N          How many batches; 50 if not given.
-  -phase PHASE           TRAIN or TEST, for time.
-  -level N, -stage A,B   For the net's include rules.
-  -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
-  -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
-  -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
-  -plugin A,B            Plug-ins to import; not a flag of Caffe's.
-  -dialect NAME          The fork of Caffe that nets are for; not a flag of Caffe's.
+  -iterations N          Number of batches; by default 50.
+  -phase PHASE           Phase for time: TRAIN or TEST.
+  -level N, -stage A,B   Level and stages for the net's include rules.
+  -sigint_effect WHAT    Action on Ctrl-C: stop, snapshot or none.
+  -sighup_effect WHAT    Action when the terminal closes: snapshot, stop or none.
+  -allow_python A,B      Modules whose Python layers may run; not one of Caffe's flags.
+  -plugin A,B            Plug-ins to import; not one of Caffe's flags.
+  -dialect NAME          Fork of Caffe that nets are for; not one of Caffe's flags.
   -help                  Show this message.
 """
 
 
 def _log_info(where: str, text: str) -> None:
-    """Write a line; `where` is the line of Caffe's source that writes it there."""
+    """Log a line. `where` is the line in Caffe's source that logs it."""
     _log_line("I", where, text)
 
 
 def _log_warning(where: str, text: str) -> None:
-    """Write a warning; `where` is the line of Caffe's source that writes it there."""
+    """Log a warning. `where` is the line in Caffe's source that logs it."""
     _log_line("W", where, text)
 
 
 def _log_line(severity: str, where: str, text: str) -> None:
-    """Write a line of a severity to standard error."""
+    """Write a log line with a severity to standard error."""
     click.echo(glog_line(severity, where, text), err=True)
 
 
@@ -150,47 +150,46 @@ class Flags:
     allow_python: str = ""
     plugin: str = ""
     dialect: str = ""
-    logtostderr: bool = True  # the log goes there whatever they say
+    logtostderr: bool = True  # accepted, but the log always goes to standard error
     alsologtostderr: bool = True
     help: bool = False
 
     @property
     def stages(self) -> list[str]:
-        """The stages, which commas separate."""
+        """The stages, split at the commas."""
         return [name for name in self.stage.split(",") if name]
 
 
 @click.command(
     "caffe",
-    short_help="The caffe program's own commands and flags.",
+    short_help="Run the caffe program's own commands, with its flags.",
     epilog=_HELP,
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
 )
 @click.argument("words", metavar="COMMAND [FLAGS]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """The caffe program's commands with its flags, defaults and log, for scripts that call it and read what it
-    writes.
-    """
+    """Run the caffe program's commands with its flags, defaults and log, for scripts that call caffe and read its
+    output."""
     flags, commands = parse(["--help" if word == "-h" else word for word in words], Flags)
     if flags.help:
         click.echo(ctx.get_help())
         return
     names = ", ".join(_COMMANDS)
     if len(commands) != 1:
-        count = f"not {len(commands)} ({' '.join(commands)})" if commands else "and none is given"
-        raise FlagError(f"caffe takes one command, {count}; the commands are {names}")
+        count = f"not {len(commands)} ({' '.join(commands)})" if commands else "but none is given"
+        raise FlagError(f"caffe needs exactly one command, {count}; the commands are {names}")
     if commands[0] not in _COMMANDS:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
-        raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
+        raise FlagError(f"-iterations is {flags.iterations}; set it to 1 or more")
     with _allowing_modules(flags):
         _COMMANDS[commands[0]](flags)
 
 
 @contextmanager
 def _allowing_modules(flags: Flags) -> Iterator[None]:
-    """Let the Python layers of modules run, and plug-ins be imported."""
+    """Allow the Python layers of the named modules to run, and the named plug-ins to be imported."""
     try:
         python, plugins = (modules_of(filter(None, [modules]), "") for modules in (flags.allow_python, flags.plugin))
     except RequestError as problem:
@@ -202,7 +201,7 @@ def _allowing_modules(flags: Flags) -> Iterator[None]:
 def _caffe_train(flags: Flags) -> None:
     solver_file = _needed_file(flags.solver, "train", "solver", "a solver's settings")
     if flags.snapshot and flags.weights:
-        raise FlagError("a snapshot has its own weights; give -snapshot or -weights, not both")
+        raise FlagError("-snapshot already contains weights; give -snapshot or -weights, not both")
     effects = (
         _action_of_flag("sigint_effect", flags.sigint_effect),
         _action_of_flag("sighup_effect", flags.sighup_effect),
@@ -254,7 +253,7 @@ def _caffe_test(flags: Flags) -> None:
         partial=True,
     )
     result = test.ask(request, _TestLog(flags.iterations))
-    assert result.loss is not None  # the net's own data have batches
+    assert result.loss is not None  # a net's own data always have batches
     _log_test(result.loss, result.blobs)
 
 
@@ -270,7 +269,7 @@ def _caffe_time(flags: Flags) -> None:
 
 
 def _caffe_device_query(flags: Flags) -> None:
-    """Log the properties of GPUs: of all without -gpu, where Caffe would log nothing."""
+    """Log the properties of GPUs. Without -gpu, log all GPUs, where Caffe would log nothing."""
     import torch
 
     _log_info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
@@ -301,23 +300,26 @@ def _action_of_flag(flag: str, value: str) -> Action:
     try:
         return Action(value)
     except ValueError:
-        raise FlagError(f"-{flag} is '{value}'; it can be {', '.join(action.value for action in Action)}") from None
+        raise FlagError(
+            f"-{flag} is '{value}'; set it to one of {', '.join(action.value for action in Action)}"
+        ) from None
 
 
 def _gpu_of(param: pb.SolverParameter) -> str:
-    """Return the -gpu flag by the solver's settings. Caffe's rule: without the flag they can ask for a GPU."""
+    """Return the -gpu flag, or its value from the solver's settings. As in Caffe, the settings can select a GPU if
+    there is no flag."""
     if not param.HasField("solver_mode") or param.solver_mode != pb.SolverParameter.GPU:
         return ""
     import torch
 
     if torch.cuda.device_count():
         return str(param.device_id)
-    _log_warning("caffe.cpp:197", "The solver asks for a GPU, but there is none; it runs on the CPU.")
+    _log_warning("caffe.cpp:197", "The solver selects a GPU, but there is none; it runs on the CPU.")
     return ""
 
 
 def _logged_devices(gpus: str) -> list[torch.device]:
-    """Return the devices to run on, which are logged."""
+    """Return the devices to run on, and log them."""
     devices = _devices_of(gpus)
     if devices[0].type == "cpu":
         _log_info("caffe.cpp:197", "Use CPU.")
@@ -327,7 +329,7 @@ def _logged_devices(gpus: str) -> list[torch.device]:
 
 
 def _devices_of(gpus: str) -> list[torch.device]:
-    """Return the devices of the -gpu flag. Caffe's rule: `all` is the CPU where there are no GPUs."""
+    """Return the devices of the -gpu flag. As in Caffe, `all` means the CPU if there are no GPUs."""
     import torch
 
     count = torch.cuda.device_count()

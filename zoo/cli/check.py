@@ -1,4 +1,4 @@
-"""What `zoo check` prints."""
+"""Output of `zoo check`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from netdsl.checking.lint import Finding
 from zoo.cli.output import counted
 from zoo.requests.files import CheckRequest
 
-_MOST_SKIPPED = 5  # unknown fields of one file: a net of a fork can have one in every layer
+_MOST_SKIPPED = (
+    5  # maximum number of unknown fields to print for a file, since a fork's net can have one in every layer
+)
 
 
 def show_found(found: Finding | DataTrial, request: CheckRequest) -> None:
-    """Print what is found of a net."""
+    """Print the findings about a net."""
     for line in _finding_lines(found) if isinstance(found, Finding) else (_trial_line(found),):
         click.echo(line)
 
 
 def show_summary(found: Sequence[Finding | DataTrial], request: CheckRequest) -> None:
-    """Print what came of all trials."""
+    """Print a summary of all trials."""
     if request.data:
         click.echo(_trials_summary([trial for trial in found if isinstance(trial, DataTrial)]))
 
 
 def _finding_lines(finding: Finding) -> Iterator[str]:
-    """Yield what may be a typo, what may mean something else, the result, and then what Caffe says otherwise."""
+    """Yield likely typos, then ambiguous settings, the result, and Caffe's differences."""
     yield from finding.skipped[:_MOST_SKIPPED]
     if len(finding.skipped) > _MOST_SKIPPED:
         yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
@@ -39,14 +41,14 @@ def _finding_lines(finding: Finding) -> Iterator[str]:
 def _finding_result(finding: Finding) -> str:
     if finding.needs_code:
         modules = ",".join(sorted({name.rpartition(".")[0] for name in finding.needs_code}))
-        code = f"needs the Python code of {', '.join(finding.needs_code)}"
+        code = f"the net needs the Python code of {', '.join(finding.needs_code)}"
         return f"{finding.file}: {code}; if you trust it, give --allow-python {modules}"
     if finding.reason:
         return finding.reason
     phases = " and ".join(finding.phases)
     parts = [f"layers and shapes fit for {phases}" if finding.unread else f"good for {phases}"]
     if finding.skipped:
-        parts = [f"good for {phases} without what is unknown, which `zoo upgrade --lenient` leaves out"]
+        parts = [f"good for {phases} without the unknown fields, which `zoo upgrade --lenient` removes"]
     parts += ["runs"] if finding.ran else []
     parts += [f"with {sentence}" for sentence in finding.assumptions()]
     parts += [f"with a batch that is a multiple of {finding.batch}"] if finding.batch else []
@@ -56,15 +58,15 @@ def _finding_result(finding: Finding) -> str:
 
 
 def _trial_line(trial: DataTrial) -> str:
-    """Return what came of one net: whether it reads its data, what it computes, and why no more."""
+    """Return the outcome for one net: whether it reads its data, its loss, and the reason if it fails."""
     if trial.trains is False:
-        return f"{trial.file}: has no loss in TRAIN"
+        return f"{trial.file}: the net has no loss in TRAIN"
     if trial.loss is None:
         return f"reads its data: {trial.reason}" if trial.reads else trial.reason
     gradients = " and gradients" if trial.backward else ""
     if trial.reason:
         return f"reads its data: {trial.reason}"
-    return f"{trial.file}: reads its data, a loss of {trial.loss:.4g}{gradients} in {trial.seconds:.1f} s"
+    return f"{trial.file}: reads its data and computes a loss of {trial.loss:.4g}{gradients} in {trial.seconds:.1f} s"
 
 
 def _trials_summary(trials: Sequence[DataTrial]) -> str:

@@ -1,4 +1,5 @@
-"""The table of all commands: where the request of each is, what answers it, and what shows the answer."""
+"""The table of all commands. Each entry names a request, the function that answers it, and the function that shows the
+answer."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from zoo.requests.data import SOURCES
 
 @dataclass(frozen=True)
 class CommandGroup:
-    """A command that has commands of its own."""
+    """A command that contains other commands."""
 
     help: str
     epilog: str | None = None
@@ -19,57 +20,57 @@ class CommandGroup:
 # fmt: off
 COMMANDS: dict[str, Command | tuple[str, str] | str] = {
     "list": Command("List the models of the zoo.", "models:ListRequest", "models:list_cards", "models:show_list"),
-    "card": Command("Show what a model is for, takes and gives.",
+    "card": Command("Show a model's card: its purpose, input and results.",
                     "models:CardRequest", "models:card", "models:show_card"),
     "import": Command("Write a model's files, or a net as a Python program.",
                       "models:ImportRequest", "models:import_model", "models:show_imported"),
-    "pull": Command("Fetch a model into the store, where its name is a net.",
+    "pull": Command("Pull a model into the store, so that its name stands for its net.",
                     "models:FetchRequest", "models:fetch", "models:show_pulled"),
-    "push": Command("Give a model to others: to a folder or a hub.",
+    "push": Command("Push a model to a folder or a hub.",
                     "models:PushRequest", "models:give", "models:show_given"),
-    "store": "List, check and prune the models that were pulled.",
-    "store list": Command("List the models of the store.",
+    "store": "List, check and prune the pulled models.",
+    "store list": Command("List the models in the store.",
                           "models:StoreListRequest", "models:list_store", "models:show_store"),
-    "store check": Command("Compare all files with their hashes.",
+    "store check": Command("Check all files against their hashes.",
                            "models:StoreCheckRequest", "models:check_store", "models:show_checked"),
-    "store prune": Command("Remove what is broken, or models by their names.",
+    "store prune": Command("Remove damaged models, or models by name.",
                            "models:StorePruneRequest", "models:prune_store", "models:show_removed"),
-    "store path": Command("Print the store's folder, or that of a model.",
+    "store path": Command("Print the folder of the store, or of a model.",
                           "models:StorePathRequest", "models:path_in_store", "models:show_path"),
-    "show": Command("Show what files hold: nets, weights, solvers, means.",
+    "show": Command("Show the contents of files: nets, weights, solvers, means.",
                     "files:ShowRequest", "files:show", "files:show_files", "reading"),
     "draw": Command("Draw a net as a graph, SVG or PNG.",
                     "files:DrawRequest", "drawing.draw:draw", "files:show_drawn", "drawing", json=False),
     "check": Command("Check whether nets would work: types, connections, shapes.",
                      "files:CheckRequest", "checking:check", "check:show_found", "checking", "check:show_summary"),
-    "diff": Command("Show what two files differ in: structure and weights.",
+    "diff": Command("Compare two files: their structure and weights.",
                     "files:DiffRequest", "files:diff", "files:show_difference", "comparing"),
-    "fmt": Command("Put prototxt files into one layout, with their comments.",
+    "fmt": Command("Format prototxt files, and keep their comments.",
                    "files:FormatRequest", "files:format_files", "files:show_formatted"),
-    "upgrade": Command("Bring an old net or solver to today's form.",
+    "upgrade": Command("Upgrade an old net or solver to the current format.",
                        "files:UpgradeRequest", "files:upgrade", "files:show_upgraded", "upgrading"),
-    "data": "Show and convert data sets, and take their mean image.",
-    "data convert": Command("Write a data set as LMDB, LevelDB, Parquet, Pascal VOC, COCO or YOLO.",
+    "data": "Show and convert data sets, and compute their mean image.",
+    "data convert": Command("Convert a data set to LMDB, LevelDB, Parquet, Pascal VOC, COCO or YOLO.",
                             "data:ConvertDataRequest", "data_sets:convert_data", "data:show_converted", "converting"),
-    "data mean": Command("Write the mean image, for mean_file and mean_value.",
+    "data mean": Command("Compute the mean image, for mean_file and mean_value.",
                          "data:MeanRequest", "data_sets:mean", "data:show_mean", "averaging"),
     "data show": Command("Show the number of items, their classes, shapes and labels.",
                          "data:ShowDataRequest", "data_sets:show_data", "data:show_data", "reading"),
     "train": Command("Train a net with Caffe's solvers.",
                      "training:TrainRequest", "training:train", display="training_display:RunDisplay"),
-    "finetune": Command("Fine-tune a model to the classes of your data.",
+    "finetune": Command("Fine-tune a model to classify your data.",
                         "training:TuneRequest", "finetuning.tune:tune",
                         "training_display:show_tuned", display="training_display:TuningDisplay"),
     "test": Command("Test a net with weights on its test data.",
                     "using:TestRequest", "testing:test", "using:show_tested", "testing"),
     "run": Command("Run a torch or pycaffe script with several workers.",
                    "training:RunRequest", "running:run", json=False, takes_all=True),
-    "report": Command("Report how a run went: a table, and a page to look at.",
+    "report": Command("Report on a run: a table, and a page to look at.",
                       "training:ReportRequest", "report.report:report", "report:show_report", "reading"),
-    "plan": Command("Say how a net is best trained on some machines.",
+    "plan": Command("Plan how to train a net on given machines.",
                     "planning:PlanningRequest", "planning:plan", "planning:show_plan", "planning"),
     "simulate": "Simulate training with several machines.",
-    "simulate run": Command("Simulate the training of a net of your own.",
+    "simulate run": Command("Simulate the training of your own net.",
                             "planning:SimulateRequest", "simulating.simulate:simulate", "planning:show_estimate"),
     "simulate speedup": Command("Draw SparkNet's Figure 3: speed-up by workers and tau.",
                                 "planning:SpeedupRequest", "simulating.simulate:speedup", "planning:show_figure"),
@@ -80,7 +81,7 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
     "simulate alexnet": Command("Draw SparkNet's Figures 5 and 7: AlexNet by workers and tau.",
                                 "planning:AlexNetRequest", "simulating.simulate:alexnet", "planning:show_figure"),
     "caffe": ("zoo.cli.caffe:command", "Run the caffe program's own commands, with its flags."),
-    "predict": Command("Say what is in images, or add predictions to a table.",
+    "predict": Command("Predict what images show, or add predictions to a table.",
                        "using:PredictRequest", "predicting:predict", "using:show_predicted", json=False),
     "features": Command("Write a table with any blobs of a net for each row.",
                         "using:FeaturesRequest", "table_columns:features", "using:show_features", "predicting"),
@@ -88,24 +89,24 @@ COMMANDS: dict[str, Command | tuple[str, str] | str] = {
                        "using:ProposeRequest", "proposing:propose", "using:show_proposed", "proposing"),
     "serve": Command("Serve a model over HTTP, with a page to try it.",
                      "using:ServeRequest", "serving.serve:serve", "using:serve_until_ended", json=False),
-    "export": Command("Export a net ready to deploy, for Caffe, ONNX or torch.",
+    "export": Command("Export a net for deployment with Caffe, ONNX or torch.",
                       "exporting:ExportRequest", "exporting:export", "export:show_exported", "exporting"),
     "convert": Command("Convert weights and nets from one format to another.",
                        "exporting:ConvertRequest", "converting:convert", "export:show_converted", "converting"),
     "verify": Command("Verify that two models compute the same.",
                       "exporting:VerifyRequest", "verifying:verify", "export:show_verified", "comparing"),
-    "doctor": Command("Tell what is installed here, what works, and what to do.",
+    "doctor": Command("Check this installation, and say what to do next.",
                       "machine:DoctorRequest", "doctor.examination:examine", "doctor:show_diagnosis", "examining"),
-    "time": Command("Measure how long a net takes, layer by layer.",
+    "time": Command("Time a net, layer by layer.",
                     "using:TimeRequest", "timing:time", "using:show_times", "measuring"),
-    "completion": Command("Print what lets the Tab key complete commands and models.",
+    "completion": Command("Print the script that lets the Tab key complete commands.",
                           "machine:CompletionRequest", show="completion:print_script", json=False),
 }
 
-# What one wants to do, and the commands for it, in the order of the help.
+# Tasks of users and their commands, in the order of the help.
 TASKS = {
     "Find and get models": ("list", "card", "import", "pull", "push", "store"),
-    "See and mend files": ("show", "draw", "check", "diff", "fmt", "upgrade"),
+    "Show and repair files": ("show", "draw", "check", "diff", "fmt", "upgrade"),
     "Prepare data": ("data",),
     "Train": ("train", "finetune", "test", "run", "report", "plan", "simulate", "caffe"),
     "Use": ("predict", "features", "propose", "serve"),
@@ -115,15 +116,15 @@ TASKS = {
 # fmt: on
 
 GROUPS = {
-    "data": CommandGroup("Show data sets, convert them, and take their mean image.", SOURCES),
+    "data": CommandGroup("Show data sets, convert them, and compute their mean image.", SOURCES),
     "store": CommandGroup(
-        "List, check and prune the models that `zoo pull` fetched. They are in the folder that NETDSL_HOME names, or "
-        "in ~/.cache/netdsl."
+        "List, check and prune the models that `zoo pull` stored. They are in the folder that NETDSL_HOME "
+        "names, or in ~/.cache/netdsl."
     ),
     "simulate": CommandGroup(
-        "Simulate training with several machines. Every worker is really trained, in the memory of this machine; only "
-        "the time that computing and exchanging take is simulated.\n\n"
-        "`run` simulates a net of your own. The other commands draw figures of the SparkNet and MPCA papers again, "
-        "with a small net on digits, and write a PNG and CSV files."
+        "Simulate training with several machines. All workers really train, in the memory of this machine. Only "
+        "the times of computing and exchanging are simulated.\n\n`run` simulates your own net. The other "
+        "commands redraw figures of the SparkNet and MPCA papers with a small net on digits, and write a PNG "
+        "and CSV files."
     ),
 }

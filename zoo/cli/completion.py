@@ -1,4 +1,4 @@
-"""`zoo completion`: what lets the Tab key of a shell complete commands, options, names of models and files."""
+"""`zoo completion`: completion of commands, options, model names and files with the Tab key of a shell."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from click.shell_completion import CompletionItem, get_completion_class
 from zoo.requests.machine import CompletionRequest
 
 _VARIABLE = "_ZOO_COMPLETE"
-_MODELS = ("NET", "MODEL", "FILE...", "A", "B", "IN")  # what is called so in a command's usage may be a model's name
+_MODELS = ("NET", "MODEL", "FILE...", "A", "B", "IN")  # words in a command's usage that stand for model names
 _FOLDERS = ("FOLDER", "RUN...")
 _SOURCES = ("SOURCE", "SRC")
 
 
 def print_script(request: CompletionRequest) -> None:
-    """Print the script with which a shell completes."""
+    """Print the completion script for a shell."""
     kind = get_completion_class(request.shell)
     assert kind is not None
     click.echo(kind(click.Group("zoo"), {}, "zoo", _VARIABLE).source())
 
 
 def complete_values(command: click.Command) -> None:
-    """Let a command complete the values that it takes, as its usage calls them, and do nothing else with them."""
+    """Make a command complete its values, which are named as in its usage. The values aren't processed further."""
     for parameter in command.params:
-        parameter.callback = None  # which may import torch or make a folder
+        parameter.callback = None  # may import torch or create a folder
         if isinstance(parameter.type, (click.types.StringParamType, click.Path)):
             parameter.type = _NamedValue((parameter.metavar or (parameter.name or "").upper()).strip("[]"))
     if isinstance(command, click.Group):
@@ -36,7 +36,7 @@ def complete_values(command: click.Command) -> None:
 
 
 class _NamedValue(click.ParamType[str]):
-    """Text that is the name of a model, of a data set, or of a file."""
+    """A text that names a model, a data set or a file."""
 
     name = "text"
 
@@ -44,8 +44,7 @@ class _NamedValue(click.ParamType[str]):
         self._kind = kind
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        """Return names that begin so, with the files beside them; where there are none, what the shell itself
-        completes."""
+        """Return the matching names and files. If there are none, leave completion to the shell."""
         names = [name for name in _names_for(self._kind) if name.startswith(incomplete)]
         if names:
             return [CompletionItem(value) for value in (*names, *_files_beginning(incomplete))]
@@ -61,7 +60,8 @@ def _names_for(kind: str) -> list[str]:
 
 
 def _files_beginning(beginning: str) -> Iterator[str]:
-    """Yield the files and folders here that begin so; a shell adds its own only where nothing else completes a word."""
+    """Yield the files and folders in the current folder with this beginning. A shell adds its own only if there are no
+    other completions."""
     for entry in sorted(os.scandir(Path.cwd()), key=lambda entry: entry.name):
         if entry.name.startswith(beginning) and (beginning or not entry.name.startswith(".")):
             yield f"{entry.name}/" if entry.is_dir() else entry.name

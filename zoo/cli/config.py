@@ -1,4 +1,4 @@
-"""Settings of a command in a file: `--config` reads them, and `--print-config` prints them."""
+"""Files with the settings of a command: `--config` reads them, and `--print-config` prints them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from zoo.requests.request import Request, fields_of
 
 
 def config_options() -> tuple[click.Option, click.Option]:
-    """Both options. The file is read before other options are looked at, which it may be about."""
+    """Return both options. The file is read before other options are parsed, since it may set them."""
     read = click.Option(
         ["--config"],
         metavar="FILE",
         is_eager=True,
         expose_value=False,
         callback=_take_config,
-        help="A file with arguments and options that aren't given here: YAML, TOML or JSON.",
+        help="File with arguments and options that aren't given here: YAML, TOML or JSON.",
     )
     shown = click.Option(
-        ["--print-config"], is_flag=True, help="Print such a file with all settings, and do nothing else."
+        ["--print-config"], is_flag=True, help="Print a file for --config with all settings, and do nothing else."
     )
     return read, shown
 
 
 def _take_config(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Take the values of options and arguments that aren't given from a file."""
+    """Read values of options and arguments from a file, unless they are given on the command line."""
     if value is None:
         return
     names = {name: param for param in ctx.command.params for name in (param.name, *_setting_names(param)) if name}
@@ -40,14 +40,14 @@ def _take_config(ctx: click.Context, parameter: click.Parameter, value: str | No
         if name not in names or names[name].name in ("config", "print_config"):
             near = get_close_matches(name, names, 1)
             known = ", ".join(dict.fromkeys(_setting_name(param) for param in names.values()))
-            hint = f"did you mean {near[0]}?" if near else f"there are {known}"
+            hint = f"did you mean {near[0]}?" if near else f"the settings are {known}"
             raise click.BadParameter(f"{value}: {ctx.command_path} has no setting '{key}'; {hint}", ctx, parameter)
         settings[str(names[name].name)] = _as_words(names[name], given)
     ctx.default_map = settings
 
 
 def _as_words(param: click.Parameter, given: Any) -> Any:
-    """Return a value of a file as a command line would have it."""
+    """Return a value from a file as words of a command line."""
     if isinstance(given, dict):
         return [f"{name}={value}" for name, value in given.items()]
     is_list = param.nargs == -1 or getattr(param, "multiple", False)
@@ -55,7 +55,7 @@ def _as_words(param: click.Parameter, given: Any) -> Any:
 
 
 def _setting_name(param: click.Parameter) -> str:
-    """Return what a file calls an option or an argument."""
+    """Return the name of an option or argument in a file."""
     return next(_setting_names(param), str(param.name))
 
 
@@ -72,14 +72,16 @@ def _read_config(path: str) -> dict[str, Any]:
         text = Path(path).read_text(encoding="utf-8")
         settings = tomllib.loads(text) if path.endswith(".toml") else yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as problem:
-        raise click.BadParameter(f"{path}: can't be read: {problem}", param_hint="'--config'") from None
+        raise click.BadParameter(f"{path}: the file can't be read: {problem}", param_hint="'--config'") from None
     if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
-        raise click.BadParameter(f"{path}: has no names with values, such as batch: 64", param_hint="'--config'")
+        raise click.BadParameter(
+            f"{path}: the file contains no names with values; write lines such as batch: 64", param_hint="'--config'"
+        )
     return settings
 
 
 def config_text(kind: type[Request], plain: Mapping[str, Any]) -> str:
-    """Return all that is said, and what is left at its default, as a file that --config reads."""
+    """Return all given settings, and the defaults of the others, as a file for --config."""
     import yaml
 
     ctx = click.get_current_context()

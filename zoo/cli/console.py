@@ -1,4 +1,4 @@
-"""The consoles on which commands print their tables."""
+"""Consoles for the tables that commands print."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rich.table import Table
 
 from zoo.cli.output import stdout_is_terminal
 
-_FILE_WIDTH = 200  # of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
+_FILE_WIDTH = 200  # width of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
 
 
 class PipedConsole(Console):
-    """A console on standard output without emoji and guessed colours, which leaves broken pipes to the program."""
+    """A console on standard output, without emoji and automatic colours. It leaves broken pipes to the program."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(emoji=False, highlight=False, **settings)
 
     def on_broken_pipe(self) -> None:
-        """Raise the error again; rich would end the program with a code that means something else."""
+        """Raise the error again. Rich would exit with a code that has another meaning here."""
         raise sys.exc_info()[1] or BrokenPipeError
 
 
 def table_console() -> PipedConsole:
-    """Return a console as wide as the terminal. For a file or a pipe COLUMNS says how wide, as it does for other
+    """Return a console as wide as the terminal. For a file or a pipe, the variable COLUMNS sets the width, as in other
     programs."""
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns) else _FILE_WIDTH
@@ -43,9 +43,10 @@ def table_of(
     wraps: Collection[str] | None = None,
     optional: Collection[str] = (),
 ) -> Table:
-    """Return a table of texts by the heads of its columns, without `optional` ones that are empty.
+    """Return a table of texts by column head. `optional` columns are left out if they are empty.
 
-    The columns that are `right` have numbers. Those that aren't among `wraps` stay on one line, if these are named.
+    `right` names the columns to align right, since they contain numbers. If `wraps` is given, only these columns may
+    wrap.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     heads = [head for head in (rows[0] if rows else ()) if head not in optional or any(row[head] for row in rows)]

@@ -1,4 +1,4 @@
-"""What `zoo data` prints."""
+"""Output of `zoo data`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from zoo.cli.output import complain, counted
 from zoo.data_sets import Converted, MeanImage, ShownData
 from zoo.requests.data import ConvertDataRequest, MeanRequest, ShowDataRequest
 
-_SHOWN_SIZES = 3  # sizes of images
-_SHOWN_CLASSES = 10  # classes that a line names
+_SHOWN_SIZES = 3  # maximum number of image sizes to print
+_SHOWN_CLASSES = 10  # maximum number of classes in a line
 _SHOWN_SHAPES = 3
 
 
 def show_converted(report: Converted, request: ConvertDataRequest) -> None:
-    """Print what was written."""
+    """Print a summary of the conversion."""
     match report:
         case ConversionReport():
-            skipped = f", {len(report.bad):,} bad ones skipped" if report.bad else ""
-            click.echo(f"{report.written:,} items written{skipped}")
+            skipped = f", {counted(len(report.bad), 'damaged item')} skipped" if report.bad else ""
+            click.echo(f"{counted(report.written, 'item')} written{skipped}")
         case TextReport():
             streams = counted(report.streams, "stream")
             click.echo(f"{report.steps:,} steps of {streams} written, {report.characters:,} characters in the alphabet")
@@ -32,11 +32,11 @@ def show_converted(report: Converted, request: ConvertDataRequest) -> None:
             streams = counted(report.streams, "stream")
             click.echo(f"{report.captions:,} captions written in {streams}, {report.words:,} words in the vocabulary")
         case AnnotatedReport():
-            skipped = f", {counted(len(report.bad), 'bad one')} skipped" if report.bad else ""
+            skipped = f", {counted(len(report.bad), 'damaged image')} skipped" if report.bad else ""
             images, objects = counted(report.written, "image"), counted(report.objects, "object")
             click.echo(f"{images} with {objects} written{skipped}")
         case PoseReport():
-            click.echo(f"{counted(report.written, 'record')} written, each of a person with {report.joints} joints")
+            click.echo(f"{counted(report.written, 'record')} written, one for each person, with {report.joints} joints")
 
 
 def show_mean(mean: MeanImage, request: MeanRequest) -> None:
@@ -47,7 +47,7 @@ def show_mean(mean: MeanImage, request: MeanRequest) -> None:
 
 
 def show_data(shown: ShownData, request: ShowDataRequest) -> None:
-    """Print what a data set has."""
+    """Print the contents of a data set."""
     if isinstance(shown.summary, AnnotatedSummary):
         _print_annotated(shown.source, shown.summary)
     else:

@@ -1,4 +1,4 @@
-"""What a command shows while it is answered: a bar, what nets were given, and what a user should know."""
+"""The display of a running command: a progress bar, the data and weights of nets, and notices."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from zoo.requests.events import WorkDone, WorkEnded, WorkStarted
 from zoo.requests.request import Request
 from zoo.store.transfers import TransferProgress
 
-_SHOWN = 10  # classes that a line names
+_SHOWN = 10  # maximum number of classes in a line
 
 
 class Display:
-    """A listener that shows how far the work is, and prints what a user should know.
+    """A listener that shows progress and prints notices.
 
-    A `quiet` one has the bar and the warnings only; with `err` all goes to standard error.
+    A `quiet` display shows only the bar and warnings. With `err`, all output goes to standard error.
     """
 
     def __init__(self, request: Request, doing: str, *, quiet: bool, err: bool) -> None:
@@ -28,7 +28,7 @@ class Display:
         self._show_bar(WorkStarted(doing))
 
     def __call__(self, event: object) -> object:
-        """Show an event; the value is an answer, if it is a question."""
+        """Show an event. If the event is a question, return the answer."""
         match event:
             case WorkStarted():
                 self._show_bar(event)
@@ -47,7 +47,7 @@ class Display:
         return None
 
     def tell(self, event: object) -> None:
-        """Tell of what data and weights a net has been given."""
+        """Print which data and weights a net has got."""
         match event:
             case DataOpened() if not self.quiet:
                 click.echo(data_line(event), err=self._err)
@@ -60,7 +60,7 @@ class Display:
         self._move_bar = self._bar.enter_context(progress_bar(work.total, work.doing, work.unit))
 
     def hide_bar(self) -> None:
-        """Take the bar away."""
+        """Remove the bar from the terminal."""
         self._bar.close()
 
     def _advance(self, items: float) -> None:
@@ -73,12 +73,12 @@ class Display:
             click.echo(f"{work.doing}: {self._done:g} of {work.total:g} {work.unit} done", err=True)
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         self.hide_bar()
 
 
 def data_line(data: DataOpened) -> str:
-    """Return what a net reads, in a line."""
+    """Return a line about a net's data."""
     count = len(data.classes)
     kind = f"a vocabulary of {count}" if data.vocabulary else f"{count} class{'' if count == 1 else 'es'}"
     names = f", {kind} ({few(data.classes, _SHOWN)})" if count else ""
@@ -86,5 +86,5 @@ def data_line(data: DataOpened) -> str:
 
 
 def weights_line(loaded: WeightsLoaded) -> str:
-    """Return what weights a net has been given, in a line."""
+    """Return a line about a net's weights."""
     return f"weights {', '.join(map(str, loaded.paths))}: {loaded.report}"

@@ -1,4 +1,4 @@
-"""What `zoo doctor` prints."""
+"""Output of `zoo doctor`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zoo.requests.machine import DoctorRequest
 
 _COLORS = {Verdict.GOOD: "green", Verdict.MISSING: None, Verdict.LIMITED: "yellow", Verdict.WRONG: "red"}
 _FILE_WIDTH = 200
-_LEAST_WIDTH = 20  # of a sentence, however narrow the terminal
+_LEAST_WIDTH = 20  # minimum width of a sentence, even on a narrow terminal
 
 
 def show_diagnosis(diagnosis: Diagnosis, request: DoctorRequest) -> None:
-    """Print how each part is, and what to do."""
+    """Print the state of each part, and advice."""
     for line in _report_lines(diagnosis.checks):
         click.echo(line)
 
@@ -37,7 +37,7 @@ def _report_lines(results: Sequence[CheckResult]) -> Iterator[str]:
 
 
 def _part_lines(result: CheckResult, part_width: int, width: int) -> Iterator[str]:
-    """Yield a part's lines: how it is, what there is, and what to do."""
+    """Yield the lines about a part: its state, its details, and advice."""
     label = f"{result.verdict.value:7}  {result.part:{part_width}}  "
     room = max(width - len(label) - 2, _LEAST_WIDTH)
     first, *others = wrap(result.fact, room) or [""]

@@ -1,4 +1,4 @@
-"""What `zoo export`, `zoo convert` and `zoo verify` print."""
+"""Output of `zoo export`, `zoo convert` and `zoo verify`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def show_exported(exported: ExportedFiles, request: ExportRequest) -> None:
     for line in _proof_lines(exported):
         click.echo(line)
     for name in exported.unproved:
-        why = "is the same everywhere, or no number, for random inputs: the proof says nothing of it"
+        why = "is constant or not a number on random inputs, so the comparison proves nothing about it"
         click.echo(f"output '{name}' {why}")
     for line in (*(f"wrote {path}" for path in exported.files), *exported.notes):
         click.echo(line)
@@ -34,9 +34,9 @@ def show_converted(converted: ConvertedFiles, request: ConvertRequest) -> None:
 
 
 def _proof_lines(written: ExportedFiles | ConvertedFiles) -> Iterator[str]:
-    """Yield the layers that tensors were matched to, and the proofs."""
+    """Yield the layers matched to tensors, and the proofs."""
     for name in written.names:
-        yield f"layer {name.layer} has {name.source}, by {name.by.value}"
+        yield f"layer {name.layer} gets {name.source}, by {name.by.value}"
     yield from map(_proof_line, written.proofs)
 
 
@@ -47,7 +47,7 @@ def _proof_line(proof: Proof) -> str:
 
 
 def show_verified(verified: Verified, request: VerifyRequest) -> None:
-    """Print the difference of every blob that both models have, and the blobs that one of them has."""
+    """Print the difference of every blob that both models contain, and the blobs that only one contains."""
     for blob in verified.comparison.blobs:
         if blob.is_output or not request.outputs_only:
             differs = f"differs by {blob.difference:.1e} of its spread"

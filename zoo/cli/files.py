@@ -1,4 +1,4 @@
-"""What `zoo show`, `draw`, `diff`, `fmt` and `upgrade` print."""
+"""Output of `zoo show`, `draw`, `diff`, `fmt` and `upgrade`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from zoo.drawing.draw import DrawnNet
 
 _NUMBERS = ("minimum", "maximum", "mean")
-_WIDE = 100  # columns of a terminal with room for names that aren't folded
+_WIDE = 100  # number of columns that leaves room for unwrapped names
 
 
 def show_files(files: Shown, request: ShowRequest) -> None:
-    """Print what files hold, or the shapes of the blobs of nets."""
+    """Print the contents of files, or the shapes of blobs in nets."""
     console = table_console()
     for file in files:
         if isinstance(file, FileShapes):
@@ -35,7 +35,7 @@ def show_files(files: Shown, request: ShowRequest) -> None:
 
 def _show_shapes(console: Console, net: FileShapes) -> None:
     for kind in net.stubbed:
-        console.print(f"{escape(net.file)}: {escape(kind)} hands on what it gets")
+        console.print(f"{escape(net.file)}: {escape(kind)} passes its input through")
     for phase, tops in net.phases.items():
         console.print(f"{escape(net.file)}: {phase}")
         rows = [{"layer": top.layer, "type": top.type, "top": top.top, "shape": _shape(top.shape)} for top in tops]
@@ -100,7 +100,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def show_difference(file: FileDifference, request: DiffRequest) -> None:
-    """Print what two files differ in."""
+    """Print the differences between two files."""
     console, difference = PipedConsole(soft_wrap=True), file.difference
     for name in difference.removed:
         console.print(f"[red]- {escape(name)}[/]")
@@ -130,7 +130,7 @@ def _weights_line(line: WeightDifference) -> str:
 
 
 def show_drawn(drawn: DrawnNet, request: DrawRequest) -> None:
-    """Print what is drawn, and where."""
+    """Print what was drawn, and the file's name."""
     click.echo(f"{drawn.file}: {drawn.text}")
 
 
@@ -144,8 +144,8 @@ def show_formatted(files: FormattedFiles, request: FormatRequest) -> None:
 
 
 def show_upgraded(file: UpgradedFile, request: UpgradeRequest) -> None:
-    """Print the changes to standard error, and the file if it isn't written."""
+    """Print the changes to standard error, and the file to standard output if it isn't written."""
     text = file.text if file.output is None else b""
-    for change in file.changes or ("already in today's form",):
+    for change in file.changes or ("already in the current format",):
         click.echo(change, err=True)
     print_bytes(text)

@@ -1,4 +1,5 @@
-"""Flags as Google's gflags reads them: `-name value`, `--name value`, `-name=value`, and `-name` or `-noname`."""
+"""Parser of flags in the style of Google's gflags: `-name value`, `--name value`, `-name=value`, and `-name` or
+`-noname`."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ class FlagError(CaffeError):
 
 
 def parse(words: Sequence[str], kind: type[T]) -> tuple[T, list[str]]:
-    """Parse words into an instance of a dataclass, whose fields are the flags, and the words that aren't flags.
+    """Parse words into an instance of a dataclass, whose fields are the flags. Also returns the words that aren't
+    flags.
 
-    A flag is text, a whole number or a bool, as its default is. If it is repeated, the last value counts.
+    A flag has the type of its default: text, a whole number or a bool. The last value of a repeated flag counts.
     """
     defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
@@ -43,7 +45,7 @@ def parse(words: Sequence[str], kind: type[T]) -> tuple[T, list[str]]:
 
 
 def _flag_and_value(word: str, following: Iterator[str], defaults: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return a flag's name and value, which may be the word that follows."""
+    """Return a flag's name and value. The value may be the following word."""
     written_name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
     name = written_name.replace("-", "_")
     if not equals and isinstance(defaults.get(name.removeprefix("no")), bool):
@@ -53,20 +55,20 @@ def _flag_and_value(word: str, following: Iterator[str], defaults: Mapping[str, 
     if not equals:
         text = next(following, "-")
         if re.match(r"-(?!\d)", text):
-            raise FlagError(f"-{written_name} needs a value, as -{written_name}=VALUE")
+            raise FlagError(f"-{written_name} needs a value; write -{written_name}=VALUE")
     return name, _value(written_name, text, type(defaults[name]))
 
 
 def _near_flags(name: str, known: Mapping[str, Any]) -> str:
     near = get_close_matches(name, known, 1)
-    return f"did you mean -{near[0]}?" if near else f"there are -{', -'.join(known)}"
+    return f"did you mean -{near[0]}?" if near else f"the flags are -{', -'.join(known)}"
 
 
 def _value(name: str, text: str, kind: type) -> Any:
-    """Return a flag's value, of the type of its default."""
+    """Return a flag's value, converted to the type of its default."""
     convert: Callable[[str], Any] = _BOOLS.__getitem__ if kind is bool else kind
     try:
         return convert(text.lower() if kind is bool else text)
     except (KeyError, ValueError):
-        problem = "is neither true nor false" if kind is bool else "isn't a whole number"
-        raise FlagError(f"-{name} is '{text}', which {problem}") from None
+        expected = "true or false" if kind is bool else "a whole number"
+        raise FlagError(f"-{name} is '{text}'; set it to {expected}") from None

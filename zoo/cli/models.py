@@ -1,4 +1,4 @@
-"""What `zoo list`, `card`, `import`, `pull`, `push` and `store` print."""
+"""Output of `zoo list`, `card`, `import`, `pull`, `push` and `store`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _card_lines(card: Card) -> Iterator[str]:
 
 
 def _input_text(image: ImageInput) -> str:
-    """Return how an image becomes the input, in the order in which it is done."""
+    """Return the steps that turn an image into the input, in order."""
     resized = f"resized to {_size_text(image.resize)}, " if image.resize else ""
     mean = image.mean if isinstance(image.mean, str) else ",".join(f"{value:g}" for value in image.mean)
     subtracted = f", minus {mean}" if mean else ""
@@ -76,19 +76,19 @@ def _size_text(size: Sequence[int]) -> str:
 
 
 def show_imported(imported: ImportedFiles | ImportedProgram, request: Request) -> None:
-    """Print which files were written, or the program."""
+    """Print the names of the written files, or the program."""
     if isinstance(imported, ImportedFiles):
         for file in imported.files:
             click.echo(f"wrote {file}")
         return
     if imported.problem is not None:
-        complain(f"warning: {imported.problem}. The program says so too when it runs")
+        complain(f"warning: {imported.problem}. The program prints this warning too when it runs")
     if imported.output is None:
         click.echo(imported.program, nl=False)
 
 
 def show_pulled(models: Sequence[PulledModel], request: Request) -> None:
-    """Print which models are stored, and where."""
+    """Print the names and folders of the stored models."""
     for model in models:
         how = "is stored" if model.is_new else "is stored already"
         what = f"{counted(len(model.record.files), 'file')}, {_readable_size(model.record.size)}"
@@ -96,12 +96,12 @@ def show_pulled(models: Sequence[PulledModel], request: Request) -> None:
 
 
 def show_given(given: GivenModel, request: Request) -> None:
-    """Print where the files went."""
+    """Print where the files were written."""
     click.echo(f"wrote {len(given.files)} files to {given.address}")
 
 
 def show_store(models: Sequence[ListedModel], request: Request) -> None:
-    """Print the models of the store as a table."""
+    """Print the models in the store as a table."""
     rows = [
         {"model": each.name, "size": _readable_size(each.size), "task": each.task, "from": each.source or "?"}
         for each in models
@@ -114,16 +114,16 @@ def show_store(models: Sequence[ListedModel], request: Request) -> None:
 
 
 def show_checked(checked: CheckedFiles, request: Request) -> None:
-    """Print what is wrong with a model, or that nothing is."""
+    """Print the problems with a model, or that there are none."""
     for problem in checked.problems:
         complain(problem)
     if checked.good:
-        besides = f"; besides there are {', '.join(checked.others)}" if checked.others else ""
-        click.echo(f"{checked.model} is as it was stored{besides}")
+        besides = f"; other files in its folder: {', '.join(checked.others)}" if checked.others else ""
+        click.echo(f"{checked.model} is unchanged since it was stored{besides}")
 
 
 def show_removed(removed: Sequence[RemovedPath], request: Request) -> None:
-    """Print what was removed, and why."""
+    """Print the removed models and files, and the reasons."""
     for each in removed:
         click.echo(f"removed {each.path}: {each.reason}")
 
@@ -134,7 +134,7 @@ def show_path(found: StorePath, request: Request) -> None:
 
 
 def _readable_size(size: int) -> str:
-    """Return a number of bytes for people."""
+    """Return a file size in a unit that is easy to read."""
     amount, unit = float(size), "bytes"
     for bigger in ("KB", "MB", "GB"):
         if amount >= 1000:

@@ -1,4 +1,4 @@
-"""What all commands print and end with: JSON, errors and warnings on one line, a progress bar, and exit codes."""
+"""Output that all commands share: JSON, one-line errors and warnings, a progress bar, and exit codes."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from zoo.requests.results import plain_value
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-BYTES = "bytes"  # what a bar counts, if not items
-BAR_DELAY = 2.0  # seconds until a bar is shown: what is done before needs none
+BYTES = "bytes"  # the unit of the bar, if not items
+BAR_DELAY = 2.0  # seconds before the bar appears; shorter work shows none
 
 
 class ExitCode(IntEnum):
-    """How a command ended. 0 and 1 are answers, as those of diff and grep are; from 2 on there is none."""
+    """The exit code of a command. 0 and 1 are answers, as for diff and grep. From 2 on, the command has failed."""
 
     FINE = 0
-    NO = 1  # files differ, a check fails, something is broken
-    WRONG = 2  # a wrong call, a file or data that can't be read, a disk that is full
-    MISTAKE = 70  # of zoo's own
-    INTERRUPTED = 130  # by Ctrl-C
-    READER_GONE = 141  # who read standard output, as `head` does
-    TERMINATED = 143  # by SIGTERM
+    NO = 1  # files differ, a check fails, a model is damaged
+    WRONG = 2  # a wrong call, a file or data that can't be read, a full disk
+    MISTAKE = 70  # a bug in zoo
+    INTERRUPTED = 130  # Ctrl-C
+    READER_GONE = 141  # the reader of standard output has ended, such as `head`
+    TERMINATED = 143  # SIGTERM
 
 
 def print_json(value: Any) -> None:
-    """Print what came of a command as JSON."""
+    """Print the result of a command as JSON."""
     click.echo(json.dumps(plain_value(value), indent=2, allow_nan=False))
 
 
 def print_bytes(data: bytes) -> None:
-    """Write bytes to standard output, all of them: where Python doesn't buffer it, a single write may do a part."""
+    """Write all bytes to standard output. Without Python's buffer, a single write may write only a part."""
     if sys.stdout is not None:
         sys.stdout.flush()
         rest = memoryview(data)
@@ -50,7 +50,7 @@ def print_bytes(data: bytes) -> None:
 
 
 def stdout_is_terminal() -> bool:
-    """Return whether somebody reads standard output on a terminal; it may be closed."""
+    """Return whether standard output is a terminal. It may also be closed."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -60,16 +60,16 @@ def complain(problem: object) -> None:
 
 
 def counted(number: int, word: str) -> str:
-    """Return a number and what is counted, such as '1 image' and '2 images'."""
+    """Return a number with its noun, such as '1 image' and '2 images'."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 @contextmanager
 def progress_bar(total: float | None = None, doing: str = "", unit: str = "") -> Iterator[Callable[..., object]]:
-    """A function that advances a bar by one item or more.
+    """Yield a function that advances a bar by one item or more.
 
-    The bar is on standard error, and only on a terminal. It comes after two seconds, with the time that is left or,
-    where nobody knows how many items there are, the time that has passed; and it goes when the work is done.
+    The bar is on standard error, and only on a terminal. It appears after two seconds and is removed when the work is
+    done. It shows the remaining time or, if the number of items is unknown, the elapsed time.
     """
     if not can_show_bars():
         yield lambda items=1: None
@@ -89,7 +89,7 @@ def progress_bar(total: float | None = None, doing: str = "", unit: str = "") ->
 
 
 def can_show_bars() -> bool:
-    """Return whether standard error is a terminal on which lines can be drawn again."""
+    """Return whether standard error is a terminal on which lines can be redrawn."""
     return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
@@ -105,5 +105,5 @@ def _progress_of(*, known: bool, unit: str) -> Progress:
         *left,
         console=Console(stderr=True),
         transient=True,
-        redirect_stdout=stdout_is_terminal(),  # what goes to a file must not come here
+        redirect_stdout=stdout_is_terminal(),  # keeps output that goes to a file out of the terminal
     )

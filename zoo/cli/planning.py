@@ -1,4 +1,4 @@
-"""What `zoo plan` and `zoo simulate` print."""
+"""Output of `zoo plan` and `zoo simulate`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from zoo.simulating.figures import DrawnFigure
 
 
 def show_plan(made: MadePlan | None, request: PlanningRequest) -> None:
-    """Print how a net is best trained, and what was written."""
+    """Print the plan, and the names of the written files."""
     if request.measure is not None:
-        click.echo(f"wrote {request.measure}; plan for it with --device {request.measure}")
+        click.echo(f"wrote {request.measure}; plan with these measurements with --device {request.measure}")
     if made is None:
         return
     for sentence in (headline(made.planning), "", *made.advice.sentences, *made.profile):
         click.echo(sentence)
     print_table(made.rows, right=list(made.rows[0])[1:])
     if made.is_guessed:
-        click.echo("* if it learned as averaging does, which no training has shown here")
+        click.echo("* assuming that it converges as averaging does, which no training has measured")
     if request.output is not None:
-        click.echo(f"wrote {request.output}; train by it with: zoo train --plan {request.output} ...")
+        click.echo(f"wrote {request.output}; train with it: zoo train --plan {request.output} ...")
     if request.pictures is not None:
         click.echo(f"wrote {request.pictures}/batches.png and {request.pictures}/speedups.png")
 
 
 def show_estimate(estimate: SpeedupEstimate, request: SimulateRequest) -> None:
-    """Print one machine beside several workers."""
+    """Print one machine and several workers for comparison."""
     _show_columns(estimate_table(estimate))
     if estimate.speedup is not None:
         click.echo(f"{estimate.speedup:.2f} times as fast as one machine")

@@ -1,4 +1,4 @@
-"""What `zoo report` prints."""
+"""Output of `zoo report`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zoo.requests.training import ReportRequest
 
 
 def show_report(report: RunReports, request: ReportRequest) -> None:
-    """Print a table for each run, and where the page is."""
+    """Print a table for each run, and the path of the page."""
     for run in report.runs:
         _print_summary(run.run, run.summary)
         for figure in run.planned:
@@ -32,7 +32,8 @@ def _print_summary(run: str, summary: RunSummary) -> None:
     console = table_console()
     console.print(
         f"{escape(run)}: {counted(len(summary.workers), 'worker')}, {counted(summary.rounds, 'round')}, "
-        f"iteration {summary.iteration:,} after {summary.seconds:,.1f} s: {by_worker}{rate:,.4g} iterations/s in all"
+        f"iteration {summary.iteration:,} after {summary.seconds:,.1f} s: {by_worker}{rate:,.4g} iterations/s "
+        "in total"
     )
     console.print(_table(summary.workers))
     for test in summary.tests:
@@ -43,7 +44,7 @@ def _print_summary(run: str, summary: RunSummary) -> None:
 
 
 def _table(workers: Sequence[WorkerSummary]) -> Table:
-    """Return the table of the workers, without empty columns."""
+    """Return a table of the workers, without empty columns."""
     rows = [_worker_cells(worker) for worker in workers]
     if len(workers) > 1:
         iterations = f"{sum(worker.iterations for worker in workers):,}"
@@ -59,13 +60,13 @@ def _worker_cells(worker: WorkerSummary) -> dict[str, str]:
     exchanged = {"MB": _formatted(worker.bytes / 1e6, ",.1f")}
     distance = {
         "divergence": _formatted(worker.divergence_mean, ".4g"),
-        "at last": _formatted(worker.divergence_last, ".4g"),
+        "final": _formatted(worker.divergence_last, ".4g"),
     }
     return {**named, **counted, **_time_cells(worker.times), **beside, **exchanged, **distance}
 
 
 def _time_cells(times: WorkerTimes) -> dict[str, str]:
-    """Seconds with their shares."""
+    """Return the times in seconds with their shares."""
     total = times.total
     return {name: f"{value:,.2f} {value / total:4.0%}" if value >= 0.005 else "" for name, value in vars(times).items()}
 

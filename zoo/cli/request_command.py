@@ -1,4 +1,4 @@
-"""A command: made of a request, of the function that answers it, and of the one that shows the answer."""
+"""Commands that are built from a request, the function that answers it, and the function that shows the answer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from zoo.requests.results import MayBeNo, MayFail
 
 @dataclass(frozen=True)
 class Command:
-    """A command in the table of all: its line in the help, and by their names in zoo.requests, zoo and zoo.cli its
-    request, the function that answers it, and the one that shows the answer.
+    """An entry in the table of commands: the command's line in the help, and the names of its request in zoo.requests,
+    of the function in zoo that answers it, and of the function in zoo.cli that shows the answer.
 
-    `doing` is what the bar says until the work itself says more, and `show_all` shows what is left to be said of
-    answers that came one by one. Without a function, the one that shows is called with the request alone. `json` says
-    that there is JSON, and `takes_all` that the words after an argument belong to it, whatever they look like.
+    The bar shows `doing` until the work sends its own description. `show_all` prints a summary of answers that were
+    shown one by one. If `function` is missing, the show function is called with the request alone. `json` adds the
+    option --json. `takes_all` passes all words after an argument to it, even if they look like options.
     """
 
     line: str
@@ -39,7 +39,8 @@ class Command:
     takes_all: bool = False
 
     def command(self, name: str) -> click.Command:
-        """Return the command, which imports what answers it once it is called as it should be."""
+        """Return the click command. It imports the function that answers it only after its arguments have been
+        parsed."""
         kind: type[Request] = loaded(f"zoo.requests.{self.request}")
         settings = {"ignore_unknown_options": True, "allow_interspersed_args": False} if self.takes_all else {}
         return click.Command(
@@ -72,7 +73,7 @@ class Command:
                 self._show(request, as_json=as_json)
 
     def _show(self, request: Request, *, as_json: bool) -> None:
-        """Call the function, and show its answer."""
+        """Call the function and show its answer."""
         display = loaded(f"zoo.cli.{self.display}")
         with closing(display(request, self.doing, quiet=as_json, err=request.prints_answers)) as listen:
             answer = loaded(f"zoo.{self.function}").ask(request, listen)
@@ -86,7 +87,7 @@ class Command:
         _end(_exit_code(answer))
 
     def _show_one_by_one(self, answers: Iterator[object], request: Request, *, as_json: bool) -> None:
-        """Show answers as they come."""
+        """Show answers as they arrive."""
         show, kept, code = loaded(f"zoo.cli.{self.show}"), list[object](), ExitCode.FINE
         for answer in answers:
             code = max(code, _exit_code(answer))
@@ -113,13 +114,13 @@ def _exit_code(answer: object) -> ExitCode:
 
 
 def loaded(name: str) -> Any:
-    """Return what a module has, of a name such as zoo.exporting:export."""
+    """Return an object by its full name, such as zoo.exporting:export."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def _parameter_of(field: RequestField) -> click.Parameter:
-    """Return the option or the argument that a field is."""
+    """Return the click option or argument of a field."""
     said, default = field.said, field.plain_default
     if said.get("is_argument"):
         return click.Argument(
@@ -150,7 +151,7 @@ def _parameter_of(field: RequestField) -> click.Parameter:
 
 
 def _type_of(field: RequestField) -> click.ParamType[Any]:
-    """Return the type of click's that checks a value and says in the help what it can be."""
+    """Return the click type that checks a field's value and describes it in the help."""
     said = field.said
     if said.get("parse"):
         return click.STRING
@@ -172,14 +173,14 @@ def _type_of(field: RequestField) -> click.ParamType[Any]:
 
 
 class _RegisteredName(click.Choice[str]):
-    """One of netdsl's own names, which are listed, or a name that a plug-in registered."""
+    """One of netdsl's own names, which the help lists, or a name that a plug-in has registered."""
 
     def __init__(self, names: tuple[str, ...], registry: Mapping[str, object]) -> None:
         super().__init__(names)
         self._registry = registry
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name; a usage error lists those of plug-ins too."""
+        """Return the name. A usage error also lists the names of plug-ins."""
         if value in self.choices:
             return value
         return click.Choice([*self.choices, *self._registry]).convert(value, param, ctx)
@@ -187,7 +188,7 @@ class _RegisteredName(click.Choice[str]):
 
 @contextmanager
 def _usage_errors() -> Iterator[None]:
-    """End with a usage error, which names the option that is wrong, where a request is."""
+    """Turn a RequestError into a usage error that names the wrong option."""
     try:
         yield
     except RequestError as problem:

@@ -1,4 +1,4 @@
-"""Signals that stop a training or save it."""
+"""Signals that stop or save a training."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from netdsl.solver.events import Action
 
 @contextmanager
 def signal_actions(on_interrupt: Action, on_hangup: Action) -> Iterator[Callable[[], Action]]:
-    """A function that returns the actions of the signals that came, one at each call; that of SIGTERM is to stop.
+    """Yield a function that returns the pending action, one at each call. SIGTERM always means to stop.
 
-    A second signal to stop ends the program at once, if the first one's action hasn't been returned yet.
+    A second signal to stop ends the program at once if the first one's action hasn't been returned yet.
     """
     actions = {signal.SIGINT: on_interrupt, signal.SIGTERM: Action.STOP, signal.SIGHUP: on_hangup}
     pending: list[Action] = []

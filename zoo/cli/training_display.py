@@ -1,4 +1,4 @@
-"""A training at a terminal: what it shows, what a script gets of it, and the signals that stop or save it."""
+"""The display of a training on a terminal, its output for scripts, and the signals that stop or save it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ from zoo.requests.events import RunBegins, WhatNext
 from zoo.requests.request import Request
 from zoo.requests.training import TrainRequest, TuneRequest
 
-_SHOWN = 10  # classes that a line names
-_HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
+_SHOWN = 10  # maximum number of classes in a line
+_HELD_OUT = "; they are every tenth item, and training leaves them out; choose others with --test-data, or none"
 
 
 class TrainingDisplay(Display):
-    """A display of displays, tests and snapshots, with a bar that says the remaining time. It answers what a run should
-    do next: what the signals say that came.
-    """
+    """A display of losses, tests and snapshots, with a bar and the remaining time. Pending signals answer the question
+    what a run should do next."""
 
     on_interrupt, on_hangup = Action.STOP, Action.SNAPSHOT
 
@@ -66,7 +65,7 @@ class TrainingDisplay(Display):
         return super().__call__(event)
 
     def tell(self, event: object) -> None:
-        """Tell of an event of the training."""
+        """Print an event of the training."""
         match event:
             case WeightsLoaded():
                 self._print_line(weights_line(event))
@@ -96,7 +95,7 @@ class TrainingDisplay(Display):
             case SnapshotSaved():
                 self._print_line(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
             case WorkersRestarted():
-                again = "all workers begin again from the last round that was saved"
+                again = "all workers start again from the last saved round"
                 complain(f"{event.reason}\n{again} (start {event.start})")
 
     def _begin(self, started: TrainingStarted) -> None:
@@ -124,7 +123,7 @@ class TrainingDisplay(Display):
             click.echo(line)
 
     def close(self) -> None:
-        """Remove the bar from the terminal, and give signals their own effects again."""
+        """Remove the bar from the terminal, and restore the effects of signals."""
         super().close()
         self._signals.close()
         if self._training_bar is not None:
@@ -132,7 +131,7 @@ class TrainingDisplay(Display):
 
 
 class RunDisplay(TrainingDisplay):
-    """The display of `zoo train`, where the request says what signals do."""
+    """The display of `zoo train`. The request sets the effects of signals."""
 
     def __init__(self, request: TrainRequest, doing: str, *, quiet: bool, err: bool) -> None:
         super().__init__(request, doing, quiet=quiet, err=err)
@@ -140,10 +139,10 @@ class RunDisplay(TrainingDisplay):
 
 
 class TuningDisplay(TrainingDisplay):
-    """The display of `zoo finetune`, which doesn't tell of snapshots: most are removed when a better one comes."""
+    """The display of `zoo finetune`. It doesn't print snapshots, since most of them are replaced by better ones."""
 
     def tell(self, event: object) -> None:
-        """Tell what was found in the model and the data, and of the training."""
+        """Print the facts about the model and the data, and the events of the training."""
         if isinstance(event, FineTuning):
             for line in _tuning_lines(event):
                 self._print_line(line)
@@ -152,25 +151,25 @@ class TuningDisplay(TrainingDisplay):
 
 
 def _tuning_lines(tuning: FineTuning) -> Iterator[str]:
-    """Yield what was found in the model and the data, and what follows from it."""
+    """Yield the facts about the model and the data, and their consequences."""
     data = tuning.data
     yield f"{len(data.classes)} classes: {few(data.classes, 10)}"
     yield f"{data.train_count:,} items to train on; {data.test_count:,} are held out to test on"
     yield f"images are {tuning.preparation}"
     yield from tuning.notes
     heads = ", ".join(f"'{old}' becomes '{new}'" for old, new in tuning.heads.items())
-    yield f"{heads}, which learns from scratch; other layers begin with the model's weights"
+    yield f"{heads}, trained from scratch; the other layers begin with the model's weights"
     if tuning.frozen:
-        yield f"{len(tuning.frozen)} layers keep them: {', '.join(tuning.frozen)}"
+        yield f"{len(tuning.frozen)} layers keep their weights: {', '.join(tuning.frozen)}"
 
 
 def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
-    """Print how good the new model is, where it is, and what can be done with it."""
+    """Print the new model's accuracy and folder, and what to do next."""
     if tuned is None:
         return
     for name, difference in tuned.differences.items():
         click.echo(f"{name} computes the same: outputs differ by {difference:.1e} of their spread")
-    click.echo(f"accuracy {tuned.accuracy:.2%} on items that were held out; the model is in {tuned.folder}")
+    click.echo(f"accuracy {tuned.accuracy:.2%} on held-out items; the model is in {tuned.folder}")
     folder = shlex.quote(str(tuned.folder))
     click.echo(f"next: zoo predict {folder} IMAGE, or zoo serve {folder}")
 
@@ -193,6 +192,6 @@ def _training_bar() -> Progress:
 
 
 def _single_values(outputs: tuple[Output, ...]) -> str:
-    """Return the outputs of one value as text; larger blobs are left out."""
+    """Return the outputs with a single value as text. Larger blobs are left out."""
     single = [f"{output.name} {output.values[0]:.4g}" for output in outputs if len(output.values) == 1]
     return f"  ({', '.join(single)})" if single else ""

@@ -1,4 +1,4 @@
-"""What `zoo predict`, `features`, `propose`, `serve`, `test` and `time` print."""
+"""Output of `zoo predict`, `features`, `propose`, `serve`, `test` and `time`."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from zoo.testing import TestResult
     from zoo.timing import TimedNet
 
-_TEXTS = ("layer", "type")  # the other columns of times are numbers
+_TEXTS = ("layer", "type")  # columns of text; the others contain numbers
 
 
 def show_predicted(predicted: Predicted, request: PredictRequest) -> None:
-    """Print a piece of what is predicted."""
+    """Print a piece of the predictions."""
     click.echo(predicted.text, nl=False)
 
 
 def show_features(added: AddedColumns, request: FeaturesRequest) -> None:
-    """Print where the table is."""
+    """Print the path of the table."""
     click.echo(f"wrote {added.output}")
 
 
 def show_proposed(proposed: ProposedRegions, request: ProposeRequest) -> None:
-    """Print where the regions are."""
-    click.echo(f"wrote {proposed.output}: {proposed.regions} regions of {proposed.images} images")
+    """Print the path of the file with the regions."""
+    click.echo(f"wrote {proposed.output}: {proposed.regions} regions in {proposed.images} images")
 
 
 def serve_until_ended(server: Server, request: ServeRequest) -> None:
-    """Print where the server is, and let it answer."""
+    """Print the server's address, and run the server."""
     click.echo(f"serving {server.name} at {server.address} until Ctrl-C")
     server.serve_until_ended()
 
@@ -61,8 +61,7 @@ def show_tested(result: TestResult, request: TestRequest) -> None:
 
 
 def _output_lines(result: TestResult) -> list[str]:
-    """Return the net's loss, and a line for each output. An output that is called loss, and is all of it, isn't
-    repeated."""
+    """Return the net's loss, and a line for each output. An output that is called loss and equals it isn't repeated."""
     values, loss = result.outputs, result.loss
     lines = [f"{name} {value:.6g}" for name, value in values.items()]
     if (
@@ -75,7 +74,7 @@ def _output_lines(result: TestResult) -> list[str]:
 
 
 def _show_scores(scores: ScoreTable) -> None:
-    """Print the scores of the whole set, and a table of its classes."""
+    """Print the scores of the whole set, and a table of the classes."""
     there = [each.count for each in scores.classes if each.count]
     classes = f"{len(there):,} class{'' if len(there) == 1 else 'es'}"
     click.echo(f"{scores.task.value} ({scores.blob}): {sum(there):,} {scores.counted} of {classes}")

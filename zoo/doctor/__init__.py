@@ -1,1 +1,1 @@
-"""What is installed on a machine, what of it works, and what to do where something doesn't."""
+"""Checks of an installation: which packages are installed, whether they work, and what to do if they don't."""

@@ -1,6 +1,6 @@
-"""All checks of an installation, several at once, none of which can stop the others.
+"""All checks of an installation. Several run at the same time, and none can stop the others.
 
-Probes run in processes of their own, so that a package that is broken, hangs or crashes ends nothing but its probe.
+Probes run in separate processes, so that a broken package can only end its own probe.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from zoo.requests.events import Listen, work
 from zoo.requests.machine import DoctorRequest
 from zoo.requests.request import answers
 
-_PROBES_LIMIT = 60.0  # seconds for the probes of a process: libraries are slow to load from a network's disks
+_PROBES_LIMIT = 60.0  # time limit in seconds for a process of probes, since libraries load slowly from network disks
 
-Request = tuple[str, ...]  # the name of a probe, and its arguments
+Request = tuple[str, ...]  # the name of a probe and its arguments
 
-_GROUPS = ("core", "devices", "engines", "machine", "extras", "plug-ins")  # in the order in which they are shown
-# The probes that load torch, which are run in one process.
+_GROUPS = ("core", "devices", "engines", "machine", "extras", "plug-ins")  # in the order of the output
+# Probes that load torch. They run in one process.
 _LOAD_TORCH = (
     ("torch",),
     ("training",),
@@ -53,8 +53,8 @@ _LOAD_TORCH = (
 
 
 def run_probes(requests: Sequence[Request], limit: float = _PROBES_LIMIT) -> Iterator[tuple[Request, Outcome]]:
-    """Yield what comes of each probe. They run one after the other in one process, and after one that ends it in
-    another."""
+    """Yield the outcome of each probe. They run in order in one process. If a probe ends the process, a new process
+    runs the rest."""
     rest = list(requests)
     while rest:
         outcomes = _first_outcomes(rest, limit)
@@ -63,7 +63,7 @@ def run_probes(requests: Sequence[Request], limit: float = _PROBES_LIMIT) -> Ite
 
 
 def _first_outcomes(requests: Sequence[Request], limit: float) -> list[Outcome]:
-    """Return the outcomes of the first probes, of which the last one may have ended the process."""
+    """Return the outcomes of the first probes. The last of them may have ended the process."""
     command = [sys.executable, "-P", "-m", "zoo.doctor.probes", json.dumps(requests)]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         ending = _how_process_ends(command, output, errors, limit)
@@ -75,7 +75,7 @@ def _first_outcomes(requests: Sequence[Request], limit: float) -> list[Outcome]:
 
 
 def _how_process_ends(command: Sequence[str], output: IO[bytes], errors: IO[bytes], limit: float) -> str:
-    """Return how a process ends, which is killed with all that it started if it takes too long."""
+    """Return how a process ends. If it takes too long, it is killed together with its child processes."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True)
     try:
         code = process.wait(limit)
@@ -95,14 +95,14 @@ def _written_lines(file: IO[bytes]) -> list[str]:
 
 @dataclass(frozen=True)
 class Examination:
-    """What is to be examined: the packages that netdsl and its extras need, and plug-ins."""
+    """An examination of the packages that netdsl and its extras need, and of plug-ins."""
 
     needed: Sequence[Requirement] = field(default_factory=lambda: tuple(requirements()))
     plugins: Mapping[Request, Plugin] = field(default_factory=lambda: _plugin_requests())
 
     @property
     def requests(self) -> list[Request]:
-        """The probes of everything that is installed. torch has one of its own, which does more than import it."""
+        """The probes of everything that is installed. torch has a special probe, which doesn't just import it."""
         here = {each.package: each for each in self.needed if each.extra in ("", *EXTRAS) and version_of(each)}
         modules = [each.module for package, each in here.items() if package != "torch"]
         engines = [name for name, (_, packages) in ENGINES.items() if here.keys() >= set(packages)]
@@ -110,7 +110,7 @@ class Examination:
         return [*((name,) for name in engines), *imports, *self.plugins]
 
     def run(self, done: Callable[[], object] = lambda: None) -> list[CheckResult]:
-        """Return what there is to say about every part; `done` is called after each probe."""
+        """Return the results about every part. `done` is called after each probe."""
         outcomes = _all_outcomes(self.requests, done)
         results = [netdsl_result(), *self._package_results(outcomes), *_results_of("machine", check_machine)]
         for name, (meaning, _) in ENGINES.items():
@@ -127,13 +127,13 @@ class Examination:
 
 
 def _plugin_requests() -> dict[Request, Plugin]:
-    """Return all plug-ins by the probes that import them, with the folders of those that aren't installed."""
+    """Return the plug-ins by the probes that import them, with folders for plug-ins that aren't installed."""
     places = plugin_places()
     return {("plugin", plugin.module, plugin.package, places.get(plugin.module, "")): plugin for plugin in plugins()}
 
 
 def _all_outcomes(requests: Sequence[Request], done: Callable[[], object]) -> dict[Request, Outcome]:
-    """Return what comes of all probes, as many at once as there are cores."""
+    """Return the outcomes of all probes. One for each core runs at the same time."""
     outcomes: dict[Request, Outcome] = {}
 
     def run(batch: Sequence[Request]) -> None:
@@ -149,11 +149,11 @@ def _all_outcomes(requests: Sequence[Request], done: Callable[[], object]) -> di
 
 
 def _results_of(part: str, check: Callable[[], Iterable[CheckResult]]) -> list[CheckResult]:
-    """Return the results of a check; that it failed, if it did."""
+    """Return the results of a check, or a result about its failure."""
     try:
         return list(check())
-    except Exception as problem:  # a machine can be wrong in ways that nobody thought of
-        return [CheckResult("machine", part, Verdict.WRONG, f"can't be checked: {first_line(problem)}")]
+    except Exception as problem:  # a machine can be broken in unforeseen ways
+        return [CheckResult("machine", part, Verdict.WRONG, f"the check failed: {first_line(problem)}")]
 
 
 @answers(DoctorRequest)

@@ -1,4 +1,4 @@
-"""The machine: memory, disks, limits of the system, and settings in the environment that slow things down."""
+"""The machine: memory, disks, system limits, and environment settings that slow it down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from zoo.doctor.results import CheckResult, Verdict
 
 _GIB = 1 << 30
-_LEAST_SHARED = _GIB  # bytes of /dev/shm: the models that workers average lie there
+_LEAST_SHARED = _GIB  # minimum size of /dev/shm in bytes, since it stores the models that workers average
 _LEAST_MEMORY = 2 * _GIB
 _LEAST_DISK = 2 * _GIB
 _LEAST_FILES = 1024
@@ -22,7 +22,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine(environment: Mapping[str, str] = os.environ) -> Iterator[CheckResult]:
-    """Everything about the machine, in the order in which it is shown."""
+    """Yield the results about the machine, in the order of the output."""
     yield _memory_result()
     yield from _shared_memory_results()
     yield _disk_result("disk", Path.cwd())
@@ -34,15 +34,16 @@ def check_machine(environment: Mapping[str, str] = os.environ) -> Iterator[Check
 
 def _memory_result() -> CheckResult:
     free, limit = _available_memory()
-    fact = f"{_size_text(free)} free" + (f", this container may use {_size_text(limit)}" if limit is not None else "")
+    fact = f"{_size_text(free)} free" + (
+        f", {_size_text(limit)} allowed in this container" if limit is not None else ""
+    )
     if min(free, free if limit is None else limit) < _LEAST_MEMORY:
-        return _limited_machine("memory", fact, "close other programs, or take smaller batches")
+        return _limited_machine("memory", fact, "close other programs, or use smaller batches")
     return _good_machine("memory", fact)
 
 
 def _available_memory() -> tuple[int, int | None]:
-    """Return the bytes that are free on this machine, and the most that this container may use, if that is less than
-    all."""
+    """Return the free bytes of this machine, and the container's limit if it is below the machine's memory."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     free = pages
     with suppress(OSError):
@@ -61,7 +62,7 @@ def _shared_memory_results() -> Iterator[CheckResult]:
     size = shutil.disk_usage(_SHARED).total
     fact = f"{_size_text(size)} in {_SHARED}, for workers that train together"
     if size < _LEAST_SHARED:
-        yield _limited_machine("shared memory", fact, "give a container more: docker run --shm-size=4g, or --ipc=host")
+        yield _limited_machine("shared memory", fact, "allow a container more: docker run --shm-size=4g, or --ipc=host")
     else:
         yield _good_machine("shared memory", fact)
 
@@ -71,7 +72,7 @@ def _disk_result(part: str, folder: Path) -> CheckResult:
     fact = f"{_size_text(free)} free in {folder}"
     if not os.access(folder, os.W_OK):
         return _limited_machine(
-            part, f"{folder} can't be written to", "work in a folder of your own, or set TMPDIR to one"
+            part, f"{folder} isn't writable", "work in a folder that you can write to, or set TMPDIR to one"
         )
     return (
         _limited_machine(part, fact, "free some space, or work on another disk")
@@ -81,23 +82,23 @@ def _disk_result(part: str, folder: Path) -> CheckResult:
 
 
 def _store_result() -> CheckResult:
-    """Return the folder of pulled models, which is tried out and left as it was. Nothing but a pull writes there."""
-    from zoo.names import store  # needs protobuf, whose lack is told elsewhere
+    """Return a result about the folder of pulled models. The check leaves the folder unchanged."""
+    from zoo.names import store  # imports protobuf; another check reports if it is missing
 
     folder = store().path
     existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     try:
         with tempfile.TemporaryFile(dir=existing):
-            return _good_machine("store", f"{folder} can be written to")
+            return _good_machine("store", f"{folder} is writable")
     except OSError as problem:
-        fact = f"no model can be pulled, since {folder} can't be written to: {problem.strerror}"
-        return _limited_machine("store", fact, "to pull models, set NETDSL_HOME to a folder of your own")
+        fact = f"no model can be pulled, since {folder} isn't writable: {problem.strerror}"
+        return _limited_machine("store", fact, "to pull models, set NETDSL_HOME to a folder that you can write to")
 
 
 def _open_files_result() -> CheckResult:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
-        return _good_machine("open files", "as many as are wanted")
+        return _good_machine("open files", "unlimited")
     fact = f"{limit:,} at once"
     return (
         _limited_machine("open files", fact, "ulimit -n 4096")
@@ -107,13 +108,13 @@ def _open_files_result() -> CheckResult:
 
 
 def _thread_results(environment: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Settings of OpenMP with which threads wait for each other, or are more than there are cores."""
+    """Yield results about OpenMP settings that make threads spin, or that start more threads than there are cores."""
     cores = os.cpu_count() or 1
     if environment.get("OMP_WAIT_POLICY", "").upper() == "ACTIVE":
-        fact = "OMP_WAIT_POLICY=ACTIVE: threads spin while they wait, which takes the cores from others"
+        fact = "OMP_WAIT_POLICY=ACTIVE: waiting threads spin, which slows down others"
         yield _limited_machine("threads", fact, "unset OMP_WAIT_POLICY; zoo sets it to PASSIVE")
     if environment.get("KMP_BLOCKTIME", "0").lower() == "infinite":
-        yield _limited_machine("threads", "KMP_BLOCKTIME=infinite: threads never rest", "unset KMP_BLOCKTIME")
+        yield _limited_machine("threads", "KMP_BLOCKTIME=infinite: waiting threads spin forever", "unset KMP_BLOCKTIME")
     threads = environment.get("OMP_NUM_THREADS", "")
     if threads.isdecimal() and int(threads) > cores:
         yield _limited_machine(
@@ -121,12 +122,12 @@ def _thread_results(environment: Mapping[str, str]) -> Iterator[CheckResult]:
         )
     quota = _core_quota()
     if quota is not None and quota < cores and not threads:
-        fact = f"this container may use {quota:.3g} of {cores} cores, but torch begins {cores} threads"
+        fact = f"this container may use {quota:.3g} of {cores} cores, but torch starts {cores} threads"
         yield _limited_machine("threads", fact, f"OMP_NUM_THREADS={max(1, int(quota))}")
 
 
 def _core_quota() -> float | None:
-    """Return how many cores this container may use, if a quota says so."""
+    """Return the number of cores that this container may use, or `None` without a quota."""
     with suppress(OSError, ValueError, IndexError):
         quota, period = (_CGROUP / "cpu.max").read_text().split()[:2]
         return int(quota) / int(period)

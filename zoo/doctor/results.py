@@ -1,4 +1,4 @@
-"""What came of trying a part of an installation out, and what the doctor says about it."""
+"""The outcomes of probes, and the doctor's results."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a probe: its result, as plain values of JSON, or the problem that it met."""
+    """The outcome of a probe: its result as JSON values, or the problem."""
 
     result: Any = None
     problem: str = ""
 
 
 class Verdict(Enum):
-    """How a part is."""
+    """The state of a part."""
 
     GOOD = "good"
-    MISSING = "missing"  # it isn't there, and what doesn't need it works
-    LIMITED = "limited"  # it works, but slowly, or not for much
-    WRONG = "wrong"  # it is there and doesn't work
+    MISSING = "missing"  # not installed, and only needed for some features
+    LIMITED = "limited"  # works slowly, or only in some cases
+    WRONG = "wrong"  # installed, but doesn't work
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A part of an installation: how it is, what there is, and what to do about it."""
+    """A part of an installation: its state, the facts, and advice."""
 
     group: str
     part: str
@@ -38,18 +38,18 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How an installation is, and each part of it."""
+    """The state of an installation and of each of its parts."""
 
     healthy: bool
     checks: tuple[CheckResult, ...]
 
     @property
     def good(self) -> bool:
-        """Whether nothing that is installed is broken."""
+        """Whether every installed part works."""
         return self.healthy
 
 
 def diagnosis_of(checks: Iterable[CheckResult]) -> Diagnosis:
-    """Return the diagnosis that some checks give."""
+    """Return the diagnosis from the results of checks."""
     results = tuple(checks)
     return Diagnosis(all(result.verdict is not Verdict.WRONG for result in results), results)

@@ -1,4 +1,4 @@
-"""Drawing a net into a file."""
+"""Drawing of nets into files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from zoo.requests.request import answers
 
 
 class PictureFormat(Enum):
-    """A format of pictures, by the suffix of its files."""
+    """A picture format, selected by the suffix of the file."""
 
     SVG = ".svg"
     PNG = ".png"
@@ -30,23 +30,23 @@ class PictureFormat(Enum):
 
 @dataclass(frozen=True)
 class DrawnNet:
-    """The file that was written, and what is drawn in it, in a line."""
+    """The written file, and a line that describes the drawing."""
 
     file: Path
     text: str
 
 
 def format_of(path: Path) -> PictureFormat:
-    """Return the format that a file's suffix names."""
+    """Return the format of a file, by its suffix."""
     try:
         return PictureFormat(path.suffix.lower())
     except ValueError:
-        raise FileError(f"{path}: isn't the name of a picture; it must end in .svg or .png") from None
+        raise FileError(f"{path}: not the name of a picture; use a name that ends in .svg or .png") from None
 
 
 @answers(DrawRequest)
 def draw(request: DrawRequest, listen: Listen) -> DrawnNet:
-    """Write the picture of a net to a file."""
+    """Draw a net and write the picture to a file."""
     path = Path(request.output or f"{Path(request.net).stem}.svg")
     picture_format = format_of(path)
     phase = None if request.phase is None else Phase[request.phase]
@@ -57,7 +57,7 @@ def draw(request: DrawRequest, listen: Listen) -> DrawnNet:
     else:
         data = png_of(picture)
         if not is_legible(picture):
-            listen(Notice("the net is too long for a PNG that can be read; an .svg shows it all"))
+            listen(Notice("the net is too long for a readable PNG; write an .svg to see all of it"))
     write_pieces(path, [data])
     return DrawnNet(path, _summary_line(boxes, picture))
 

@@ -1,8 +1,8 @@
-"""A layered layout: boxes in ranks by their longest ways, wires that go straight where they can.
+"""A layered layout: boxes in ranks by their longest paths, and wires that are straight where possible.
 
-Boxes go along one axis, rank by rank, and lie across it beside each other. A wire that passes a rank has a bend in it,
-which takes its place among the boxes there. A blob has one trunk however many boxes read it, so that there are no more
-bends than blobs times ranks.
+Ranks follow each other along one axis, and the boxes of a rank are placed along the other. A wire that crosses a rank
+gets a bend, which takes a place among the boxes there. All readers of a blob share one trunk, so there are at most
+blobs times ranks bends.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from statistics import fmean
 
 from zoo.drawing.net_boxes import BlobWire
 
-_GAP, _BEND_GAP, _RANK_GAP = 26.0, 14.0, 34.0  # between boxes, beside wires, between ranks
-_WIRE_PULL, _CHAIN_PULL, _LOOSE = 1e4, 1e2, 0.1  # weights of places, beside 1
-_SWEEPS = 6  # down and up, of orders
-_STRAIGHTENINGS = 10  # down and up, of places
-_PORT = 14.0  # between the ends of wires at a box
-_ARROW = 3.5  # half the width of an arrow's head
+_GAP, _BEND_GAP, _RANK_GAP = 26.0, 14.0, 34.0  # between boxes, next to wires, between ranks
+_WIRE_PULL, _CHAIN_PULL, _LOOSE = 1e4, 1e2, 0.1  # weights of places, compared with 1
+_SWEEPS = 6  # passes down and up that order the ranks
+_STRAIGHTENINGS = 10  # passes down and up that place the boxes
+_PORT = 14.0  # distance between the ends of wires at a box
+_ARROW = 3.5  # half the width of an arrowhead
 
 Point = tuple[float, float]
 
 
 class Direction(Enum):
-    """The way that data take through a picture."""
+    """The direction of the data flow in a picture."""
 
     DOWN = "down"
     RIGHT = "right"
@@ -44,18 +44,19 @@ class Size:
 
 @dataclass(frozen=True)
 class Route:
-    """A part of a wire from one rank to the next: a straight end, a curve, a straight end; with an arrow at a box."""
+    """A part of a wire from one rank to the next: a straight end, a curve and another straight end, with an arrow at a
+    box."""
 
-    points: tuple[Point, Point, Point, Point]  # where the straight ends begin and end
+    points: tuple[Point, Point, Point, Point]  # the beginning and end of each straight end
     arrow: bool
 
     def turned(self) -> Route:
-        """Return the same with both axes swapped."""
+        """Return the same route with both axes swapped."""
         (a, b), (c, d), (e, f), (g, h) = self.points
         return Route(((b, a), (d, c), (f, e), (h, g)), self.arrow)
 
     def controls(self, direction: Direction) -> tuple[Point, Point]:
-        """Return the control points of its curve, which leaves and enters along the direction."""
+        """Return the control points of the curve, which starts and ends along the direction."""
         if direction is Direction.RIGHT:
             first, second = self.turned().controls(Direction.DOWN)
             return (first[1], first[0]), (second[1], second[0])
@@ -64,7 +65,7 @@ class Route:
         return (leave[0], middle), (enter[0], middle)
 
     def arrow_head(self, direction: Direction) -> tuple[Point, Point, Point]:
-        """Return the corners of the arrow at its end."""
+        """Return the corners of the arrow at the route's end."""
         x, y = self.points[3]
         if direction is Direction.DOWN:
             return (x, y), (x - _ARROW, y - 2 * _ARROW), (x + _ARROW, y - 2 * _ARROW)
@@ -73,7 +74,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Layout:
-    """The middles of boxes, the routes of wires, and the size of it all."""
+    """The centres of boxes, the routes of wires, and the total size."""
 
     direction: Direction
     middles: tuple[Point, ...]
@@ -83,22 +84,22 @@ class Layout:
 
 @dataclass
 class _Cells:
-    """Boxes and bends, by numbers, in ranks; bends come after all boxes."""
+    """Boxes and bends, by number, in ranks. The numbers of bends follow those of the boxes."""
 
     ranks: list[list[int]]
     rank: list[int]
     above: list[list[int]]
     below: list[list[int]]
-    links: list[tuple[int, int]] = field(default_factory=list)  # from a cell to one in the next rank
+    links: list[tuple[int, int]] = field(default_factory=list)  # from a cell to a cell in the next rank
 
     def connect(self, source: int, target: int) -> None:
-        """Note a part of a wire."""
+        """Add a part of a wire."""
         self.links.append((source, target))
         self.below[source].append(target)
         self.above[target].append(source)
 
     def add_bend(self, rank: int) -> int:
-        """Return one more cell."""
+        """Add a cell to a rank, and return its number."""
         self.rank.append(rank)
         self.above.append([])
         self.below.append([])
@@ -107,7 +108,7 @@ class _Cells:
 
 
 def lay_out(sizes: Sequence[Size], wires: Sequence[BlobWire], direction: Direction = Direction.DOWN) -> Layout:
-    """Lay out boxes of these sizes; a wire goes from a box to later ones."""
+    """Lay out boxes of these sizes. Each wire leads from a box to later ones."""
     if direction is Direction.DOWN:
         return _laid_out_down(sizes, wires)
     turned = _laid_out_down([Size(size.height, size.width) for size in sizes], wires)
@@ -133,9 +134,11 @@ def _laid_out_down(sizes: Sequence[Size], wires: Sequence[BlobWire]) -> Layout:
 
 
 def _cells_in_ranks(boxes: int, wires: Sequence[BlobWire]) -> _Cells:
-    """Return every box as far down as its longest way; one that reads nothing is just above the first that reads it."""
+    """Return each box in the rank of its longest path. A box without inputs is placed just above its first reader."""
     rank = [0] * boxes
-    for wire in sorted(wires, key=lambda wire: wire.source):  # wires lead to later boxes, so each source is settled
+    for wire in sorted(
+        wires, key=lambda wire: wire.source
+    ):  # wires lead to later boxes, so the rank of the source is final
         for target in wire.targets:
             rank[target] = max(rank[target], rank[wire.source] + 1)
     read = {target for wire in wires for target in wire.targets}
@@ -166,7 +169,8 @@ def _add_trunk(cells: _Cells, wire: BlobWire) -> None:
 
 
 def _order_ranks(cells: _Cells) -> None:
-    """Order each rank so that few wires cross: by the means of neighbours, down and up, keeping the best order."""
+    """Order each rank so that few wires cross. Each pass sorts cells by the means of their neighbours, and the best
+    order is kept."""
     best, fewest = [list(rank) for rank in cells.ranks], _crossings(cells)
     for sweep in range(2 * _SWEEPS):
         if not fewest:
@@ -188,7 +192,7 @@ def _positions(cells: _Cells) -> dict[int, float]:
 
 
 def _crossings(cells: _Cells) -> int:
-    """Return how many wires cross between neighbouring ranks."""
+    """Return the number of wires that cross between neighbouring ranks."""
     place, by_rank = _positions(cells), dict[int, list[tuple[float, float]]]()
     for source, target in cells.links:
         by_rank.setdefault(cells.rank[source], []).append((place[source], place[target]))
@@ -202,7 +206,7 @@ def _crossings(cells: _Cells) -> int:
 
 
 def _places_across(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
-    """Return where cells lie across: near their neighbours, in their order, without touching."""
+    """Return the positions of cells across the ranks: near their neighbours, in order, without overlaps."""
     place = [0.0] * len(widths)
     spaced = [_least_offsets(rank, widths, boxes) for rank in cells.ranks]
     for rank, offsets in zip(cells.ranks, spaced, strict=True):
@@ -222,21 +226,21 @@ def _places_across(cells: _Cells, widths: Sequence[float], boxes: int) -> list[f
 
 
 def _cells_above(cells: _Cells, boxes: int, cell: int) -> list[int]:
-    """Return what a cell should be straight below; a wire's first bend is best where it is."""
+    """Return the cells that a cell should be straight below. The first bend of a wire should stay in its place."""
     above = cells.above[cell]
     return [cell] if cell >= boxes and above[0] < boxes else above
 
 
 def _pull_of_place(boxes: int, cell: int, above: Sequence[int]) -> float:
-    """Return how much it matters that a cell is below those above it: a wire goes straight, then a chain of boxes
-    does."""
+    """Return the weight of a cell's place below the cells above it. Straight wires matter most, then chains of
+    boxes."""
     if cell >= boxes:
         return _WIRE_PULL
     return _CHAIN_PULL if len(above) == 1 else 1.0
 
 
 def _least_offsets(rank: Sequence[int], widths: Sequence[float], boxes: int) -> list[float]:
-    """Return how far each cell is from the first one at least."""
+    """Return each cell's minimum distance from the first cell."""
     offsets = [0.0]
     for one, other in pairwise(rank):
         gap = _GAP if one < boxes and other < boxes else _BEND_GAP
@@ -251,7 +255,7 @@ def _move_rank(
     neighbours: Callable[[int], list[int]],
     weight: Callable[[int, Sequence[int]], float],
 ) -> None:
-    """Move the cells of a rank as near to their neighbours as their order and widths allow, in least squares."""
+    """Move the cells of a rank as close to their neighbours as their order and widths allow, in least squares."""
     wanted, weights = list[float](), list[float]()
     for cell, offset in zip(rank, offsets, strict=True):
         others = neighbours(cell)
@@ -262,7 +266,7 @@ def _move_rank(
 
 
 def _increasing(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return the numbers nearest to those wanted of which none is smaller than the one before: neighbours share a
+    """Return the non-decreasing numbers that are nearest to those wanted. Neighbours in the wrong order get their
     mean."""
     blocks: list[tuple[float, float, int]] = []  # mean, weight, count
     for value, weight in zip(wanted, weights, strict=True):
@@ -276,7 +280,7 @@ def _increasing(wanted: Sequence[float], weights: Sequence[float]) -> list[float
 
 
 class _Routes:
-    """The routes of all wires, whose ends are spread over the sides of boxes."""
+    """The routes of all wires. Their ends are spread over the sides of boxes."""
 
     def __init__(
         self, cells: _Cells, across: Sequence[float], bands: Sequence[tuple[float, float]], sizes: Sequence[Size]
@@ -284,7 +288,7 @@ class _Routes:
         self._cells, self._across, self._bands, self._sizes = cells, across, bands, sizes
 
     def routes(self) -> list[Route]:
-        """Return all of them, from rank to rank."""
+        """Return all routes, from rank to rank."""
         ends = {box: self._ports(box) for box in range(len(self._sizes))}
         routes = []
         for source, target in self._cells.links:
@@ -297,14 +301,15 @@ class _Routes:
         return [*routes, *self._through_bends()]
 
     def _ports(self, box: int) -> dict[int, float]:
-        """Return where the wires from other cells end at a box."""
+        """Return the positions at which the wires from other cells end at a box."""
         sources = sorted(dict.fromkeys(self._cells.above[box]), key=self._across.__getitem__)
         step = min(_PORT, 0.7 * self._sizes[box].width / max(1, len(sources)))
         middle = (len(sources) - 1) / 2
         return {source: self._across[box] + (index - middle) * step for index, source in enumerate(sources)}
 
     def _side(self, cell: int, *, lower: bool) -> tuple[float, float]:
-        """From the lower side of a cell to that of its rank, or from the upper side of the rank to that of the cell."""
+        """Return the span from the lower side of a cell to that of its rank, or from the upper side of the rank to that
+        of the cell."""
         top, bottom = self._bands[self._cells.rank[cell]]
         if cell >= len(self._sizes):
             return (bottom, bottom) if lower else (top, top)
@@ -312,7 +317,7 @@ class _Routes:
         return (middle + half, bottom) if lower else (top, middle - half)
 
     def _through_bends(self) -> list[Route]:
-        """Return the straight parts of wires that pass a rank."""
+        """Return the straight parts of wires that cross a rank."""
         routes = []
         for bend in range(len(self._sizes), len(self._across)):
             top, bottom = self._bands[self._cells.rank[bend]]

@@ -1,4 +1,5 @@
-"""A net as boxes and wires: a box for each layer with those that only change its top, a wire for each blob."""
+"""A net as boxes and wires. Each box is a layer together with the layers that only change its top, and each wire is a
+blob."""
 
 from __future__ import annotations
 
@@ -20,30 +21,30 @@ from netdsl.layers import type_of
 from netdsl.model.model import Model
 from netdsl.net.graph import Graph, Node, Phase
 
-_WINDOW = "kernel_size"  # the setting of every type that looks at one window of its bottom after the other
+_WINDOW = "kernel_size"  # the setting of all types that slide a window over their bottom
 
 _TIMES = " \N{MULTIPLICATION SIGN} "
-_MOST_SETTINGS = 4  # that a box names
+_MOST_SETTINGS = 4  # maximum number of settings in a box
 
 
 class LayerKind(Enum):
-    """A kind of layer, in the words of a legend."""
+    """A kind of layer, as named in the legend."""
 
-    DATA = "brings data"
-    LEARNS_WINDOW = "learns, by windows"
+    DATA = "data"
+    LEARNS_WINDOW = "weights, sliding window"
     LEARNS = "learns"
     WINDOW = "windows"
-    EACH_VALUE = "value by value"
-    JOINS = "joins blobs"
+    EACH_VALUE = "element-wise"
+    JOINS = "combines blobs"
     LOSS = "loss"
-    MEASURE = "measures, serves losses"
-    USER_CODE = "code of its own"
+    MEASURE = "metric or training aid"
+    USER_CODE = "user code"
     OTHER = "other"
     UNKNOWN = "unknown type"
 
 
 def _kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
-    """Return the kind of a layer of this type; None is a type that nobody knows."""
+    """Return the kind of a layer. `kind` is its class, or `None` for an unknown type."""
     if kind is None:
         return LayerKind.UNKNOWN
     for base, layer_kind in _BASES:
@@ -60,7 +61,7 @@ def _kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
 
 
 def _usually_in_place(kind: type[Layer]) -> bool:
-    """Return whether layers of a type change each value where it is, and nobody asks in Caffe whether they may."""
+    """Return whether layers of a type change each value in place, without the exceptions that Caffe checks."""
     return kind.in_place and not kind.in_place_in_caffe
 
 
@@ -75,19 +76,19 @@ _BASES: tuple[tuple[type[Layer], LayerKind], ...] = (
 
 @dataclass(frozen=True)
 class LayerBox:
-    """A layer, and those that follow it and change nothing but its top."""
+    """A layer together with the following layers that only change its top."""
 
     name: str
     type: str
     kind: LayerKind
     settings: tuple[str, ...] = ()  # such as "kernel_size 5"
     folded: tuple[str, ...] = ()  # such as "relu1 (ReLU)"
-    tops: tuple[str, ...] = ()  # their shapes, with their names where there are several
+    tops: tuple[str, ...] = ()  # the shapes of the tops, with names if there are several
 
 
 @dataclass(frozen=True)
 class BlobWire:
-    """A blob: the box that makes it, and those that read it, in the order of the net."""
+    """A blob: the box that computes it, and the boxes that read it, in the order of the net."""
 
     blob: str
     source: int
@@ -96,7 +97,7 @@ class BlobWire:
 
 @dataclass(frozen=True)
 class NetBoxes:
-    """A net in one phase. `assumed` are the shapes that the net doesn't say, without the batch."""
+    """The boxes and wires of a net in one phase."""
 
     name: str
     phase: Phase
@@ -104,15 +105,15 @@ class NetBoxes:
     wires: tuple[BlobWire, ...]
 
     def kinds(self) -> list[LayerKind]:
-        """Return the kinds of layers that there are, in the order of a legend."""
+        """Return the kinds of layers in the net, in the order of the legend."""
         there = {box.kind for box in self.boxes}
         return [kind for kind in LayerKind if kind in there]
 
 
 def boxes_of(model: Model, phase: Phase | None = None) -> NetBoxes:
-    """Return the boxes of a model's net in one phase; by default TEST, or TRAIN if it has no other.
+    """Return the boxes of a model's net in one phase: by default TEST, or TRAIN for a net without a TEST phase.
 
-    Where layers don't fit together, as in a net that is being written, boxes have no shapes.
+    If the layers don't fit together, as in an unfinished net, boxes have no shapes.
     """
     graph = _of_phase(model.net, model.graphs, phase)
     try:
@@ -137,7 +138,7 @@ class _Collector:
     def __init__(self, graph: Graph, shapes: Sequence[Shape]) -> None:
         self._graph, self._shapes = graph, shapes
         self._boxes: list[LayerBox] = []
-        self._maker: dict[int, int] = {}  # the box of every edge
+        self._maker: dict[int, int] = {}  # the box of each edge
         self._readers: dict[int, list[int]] = {}
         self._reads = Counter(edge for node in graph.nodes for edge in node.bottoms)
 
@@ -168,7 +169,8 @@ class _Collector:
         )
 
     def _box_to_fold_into(self, node: Node, kind: type[Layer] | None) -> int | None:
-        """Return the box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
+        """Return the box into which a layer can be folded, or `None`. The layer must be able to work in place there, so
+        no other layer may need its bottom."""
         if kind is None or not _usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
             return None
         bottom = node.bottoms[0]
@@ -187,8 +189,7 @@ class _Collector:
 
 
 def _stated_settings(layer: pb.LayerParameter, kind: type[Layer] | None) -> tuple[str, ...]:
-    """Return the first settings that a layer states as numbers or words; what is a message, such as a filler, is left
-    out."""
+    """Return the first settings of a layer that are numbers or words. Messages, such as fillers, are left out."""
     if kind is None or kind.config is None:
         return ()
     message: Message = getattr(layer, settings_field(kind.config))

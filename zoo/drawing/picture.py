@@ -1,4 +1,5 @@
-"""The picture of a net, of which SVG and PNG are written: boxes laid out, their lines and colours, and a legend."""
+"""The picture of a net, which is written as SVG or PNG: boxes in their places, their lines and colours, and a
+legend."""
 
 from __future__ import annotations
 
@@ -9,9 +10,13 @@ from dataclasses import dataclass
 from zoo.drawing.layout import Direction, Layout, Point, Size, lay_out
 from zoo.drawing.net_boxes import LayerBox, LayerKind, NetBoxes
 
-LINE, PADDING, BAR = 15.0, 9.0, 4.0  # pixels: of a line of text, around the text, and the bar that shows the kind
-_LONGEST = 34  # characters of a line
-_MOST_FOLDED = 6  # layers that a box names
+LINE, PADDING, BAR = (
+    15.0,
+    9.0,
+    4.0,
+)  # in pixels: the height of a line, the padding of a box, and the width of the bar that shows the kind
+_LONGEST = 34  # maximum number of characters in a line
+_MOST_FOLDED = 6  # maximum number of folded layers listed in a box
 
 _NARROW, _WIDE = set("iljtfrI.,:;'|!()[]/ -"), set("mwMW@%\N{MULTIPLICATION SIGN}")
 
@@ -23,7 +28,7 @@ _LEAST_WIDTH = 420.0
 
 @dataclass(frozen=True)
 class KindColours:
-    """The colours of a kind of layer, on a light and on a dark page."""
+    """The colours of a kind of layer, on light and on dark pages."""
 
     light: str
     dark: str
@@ -46,14 +51,14 @@ COLOURS: Mapping[LayerKind, KindColours] = {
 
 @dataclass(frozen=True)
 class TextLine:
-    """A line of a box, and how it is written: as a title, a detail or a shape."""
+    """A line of a box and its style: title, detail or shape."""
 
     text: str
     style: str
 
 
 def lines_of(box: LayerBox) -> list[TextLine]:
-    """Return the lines of a box: name, type with settings, layers that are folded into it, shapes."""
+    """Return the lines of a box: its name, its type with settings, the folded layers, and the shapes."""
     named = ((box.name or "(no name)", "name"), (box.type or "(no type)", "type"))
     lines = [TextLine(_shortened(text), style) for text, style in named]
     lines += [TextLine(_shortened(text), "detail") for text in _settings_in_pairs(box.settings)]
@@ -65,14 +70,14 @@ def lines_of(box: LayerBox) -> list[TextLine]:
 
 
 def _size_of(box: LayerBox) -> Size:
-    """Return the size of a box, which its lines fit into."""
+    """Return the size of a box that fits its lines."""
     lines = lines_of(box)
     width = max(_text_width(line.text, bold=line.style == "name") for line in lines)
     return Size(max(72.0, width + 2 * PADDING + BAR), len(lines) * LINE + 2 * PADDING - 4)
 
 
 def _text_width(text: str, *, bold: bool = False) -> float:
-    """About how wide a text is, in pixels; no common font is wider."""
+    """Return an upper estimate of the width of a text in pixels, for all common fonts."""
     return sum(map(_character_width, text)) * (12.5 if bold else 11)
 
 
@@ -87,7 +92,7 @@ def _character_width(character: str) -> float:
 
 
 def _settings_in_pairs(settings: Sequence[str]) -> list[str]:
-    """Settings two by two on lines, where they are short."""
+    """Return settings as lines, with two short settings on a line."""
     lines: list[str] = []
     for setting in settings:
         if lines and len(lines[-1]) + len(setting) <= _LONGEST * 0.8:
@@ -98,7 +103,7 @@ def _settings_in_pairs(settings: Sequence[str]) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Return a text in one line that XML can have."""
+    """Return a text on one line, without characters that XML forbids."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
@@ -109,7 +114,7 @@ def _shortened(text: str) -> str:
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A kind of layer, and where its name stands."""
+    """A kind of layer, with the position of its name."""
 
     kind: LayerKind
     left: float
@@ -118,13 +123,13 @@ class LegendEntry:
 
 @dataclass(frozen=True)
 class Picture:
-    """Everything that is drawn, in pixels from the upper left corner."""
+    """All parts of the drawing, in pixels from the upper left corner."""
 
     net: NetBoxes
     sizes: tuple[Size, ...]
     layout: Layout
     legend: tuple[LegendEntry, ...]
-    origin: Point  # of the layout
+    origin: Point  # position of the layout
     size: Size
 
     def corner(self, box: int) -> Point:
@@ -138,7 +143,7 @@ class Picture:
 
 
 def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
-    """Lay a net out."""
+    """Lay out a net."""
     sizes = tuple(_size_of(box) for box in net.boxes)
     layout = lay_out(sizes, net.wires, direction)
     width = max(layout.size.width, _LEAST_WIDTH)
@@ -150,7 +155,7 @@ def picture_of(net: NetBoxes, direction: Direction = Direction.DOWN) -> Picture:
 
 
 def _legend_entries(kinds: Sequence[LayerKind], width: float) -> list[LegendEntry]:
-    """Return the entries of the legend, on as many lines as they need."""
+    """Return the legend's entries, on several lines if needed."""
     entries, left, top = list[LegendEntry](), 0.0, 0.0
     for kind in kinds:
         wide = SWATCH + 6 + _text_width(kind.value)

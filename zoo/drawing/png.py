@@ -1,4 +1,4 @@
-"""A net's picture as PNG, drawn by matplotlib."""
+"""The picture of a net as a PNG, drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from zoo.drawing.layout import Point, Route
 from zoo.drawing.net_boxes import LayerBox
 from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, Picture, lines_of
 
-_SCALE = 1.5  # pixels of the file for each of the picture
-_LARGEST = 30_000  # pixels; matplotlib draws images of less than 2^16
-_SMALLEST_SCALE = 0.75  # at which texts can be read
+_SCALE = 1.5  # pixels of the file per pixel of the picture
+_LARGEST = 30_000  # pixels; matplotlib's limit is 2^16
+_SMALLEST_SCALE = 0.75  # minimum scale at which texts are readable
 _INK, _FAINT, _LINE_COLOUR, _BODY = "#1b2430", "#566173", "#9aa4b2", "#f7f8fa"
-_POINT = 0.72  # of a font, for each pixel of the picture at 100 dots per inch
+_POINT = 0.72  # font size per pixel of the picture, at 100 dots per inch
 _STYLES = {"name": (12, "bold"), "type": (11, "normal"), "detail": (11, "normal"), "shape": (11, "normal")}
 
 
 def _scale_of(picture: Picture) -> float:
-    """Return the pixels of the file for each of the picture."""
+    """Return the number of the file's pixels per pixel of the picture."""
     return min(_SCALE, _LARGEST / max(picture.size.width, picture.size.height))
 
 
 def is_legible(picture: Picture) -> bool:
-    """Return whether texts can be read in a PNG, which can't be as large as one likes."""
+    """Return whether texts are readable in a PNG, whose size is limited."""
     return _scale_of(picture) >= _SMALLEST_SCALE
 
 
 def png_of(picture: Picture) -> bytes:
     """Return the picture as the bytes of a PNG."""
-    import_extra("matplotlib", "logs", "a PNG of a net needs matplotlib; an SVG needs nothing")
+    import_extra("matplotlib", "logs", "drawing a net as PNG needs matplotlib; an SVG needs no extra package")
     width, height = picture.size.width, picture.size.height
     figure = import_module("matplotlib.figure").Figure(figsize=(width / 100, height / 100))
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
@@ -43,7 +43,7 @@ def png_of(picture: Picture) -> bytes:
 
 
 class _Painter:
-    """Paints a picture on axes whose units are its pixels."""
+    """Paints a picture on axes whose units are pixels."""
 
     def __init__(self, picture: Picture, axes: Any) -> None:
         self._picture, self._axes = picture, axes

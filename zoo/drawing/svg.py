@@ -1,4 +1,4 @@
-"""A net's picture as SVG, in the colours of a light or a dark page, whichever a reader has."""
+"""The picture of a net as an SVG, in colours for light and dark pages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from zoo.drawing.layout import Direction, Point, Route
 from zoo.drawing.net_boxes import LayerBox, LayerKind
 from zoo.drawing.picture import BAR, COLOURS, LINE, MARGIN, PADDING, SWATCH, LegendEntry, Picture, lines_of, printable
 
-_BASELINE = 11.0  # of a line of text
+_BASELINE = 11.0  # baseline of a text line
 
 
 def svg_of(picture: Picture) -> str:
-    """Return the picture as a whole SVG document, which can also stand inside a page."""
+    """Return the picture as a complete SVG document, which can also be embedded in a page."""
     width, height = (_number_text(length) for length in (picture.size.width, picture.size.height))
     name = _xml_text(f"net {picture.net.name or 'without a name'}, phase {picture.net.phase.name}")
     parts = [
@@ -81,7 +81,7 @@ def _number_text(value: float) -> str:
 
 
 def _xml_text(text: str, *, keep_lines: bool = False) -> str:
-    """Return a text as XML; what XML can't have is replaced."""
+    """Return a text as XML, without characters that XML forbids."""
     lines = text.split("\n") if keep_lines else [text]
     return "\n".join(escape(printable(line), {'"': "&quot;"}) for line in lines)
 

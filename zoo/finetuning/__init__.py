@@ -1,1 +1,1 @@
-"""Fine-tuning: a model with weights learns the classes of other data, and becomes a model of its own."""
+"""Fine-tuning: training a pretrained model to classify other data, which results in a new model."""

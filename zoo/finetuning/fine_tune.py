@@ -1,4 +1,4 @@
-"""Fine-tuning as a whole: a model and data in, and a model's folder out, with the run that made it."""
+"""Fine-tuning from start to end: a model and data become a model's folder, which includes the run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_model, settings_of
 
 _REQUEST = "finetune.json"
-_PROOF = 1800.0  # seconds for the first worker to write and prove the model
+_PROOF = 1800.0  # time limit in seconds for the first worker to write and verify the model
 
 
 def finetune(
@@ -83,18 +83,18 @@ def finetune(
     callbacks: Sequence[Callback] = (),
     on_round: Callable[[RoundRecord], object] = lambda record: None,
 ) -> Net:
-    """Fine-tune a model, by its name, folder or file, to the classes of data, and return the new net, ready to use.
+    """Fine-tune a model, given by name, folder or file, to classify data, and return the new net.
 
-    `finetune("shapes", "photos/", workers=2)` does what `zoo finetune` does: the layer that predicts is found and
-    replaced for the classes, the others begin with the model's weights, a share of each class is held out and tested on
-    after each epoch, and the best model of all tests is kept. `data` is a folder with a folder of images for each
-    class, or an address such as "lmdb:PATH".
+    `finetune("shapes", "photos/", workers=2)` does the same as `zoo finetune`. The layer that predicts is found and
+    replaced with one for the new classes. The other layers begin with the model's weights. A share of each class is
+    held out and tested on after each epoch, and the best model of all tests is kept. `data` is a folder with a folder
+    of images for each class, or an address such as "lmdb:PATH".
 
-    The result is written into the folder `output`, by default MODEL_tuned: nets, weights and classes for Caffe, the
-    ONNX form, a card with the measured accuracy, and the run, with which `resume` goes on. `replace_layers` names the
-    layers to replace, with the outputs of each, or None for as many as there are classes; `freeze` has patterns of
-    the names of layers that stay as they are. `workers`, `strategy`, `backend`, `callbacks` and `on_round` are those of
-    `Net.train`; a process that mpiexec or torchrun has started as one of several takes part in one fine-tuning.
+    The result is written to the folder `output`, by default MODEL_tuned: nets, weights and classes for Caffe, the ONNX
+    form, a card with the measured accuracy, and the run, which `resume` continues. `replace_layers` names the layers to
+    replace, each with its number of outputs, or `None` for one output per class. `freeze` contains name patterns of
+    layers to leave unchanged. `workers`, `strategy`, `backend`, `callbacks` and `on_round` are as in `Net.train`.
+    Processes that mpiexec or torchrun has started together take part in the same fine-tuning.
     """
     team = Team.of(chosen_backend(backend, workers) or HERE, workers, strategy, None)
     folder = Path(output or default_output(model))
@@ -123,21 +123,20 @@ def finetune(
             begun = load(folder) if resume else begin(asked, team.backend, devices)
     tuned = train(folder, begun, team.backend, listeners=[hear], on_round=on_round, requested=hear.requested)
     if team.backend.supervises and tuned is None:
-        raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; resume=True goes on with it")
+        raise DistributedError(f"{folder}: the fine-tuning was stopped before its end; continue it with resume=True")
     return Net(folder / DEPLOY, weights=folder / WEIGHTS)
 
 
 def default_output(model: str | Path) -> Path:
-    """Return the folder of the new model, if the user names none: the model's name with `_tuned`, in the current
-    folder."""
+    """Return the default folder of the new model: the model's name with `_tuned`, in the current folder."""
     return Path(f"{Path(model).resolve().name.partition('.')[0]}_tuned")
 
 
 class _BestSnapshot:
-    """A listener that keeps the files of the best snapshot only, and asks to stop when nothing gets better.
+    """A listener that keeps only the files of the best snapshot, and asks to stop when the accuracy no longer improves.
 
-    Snapshots and tests are in the same iterations. `tests` are the accuracies of earlier tests by iteration, of a
-    training that is resumed.
+    Snapshots and tests are made at the same iterations. In a resumed training, `tests` contains the accuracies of
+    earlier tests by iteration.
     """
 
     def __init__(self, patience: int | None, tests: Iterable[tuple[int, float]] = ()) -> None:
@@ -146,7 +145,7 @@ class _BestSnapshot:
         self._snapshots: dict[int, SnapshotSaved] = {}
 
     def __call__(self, event: Event) -> None:
-        """Note an accuracy, or remove the files of all snapshots but the best."""
+        """Record an accuracy, or remove the files of all snapshots except the best."""
         if isinstance(event, TestFinished):
             self._accuracies[event.iteration] = as_numbers(event.outputs).get(ACCURACY, 0.0)
         elif isinstance(event, SnapshotSaved):
@@ -155,12 +154,12 @@ class _BestSnapshot:
                 _remove_snapshot(self._snapshots.pop(iteration))
 
     def _best_iteration(self) -> int | None:
-        """Return the iteration of the best snapshot that there is; of equal ones the first."""
+        """Return the iteration of the best existing snapshot, or of the first of equally good ones."""
         return max(self._snapshots, key=lambda number: (self._accuracies.get(number, -1.0), -number), default=None)
 
     @property
     def model(self) -> Path | None:
-        """The best model."""
+        """The best model, or `None`."""
         best = self._best_iteration()
         return None if best is None else self._snapshots[best].model
 
@@ -171,7 +170,7 @@ class _BestSnapshot:
         return 0.0 if best is None else self._accuracies.get(best, 0.0)
 
     def requested(self) -> Action:
-        """Return a request to stop, once the newest tests weren't better than the best before them."""
+        """Return a request to stop if the newest tests didn't improve on the best earlier test."""
         if self._patience is None or not self._accuracies:
             return Action.NONE
         best = max(self._accuracies, key=lambda number: (self._accuracies[number], -number))
@@ -186,14 +185,14 @@ def _remove_snapshot(snapshot: SnapshotSaved) -> None:
 
 @dataclass(frozen=True)
 class FineTuning:
-    """What was begun: kept beside the run, so that it can be resumed and finished."""
+    """A fine-tuning that was started. It is stored next to the run, so that it can be resumed and finished."""
 
     request: FineTuneRequest
     data: LabelledData
-    heads: dict[str, str]  # old names and new ones
-    frozen: tuple[str, ...]  # the layers that keep their weights
-    preparation: str  # of images for training, in words
-    notes: tuple[str, ...] = ()  # what else there is to know about images
+    heads: dict[str, str]  # the new names of the replaced layers, by their old names
+    frozen: tuple[str, ...]  # layers that keep their weights
+    preparation: str  # a description of how training images are prepared
+    notes: tuple[str, ...] = ()  # other remarks about images
 
 
 def begin(
@@ -203,23 +202,24 @@ def begin(
     *,
     progress: Callable[[int], object] = lambda done: None,
 ) -> tuple[FineTuning, Run]:
-    """Prepare everything and begin the run, in the folder of the new model."""
+    """Prepare and start the run, in the folder of the new model."""
     if request.output.exists() and any(request.output.iterdir()):
         raise FileError(
-            f"{request.output}: has files already; --resume goes on with it, or name another folder with -o"
+            f"{request.output}: the folder isn't empty; continue its fine-tuning with --resume, or name another "
+            "folder with -o"
         )
     run_folder = request.output / RUN
     try:
         run_folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{request.output}: can't be made: {problem.strerror}") from None
+        raise FileError(f"{request.output}: the folder can't be created: {problem.strerror}") from None
     try:
         run, tuning, model = _prepared_run(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
         return tuning, job.begin(run, run_folder, backend, [model])
     except BaseException:
-        shutil.rmtree(request.output, ignore_errors=True)  # so that the same command can be given again
+        shutil.rmtree(request.output, ignore_errors=True)  # so that the user can repeat the same command
         raise
 
 
@@ -230,11 +230,12 @@ def _prepared_run(
     run_folder: Path,
     progress: Callable[[int], object],
 ) -> tuple[Run, FineTuning, Model]:
-    """Return the run that is to begin, what is kept of the fine-tuning, and the model with the weights to begin
-    with."""
+    """Return the run to start, the description of the fine-tuning to store, and the model with its initial weights."""
     model = open_model(request.model, request.weights, dialect=request.dialect)
     if not model.weights:
-        raise WeightsError(f"{request.model}: has no weights to begin with; --weights names a file that has")
+        raise WeightsError(
+            f"{request.model}: the model has no weights to begin with; name a weights file with --weights"
+        )
     named = find_model(Path(request.model))
     count = WorkerCount(backend.started or 1) if request.workers is None else request.workers
     data = hold_out(request.data, request.tests, request.share, request.recipe.seed, run_folder, progress)
@@ -264,9 +265,10 @@ def _prepared_run(
 def _tunable(
     model: Model, prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int
 ) -> tuple[Model, FineTuning]:
-    """Return the model that is trained, made of the one that was opened, and what is kept of the fine-tuning.
+    """Return the model to train, which is derived from the opened one, and the description of the fine-tuning to store.
 
-    Other orders of channels are a matter of weights, so the net is that of `model`, whose layers are known already.
+    The channel order only affects the weights. The net comes from `model`, so that its layers don't have to be built
+    again.
     """
     transforms, sources = prepared.transforms, {pb.TRAIN: data.train, pb.TEST: data.tests}
     batches = {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}
@@ -283,23 +285,25 @@ def _tunable(
 
 
 def _short_name_of_data(data: str) -> str:
-    """Return a short name for data, for the names of layers that learn from them."""
+    """Return a short name for data. It becomes part of the names of new layers."""
     source = parse_source(data, Content.ITEMS)
     name = source.split.value if source.split else Path(source.path).stem or source.kind
     return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "new"
 
 
 def load(output: Path) -> tuple[FineTuning, Run]:
-    """Return the fine-tuning that was begun in a folder, and its run."""
+    """Return the fine-tuning that was started in a folder, and its run."""
     path = output / _REQUEST
     try:
         tuning = msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
     except OSError as problem:
-        raise FileError(f"{path}: can't be read: {problem.strerror}; was a fine-tuning begun there?") from None
+        raise FileError(
+            f"{path}: the file can't be read: {problem.strerror}; was a fine-tuning started there?"
+        ) from None
     except msgspec.ValidationError as problem:
-        raise FileError(f"{path}: is damaged: {problem}") from None
+        raise FileError(f"{path}: the file is damaged: {problem}") from None
     if not exists(output / RUN):
-        raise FileError(f"{output / RUN}: has no run; remove {output}, and begin again")
+        raise FileError(f"{output / RUN}: the run is missing; remove {output}, and start again")
     return replace(tuning, request=replace(tuning.request, output=output)), Run.load(output / RUN)
 
 
@@ -313,10 +317,10 @@ def train(
     requested: Callable[[], Action] = no_action,
     command: Sequence[str] = (),
 ) -> FineTuned | None:
-    """Train what was begun in a folder, from its beginning or its last saved round, and write the best model.
+    """Train in a folder, from the beginning or from the last saved round, and write the best model.
 
-    The result is None if a stop was requested, after which it can be resumed. Workers that others supervise have begun
-    nothing, get no result, and wait until the model is written.
+    Returns `None` if a stop was requested. The training can be resumed then. Supervised workers also get `None`, after
+    they have waited until the model is written.
     """
     folder = output / RUN
     if begun is None:
@@ -344,7 +348,7 @@ def train(
     if ended is not None and Action.STOP not in asked:
         if best.model is None:
             raise DistributedError(
-                f"{folder}: has no snapshot, so nothing was learned; did its training end before a test?"
+                f"{folder}: there is no snapshot, so no model can be written; did the training end before a test?"
             )
         with backend.leading():
             tuned = write_model_folder(tuning.request, tuning.data, tuning.notes, run.solver, best.model, best.accuracy)
@@ -353,7 +357,7 @@ def train(
 
 
 def _best_so_far(folder: Path, patience: int | None) -> _BestSnapshot:
-    """Return the snapshots and tests in the log of a run that is resumed."""
+    """Return the snapshots and tests in the log of a resumed run."""
     log = folder / EVENTS
     if not log.exists():
         return _BestSnapshot(patience)

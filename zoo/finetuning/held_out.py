@@ -1,4 +1,4 @@
-"""Items that are held out: a share of every class, drawn by a seed, to test on what training doesn't see."""
+"""Held-out items: a random share of every class, which training leaves out and tests use."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from netdsl.data.sources.source_name import Content
 from netdsl.data.sources.view import write_items
 from netdsl.errors import DataError
 
-TRAIN_ITEMS, TEST_ITEMS = "train_items.txt", "test_items.txt"  # in a run's folder
+TRAIN_ITEMS, TEST_ITEMS = "train_items.txt", "test_items.txt"  # names of files in a run's folder
 
 Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class LabelledData:
-    """What a source has to learn from: its classes, and how many items there are to train and to test on."""
+    """A data set for classification: its classes, and the numbers of training and test items."""
 
-    train: str  # names of sources
+    train: str  # names of data sources
     tests: str
     classes: tuple[str, ...]
     train_count: int
@@ -41,7 +41,8 @@ def hold_out(
     folder: Path,
     progress: Callable[[int], object] = lambda done: None,
 ) -> LabelledData:
-    """Divide a source, unless it has a part for tests or `tests` names one. The folder gets the items' numbers."""
+    """Divide a source, unless it contains a test part or `tests` names another source. The items' numbers are written
+    to the folder."""
     name = parse_source(data, Content.ITEMS)
     train, own_tests = map(name.with_split, DataSplit)
     if tests is not None or train != own_tests:
@@ -53,7 +54,8 @@ def hold_out(
     train_items, test_items = draw(labels, share, seed)
     if not (len(train_items) and len(test_items)):
         raise DataError(
-            f"{data}: has {len(labels)} items, too few to hold some out for tests; --test-data names others"
+            f"{data}: there are only {len(labels)} items, too few to hold some out for tests; name test data "
+            "with --test-data"
         )
     paths = [(folder / name).resolve() for name in (TRAIN_ITEMS, TEST_ITEMS)]
     for path, items in zip(paths, (train_items, test_items), strict=True):
@@ -63,19 +65,19 @@ def hold_out(
 
 
 def _data_of_two_sources(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
-    """Two sources, whose labels mean the same."""
+    """Return the data of two sources, whose labels mean the same."""
     with closing(open_source(train)) as source, closing(open_source(tests)) as other:
         classes = classes_of(source) or _class_numbers(labels_of(source, train, progress))
         return LabelledData(train, tests, classes, len(source), len(other))
 
 
 def labels_of(source: Source, name: str, progress: Callable[[int], object]) -> Labels:
-    """Return the label of every item; where only the items themselves have them, all are read."""
+    """Return the label of every item. If only the items themselves contain labels, all items are read."""
     known = source.labels() if isinstance(source, LabelledSource) else None
     labels = np.asarray(known, np.float64) if known is not None else _read_labels(source, name, progress)
     whole = labels.astype(np.int64)
     if not np.array_equal(whole, labels) or whole.min(initial=0) < 0:
-        raise DataError(f"{name}: has labels that aren't numbers of classes, from 0 on")
+        raise DataError(f"{name}: the labels aren't class numbers from 0; choose data with such labels")
     return whole
 
 
@@ -84,20 +86,23 @@ def _read_labels(source: Source, name: str, progress: Callable[[int], object]) -
     for index in range(len(source)):
         item = source.item(source.fetch(index))
         if len(item) < 2 or item[1].size != 1:
-            raise DataError(f"{name}: item {index} has no label of one number, which a class needs")
+            raise DataError(
+                f"{name}: item {index} doesn't have a single number as its label; choose data with one class for "
+                "each item"
+            )
         labels[index] = item[1].item()
         progress(1)
     return labels
 
 
 def _class_numbers(labels: Labels) -> tuple[str, ...]:
-    """Return the numbers of the classes, where they have no names."""
+    """Return the numbers of the classes as names, for classes without names."""
     return tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
 
 
 def draw(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
-    """Return the numbers of the items to train and to test on: of each class a share is for tests, and one item at
-    least if there are two."""
+    """Return the numbers of the training items and of the test items. The tests get a share of each class, and at least
+    one item of each class with two or more."""
     random, held_out = np.random.default_rng(seed), np.zeros(len(labels), bool)
     for label in np.unique(labels):
         items = np.flatnonzero(labels == label)

@@ -1,4 +1,4 @@
-"""The preparation of images for fine-tuning: the card's or the data layers', in Caffe's order of channels."""
+"""The preparation of images for fine-tuning, as in the card or the data layers, in Caffe's channel order."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from zoo.card_input import transform_of, unlike_layer
 from zoo.cards import Channels
 from zoo.names import ZooModel
 
-_MEAN = "mean.binaryproto"  # in the new model's folder
+_MEAN = "mean.binaryproto"  # a file in the new model's folder
 _SWAPPED = (
-    "The net that it began with takes RGB. The channels of its first convolution are swapped, so that this one takes "
-    "BGR, as Caffe's data layers give it."
+    "The original net reads RGB images. The channels of its first convolution are swapped, so that this net "
+    "reads BGR images, as Caffe's data layers produce them."
 )
 
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """A model that takes what data layers give, their settings, and what there is to say about both.
+    """A model that reads the output of data layers, the layers' settings, and remarks about both.
 
-    `swapped` is whether its weights aren't those of its files, since these take RGB.
+    `swapped` is true if its weights differ from those in the files, which are for RGB.
     """
 
     model: Model
@@ -43,9 +43,9 @@ class PreparedModel:
 
 
 def prepare_images(model: Model, named: ZooModel | None, output: Path) -> PreparedModel:
-    """Prepare images as the card says or, if there is none, as the net's data layers do.
+    """Prepare images as the card describes or, without a card, as the net's data layers do.
 
-    A file with a mean is written to the new model's folder, so that its card can name it.
+    A mean file is written to the new model's folder, so that its card can name it.
     """
     notes, stated, swapped = list[str](), None, False
     if named is not None and named.card.input is not None:
@@ -66,12 +66,14 @@ def prepare_images(model: Model, named: ZooModel | None, output: Path) -> Prepar
 
 
 def with_swapped_channels(model: Model) -> Model:
-    """Return the model with weights that take BGR where they took RGB, or the other way round."""
+    """Return the model with weights for BGR instead of RGB, or the other way round."""
     deployed = deploy_model(model)
     try:
         swapped = absorb_preprocessing(deployed, Preprocessing.of(COLORS, swap_channels=True))
     except NetError as problem:
-        raise NetError(f"its card says RGB, and Caffe's data layers give BGR, which it can't take: {problem}") from None
+        raise NetError(
+            f"the card says RGB, but Caffe's data layers produce BGR, which the net can't be changed to: {problem}"
+        ) from None
     return model.with_weights(swapped.weights)
 
 

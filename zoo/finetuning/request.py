@@ -1,4 +1,4 @@
-"""A request to fine-tune, and what follows from it for the solver: batches, rates and lengths."""
+"""Fine-tuning requests, and the solver settings that follow from them: batches, rates and lengths."""
 
 from __future__ import annotations
 
@@ -14,47 +14,49 @@ from netdsl.solver.length import Epoch
 
 EPOCHS = 20
 _TRAIN_BATCH, _TEST_BATCH = 32, 50
-_BASE_RATE = 0.01  # of trainings from scratch, if the authors' isn't known
-_SLOWER = 10.0  # times: weights that are good already change slowly, as in Caffe's own recipe
+_BASE_RATE = 0.01  # for training from scratch, if the authors' rate is unknown
+_SLOWER = 10.0  # a factor, since pretrained weights should change slowly, as in Caffe's own recipe
 
-PATIENCE = 5  # tests without progress after which training ends
+PATIENCE = 5  # number of tests without progress after which training ends
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a user may choose; what isn't chosen follows from the model and the data."""
+    """The user's choices. Missing choices follow from the model and the data."""
 
     epochs: float = EPOCHS
-    batch: int | None = None  # of each worker or, where workers divide it, of all together
+    batch: int | None = None  # for each worker, or for all together if they divide it
     base_lr: float | None = None
     seed: int = 1
 
 
 def train_batch(recipe: Recipe, items: int, strategy: Strategy, workers: int) -> int:
-    """Return the batch of the net: 32, or less where there are few items, so that an epoch has some iterations.
+    """Return the batch of the net: 32, or less for few items, so that an epoch has several iterations.
 
-    Each worker has one. Those of a strategy that divides it have equal parts of one, whose size they must divide.
+    Each worker has its own batch. If the strategy divides the batch, the workers get equal parts, so the batch must be
+    a multiple of their number.
     """
     parts = workers if strategy.divides_batch else 1
     batch = recipe.batch or max(1, min(_TRAIN_BATCH, items // (4 * workers // parts)) // parts) * parts
     if batch % parts:
         raise DistributedError(
-            f"with {strategy.name} {workers} workers divide a batch, and {batch} can't be divided by {workers}; give "
-            f"--batch {-(-batch // parts) * parts}, or another strategy, such as averaging"
+            f"with {strategy.name}, {workers} workers divide a batch, but {batch} isn't a multiple of "
+            f"{workers}; give --batch {-(-batch // parts) * parts}, or another strategy, such as averaging"
         )
     return batch
 
 
 def test_batch(items: int) -> int:
-    """Return the batch of tests: the largest up to 50 that divides the number of items, so that each counts once."""
+    """Return the batch of tests: the largest number up to 50 that divides the number of items, so that each item counts
+    once."""
     return next(batch for batch in range(min(_TEST_BATCH, items), 0, -1) if items % batch == 0)
 
 
 def solver_settings(
     authors: pb.SolverParameter | None, recipe: Recipe, epoch: Epoch, *, tests: int
 ) -> pb.SolverParameter:
-    """Return the solver: a tenth of the authors' rate, which falls to nothing, and a test and a snapshot after each
-    epoch."""
+    """Return the solver. Its learning rate is a tenth of the authors' and falls to zero. A test and a snapshot follow
+    each epoch."""
     rate = authors.base_lr if authors is not None and authors.HasField("base_lr") else _BASE_RATE
     param = pb.SolverParameter(
         type=authors.type if authors is not None and authors.HasField("type") else "SGD",
@@ -77,16 +79,18 @@ def solver_settings(
 
 @dataclass(frozen=True)
 class FineTuneRequest:
-    """A request to fine-tune: the model, the data, and what else a user may choose."""
+    """A request to fine-tune: the model, the data, and the user's choices."""
 
     model: str
     data: str
     output: Path
-    tests: str | None = None  # data to test on, instead of a share of the data
-    weights: tuple[str, ...] = ()  # if the model has none of its own
-    replaced: Mapping[str, int | None] = field(default_factory=dict)  # layers, and their outputs if not the classes
-    frozen: tuple[str, ...] = ()  # patterns of layers' names
-    share: float = 0.1  # of the items, for tests
+    tests: str | None = None  # test data, instead of a share of the data
+    weights: tuple[str, ...] = ()  # weights for a model without weights
+    replaced: Mapping[str, int | None] = field(
+        default_factory=dict
+    )  # layers, each with its number of outputs, or `None` for the number of classes
+    frozen: tuple[str, ...] = ()  # name patterns of layers
+    share: float = 0.1  # share of the items to test on
     recipe: Recipe = field(default_factory=Recipe)
     workers: WorkerCount | None = None
     strategy: Strategy | None = None

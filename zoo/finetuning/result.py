@@ -1,4 +1,4 @@
-"""The result of a fine-tuning: a model's folder with nets, weights, classes, a card, and its ONNX form."""
+"""The result of a fine-tuning: a model's folder with nets, weights, classes, a card, and the ONNX form."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from zoo.names import find_model
 from zoo.report.page import REPORT, write_report
 from zoo.report.recorded_run import read_run
 
-ONNX, RUN = "model.onnx", "run"  # the run is a folder in that of the model
+ONNX, RUN = "model.onnx", "run"  # the run's folder, inside the model's folder
 
 
 @dataclass(frozen=True)
 class FineTuned:
-    """What was written: the files, the accuracy on items that were held out, and the largest differences of exports."""
+    """The result: the files, the accuracy on held-out items, and the largest differences of exports."""
 
     folder: Path
     files: tuple[Path, ...]
     accuracy: float
-    differences: dict[str, float]  # by file, in parts of the outputs' spread
-    notices: tuple[str, ...] = ()  # what is missing, and why
+    differences: dict[str, float]  # by file, relative to the outputs' spread
+    notices: tuple[str, ...] = ()  # missing files, and the reasons
 
 
 def write_model_folder(
@@ -46,7 +46,7 @@ def write_model_folder(
     weights: Path,
     accuracy: float,
 ) -> FineTuned:
-    """Write the best model as a folder; each export is proved to compute what the trained net does."""
+    """Write the best model as a folder. Each export is verified against the trained net."""
     trained = add_weights(solver.net_to_train, [weights])
     model = deploy_model(trained, batch=1)
     folder = request.output
@@ -80,7 +80,7 @@ def write_model_folder(
 
 
 def _settings_beside_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:
-    """Return the settings for the net beside them, with snapshots in the working directory."""
+    """Return the settings for the net in the same folder, with snapshots in the working directory."""
     return solver.with_fields(snapshot_prefix=folder.resolve().name).param
 
 
@@ -99,14 +99,12 @@ def _card_of_result(
     )
     return Card(
         f"{card.name}, fine-tuned",
-        summary=f"{card.name} that tells {len(data.classes)} classes apart.",
+        summary=f"{card.name} that distinguishes {len(data.classes)} classes.",
         task=Task.CLASSIFICATION,
         input=image_input(tests.transform_param),
         labels=LABELS,
         parameters=sum(array.size for arrays in model.weights.values() for array in arrays),
-        results=(
-            Result("accuracy", f"{accuracy:.2%}", f"{data.test_count:,} items that were held out", "zoo finetune"),
-        ),
+        results=(Result("accuracy", f"{accuracy:.2%}", f"{data.test_count:,} held-out items", "zoo finetune"),),
         license=card.license,
         citation=card.citation,
         caffemodel=WEIGHTS,
@@ -117,6 +115,6 @@ def _card_of_result(
 
 def _card_text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:
     names = ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
-    about = " ".join([f"It tells apart: {names}.", *notes])
+    about = " ".join([f"It distinguishes {names}.", *notes])
     made_by = "python\n" if request.command.startswith("finetune(") else "console\n$ "
-    return f"{about}\n\nMade by:\n\n```{made_by}{request.command}\n```"
+    return f"{about}\n\nCreated with:\n\n```{made_by}{request.command}\n```"

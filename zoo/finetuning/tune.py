@@ -1,4 +1,4 @@
-"""Fine-tunings by `zoo finetune`: begun as a request says, or found, trained, and written as a model."""
+"""Fine-tuning for `zoo finetune`: start or resume it, train, and write the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from zoo.training import backend_of, next_action
 
 @answers(TuneRequest)
 def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
-    """Fine-tune a model to other data; None if it was stopped, or if another process supervises this one."""
+    """Fine-tune a model to other data. Returns `None` if it was stopped, or if another process supervises this one."""
     backend = backend_of(request)
     output = Path(request.resume or request.output or default_output(str(request.model)))
     if not backend.supervises:
@@ -41,12 +41,12 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     for notice in () if tuned is None else tuned.notices:
         listen(Notice(notice))
     if tuned is None:
-        listen(Notice(f"stopped; `zoo finetune --resume {shlex.quote(str(output))}` goes on"))
+        listen(Notice(f"stopped; continue with `zoo finetune --resume {shlex.quote(str(output))}`"))
     return tuned
 
 
 def _begin(request: TuneRequest, output: Path, backend: Backend, listen: Listen) -> tuple[FineTuning, Run]:
-    """Begin a fine-tuning, and tell what was found in the model and the data."""
+    """Start a fine-tuning, and report the facts about the model and the data."""
     epochs = EPOCHS if request.epochs is None else request.epochs
     asked = FineTuneRequest(
         str(request.model),

@@ -27,17 +27,17 @@ COLOURS: Mapping[Activity, str] = {
 }
 
 
-_LEAST_HEIGHT = 0.1  # of an axis: of the range of accuracies, or of the largest value
-_MARGIN = 0.05  # of an axis, above and below the curves
+_LEAST_HEIGHT = 0.1  # minimum height of an axis, relative to the range of accuracies or to the largest value
+_MARGIN = 0.05  # margin of an axis, above and below the curves
 
-Points = dict[int, float]  # by iteration; a resumed run overwrites the iterations that it repeats
+Points = dict[int, float]  # by iteration, since a resumed run overwrites the iterations that it repeats
 
 
 def limits_of_scores(values: Iterable[float]) -> tuple[float, float] | None:
-    """Return the limits of an axis for accuracies and other scores, so high that small changes don't look like a
-    collapse.
+    """Return the limits of an axis for accuracies and other scores. The axis is high enough that small changes don't
+    look like a collapse.
 
-    That of values between 0 and 1 ends there.
+    If all values are between 0 and 1, the axis stays in that range.
     """
     numbers = [value for value in values if isfinite(value)]
     if not numbers:
@@ -47,7 +47,7 @@ def limits_of_scores(values: Iterable[float]) -> tuple[float, float] | None:
     least = _LEAST_HEIGHT * (1.0 if is_share else max(abs(low), abs(high)))
     missing = max(0.0, least - (high - low)) / 2
     low, high = low - missing, high + missing
-    if is_share:  # what would lie beyond a limit is given to the other side
+    if is_share:  # shifts the part beyond a limit to the other side
         shift = max(0.0, -low) - max(0.0, high - 1)
         low, high = low + shift, high + shift
     margin = _MARGIN * (high - low)
@@ -55,7 +55,7 @@ def limits_of_scores(values: Iterable[float]) -> tuple[float, float] | None:
 
 
 def limits_of_losses(values: Iterable[float]) -> tuple[float, float] | None:
-    """Return the limits of an axis for losses and distances: from 0, so that its height says how large they are."""
+    """Return the limits of an axis for losses and distances. It starts at 0, so that heights show absolute values."""
     numbers = [value for value in values if isfinite(value)]
     if not numbers or min(numbers) < 0 or not max(numbers):
         return None
@@ -63,7 +63,8 @@ def limits_of_losses(values: Iterable[float]) -> tuple[float, float] | None:
 
 
 def pyplot() -> Any:
-    """Matplotlib's pyplot, which draws into files; a MissingExtraError if it isn't installed."""
+    """Return matplotlib's pyplot, set up to draw into files. Raises a MissingExtraError if matplotlib isn't
+    installed."""
     import_extra("matplotlib", "logs", "plots need matplotlib").use("Agg")
     return import_module("matplotlib.pyplot")
 

@@ -1,4 +1,4 @@
-"""What the records of a run with several workers say: the time of each worker by activity, tests, and curves."""
+"""Summaries of runs with several workers: the time of each worker by activity, tests, and curves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from netdsl.distributed.run_log import Activity, RoundRecord
 
-Moment = tuple[int, float]  # iterations and seconds of the run
+Moment = tuple[int, float]  # iteration and seconds of the run
 MomentCurve = dict[Moment, float]
 
 
 @dataclass(frozen=True)
 class WorkerTimes:
-    """The seconds of a worker by activity, without exchanges that overlapped with computing."""
+    """The seconds of a worker by activity. Exchanges that overlapped with computing aren't included."""
 
     compute: float = 0.0
     wait: float = 0.0
@@ -48,12 +48,12 @@ class WorkerSummary:
     """The summary of one worker."""
 
     rank: int
-    host: str  # that of the last round
+    host: str  # in the last round
     rounds: int
     iterations: int
     times: WorkerTimes
     beside: OverlappedTimes
-    bytes: int  # sent and received
+    bytes: int  # sent and received bytes
     divergence_mean: float | None
     divergence_last: float | None
 
@@ -74,7 +74,7 @@ class RunSummary:
     """The summary of a run so far."""
 
     rounds: int
-    iteration: int  # the last one that a worker reached
+    iteration: int  # the last iteration that a worker reached
     seconds: float  # without pauses
     iterations_per_second: float  # of all workers together
     workers: tuple[WorkerSummary, ...]
@@ -82,7 +82,7 @@ class RunSummary:
 
 
 class Elapsed:
-    """The elapsed time of a run at a time of the clock, without the pauses before it was resumed."""
+    """The elapsed time of a run, as a function of clock time. Pauses before the run was resumed don't count."""
 
     def __init__(self, records: Iterable[RoundRecord]) -> None:
         starts, stops = [], [float("-inf")]
@@ -97,12 +97,12 @@ class Elapsed:
         self._elapsed = np.repeat(np.concatenate([[0.0], np.cumsum(lengths)]), 2)[1:-1]
 
     def __call__(self, time: float) -> float:
-        """Return the seconds that had elapsed at a time."""
+        """Return the elapsed seconds at a clock time."""
         return float(np.interp(time, self._clock, self._elapsed))
 
 
 def summarise(records: Sequence[RoundRecord]) -> RunSummary:
-    """Summarise a run that has at least one record."""
+    """Summarise a run from its records. There must be at least one."""
     seconds = Elapsed(records)(max(record.stop for record in records))
     by_rank = defaultdict(list)
     for record in records:
@@ -124,9 +124,9 @@ def sum_times(times: Iterable[WorkerTimes]) -> WorkerTimes:
 
 
 def times_of(record: RoundRecord) -> WorkerTimes:
-    """Return the time of a round by activity.
+    """Return the times of a round by activity.
 
-    Waiting and exchanging can overlap with computing; they count only as far as they fit into the rest of the round.
+    Waiting and exchanging can overlap with computing. Only the part that fits into the rest of the round counts.
     """
     test, save = _seconds_spent(record, Activity.TEST), _seconds_spent(record, Activity.SAVE)
     rest = max(0.0, record.stop - record.start - record.compute - test - save)
@@ -136,7 +136,7 @@ def times_of(record: RoundRecord) -> WorkerTimes:
 
 
 def less_is_better(output: str) -> bool:
-    """Return whether an output of a test net is a loss, judged by its name; `loss3/top-1` isn't one."""
+    """Return whether an output of a test net is a loss, judging by its name. `loss3/top-1` isn't a loss."""
     name = output.rpartition("/")[2].lower()
     return "loss" in name or "error" in name
 
@@ -178,7 +178,7 @@ def _logged_score(name: str, scores: Sequence[tuple[float, int]]) -> LoggedScore
 
 
 class RunCurves:
-    """The curves of a run. A round is at the iteration and time at which its first worker ended it."""
+    """The curves of a run. Each round is plotted at the iteration and time at which its first worker finished."""
 
     def __init__(self, records: Sequence[RoundRecord]) -> None:
         self._records, self._elapsed = records, Elapsed(records)
@@ -190,10 +190,10 @@ class RunCurves:
         ends = [self._end_of_round(records_of_round[0]) for records_of_round in self._rounds]
         self.edges = np.maximum.accumulate(
             [begin, *ends]
-        )  # the first worker may differ between rounds, so times could decrease
+        )  # the first worker may change between rounds, so times could decrease
 
     def tests(self) -> dict[str, MomentCurve]:
-        """Return the curves of tests, by the names of outputs."""
+        """Return the curves of tests by output name."""
         curves: dict[str, MomentCurve] = defaultdict(dict)
         for record in self._records:
             for name, value in record.accuracy.items():
@@ -201,7 +201,7 @@ class RunCurves:
         return curves
 
     def at_times(self, values: Mapping[float, float]) -> dict[float, float]:
-        """Return values by iteration as values by second."""
+        """Return values by second, from values by iteration."""
         seconds = np.interp(sorted(values), *self.edges.T)
         return {float(second): values[iteration] for iteration, second in zip(sorted(values), seconds, strict=True)}
 

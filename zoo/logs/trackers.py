@@ -1,4 +1,4 @@
-"""Listeners that write a training run for programs that show runs: TensorBoard and MLflow."""
+"""Listeners that log a training run for viewers: TensorBoard and MLflow."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from caffe_proto.errors import FileError, import_extra
 from netdsl.errors import first_line
 from netdsl.solver.events import Event, SnapshotSaved, TestFinished, TrainingProgress, as_numbers
 
-FROM_ENVIRONMENT = "auto"  # as the address: what MLFLOW_TRACKING_URI says, or MLflow's own default
-_SETTINGS = {  # of MLflow, where the environment has none; a server that is gone must not hold a training up for long
+FROM_ENVIRONMENT = "auto"  # an address that means MLFLOW_TRACKING_URI, or MLflow's own default
+# MLflow's defaults if the environment sets none, so that an unreachable server delays training only a little
+_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_ALLOW_FILE_STORE": "true",  # a folder needs no server
+    "MLFLOW_ALLOW_FILE_STORE": "true",  # a folder, which needs no server
 }
 _EXPERIMENT = "MLFLOW_EXPERIMENT_NAME"
-_LONGEST = 500  # characters of a parameter, of which MLflow takes no more
+_LONGEST = 500  # maximum length of a parameter in MLflow
 _NOT_IN_NAMES = re.compile(r"[^\w\-. /]")
-_BATCH = 100  # parameters that MLflow takes at once
+_BATCH = 100  # maximum number of parameters in a call to MLflow
 
 
 class TensorBoardWriter:
@@ -57,9 +58,10 @@ def _tensorboard() -> Any:
 
 
 class MlflowWriter:
-    """A listener that writes the events of a solver as one run of MLflow, and the last model when training ends.
+    """A listener that logs the events of a solver as an MLflow run, and the last model when training ends.
 
-    If MLflow can't be reached at the beginning that is an error; later it is noted once, and training goes on.
+    Raises an error if MLflow can't be reached at the beginning. Later failures are reported once, and training
+    continues.
     """
 
     def __init__(
@@ -76,8 +78,10 @@ class MlflowWriter:
             run = self._client.create_run(self._experiment(), run_name=name)
             self._run: str = run.info.run_id
             self._write_parameters(parameters)
-        except Exception as problem:  # MLflow raises those of the libraries below it, too
-            raise FileError(f"MLflow at {address}: can't be written to: {first_line(problem).strip()}") from None
+        except Exception as problem:  # MLflow also raises exceptions of the libraries that it uses
+            raise FileError(
+                f"MLflow at {address}: the server or folder can't be written to: {first_line(problem).strip()}"
+            ) from None
         self._is_lost = False
 
     def _experiment(self) -> str:
@@ -110,17 +114,17 @@ class MlflowWriter:
         self._write_unless_lost(lambda: self._client.log_batch(self._run, metrics=metrics))
 
     def _write_unless_lost(self, write: Callable[[], object]) -> None:
-        """Write, unless MLflow is lost; if it is lost now, note it."""
+        """Call `write`, unless MLflow has failed before. Report the first failure."""
         if self._is_lost:
             return
         try:
             write()
-        except Exception as problem:  # whatever it is, a training goes on without its log
+        except Exception as problem:  # training continues without its log, whatever the problem is
             self._is_lost = True
-            self._note(f"MLflow: can't be written to any more, training goes on: {first_line(problem)}")
+            self._note(f"MLflow: the log can't be written any more, but training continues: {first_line(problem)}")
 
     def close(self, status: str = "FINISHED") -> None:
-        """Write the last model that was saved, and end MLflow's run."""
+        """Write the last saved model, and end the MLflow run."""
         model = self._model
         if model is not None and model.is_file():
             self._write_unless_lost(lambda: self._client.log_artifact(self._run, str(model)))
@@ -136,7 +140,7 @@ class MlflowWriter:
 
 
 def _metric_name(name: str) -> str:
-    """Return a name that MLflow takes."""
+    """Return a name that MLflow allows."""
     return _NOT_IN_NAMES.sub("_", name)
 
 

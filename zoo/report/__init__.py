@@ -1,1 +1,1 @@
-"""The report of a training: one page with all that is known of it, which needs nothing else to be shown."""
+"""The report of a training: a self-contained page about everything that is known of it."""

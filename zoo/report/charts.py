@@ -1,4 +1,4 @@
-"""Line charts for a page: curves in parts of a plot's width and height, so that a plot fits any width."""
+"""Line charts for a page. Curves are given relative to a plot's width and height, so that a plot fits any width."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from zoo.logs.plots import limits_of_losses, limits_of_scores
 
-_UNITS = 1000  # of a plot's width and height
-_MOST_DOTS = 40  # points of a curve that have dots
-_MOST_POINTS = 800  # of a curve
-_MOST_ROWS = 12  # of the table of a chart
+_UNITS = 1000  # size of a plot in SVG units
+_MOST_DOTS = 40  # maximum number of points of a curve that are drawn as dots
+_MOST_POINTS = 800  # maximum number of points of a curve
+_MOST_ROWS = 12  # maximum number of rows in a chart's table
 
 Curve = Mapping[float, float]
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A number on an axis, and how far along it is, in percent."""
+    """A number on an axis, with its position in percent."""
 
     at: float
     text: str
@@ -26,7 +26,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Dot:
-    """A point of a curve, and what it says."""
+    """A point of a curve, with its tooltip."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve: its name, its SVG path, and its points where they are few."""
+    """A curve: its name, its SVG path, and dots if there are few points."""
 
     name: str
     path: str
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with one axis for all of its curves. `summary` says in words what it shows."""
+    """A chart with the same axes for all its curves. `summary` describes it in words."""
 
     title: str
     x_name: str
@@ -53,16 +53,16 @@ class Chart:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     summary: str
-    rows: tuple[tuple[str, ...], ...]  # a table of some points: the place and the value of each curve
+    rows: tuple[tuple[str, ...], ...]  # a table of some points, with the place and the value of each curve
 
 
 def loss_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
-    """Return a chart of losses, from 0; None if there are no finite values."""
+    """Return a chart of losses, with an axis from 0. Returns `None` if there are no finite values."""
     return _chart_within(title, curves, x_name, limits_of_losses(_finite_values(curves)))
 
 
 def score_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
-    """Return a chart of scores, such as accuracies; None if there are no finite values."""
+    """Return a chart of scores, such as accuracies. Returns `None` if there are no finite values."""
     return _chart_within(title, curves, x_name, limits_of_scores(_finite_values(curves)))
 
 
@@ -90,13 +90,13 @@ def _chart_within(
 
 @dataclass(frozen=True)
 class AxisScale:
-    """An axis, from one number to another."""
+    """An axis from one number to another."""
 
     low: float
     high: float
 
     def __call__(self, value: float) -> float:
-        """Return how far along the axis a value is, from 0 to 1."""
+        """Return the position of a value on the axis, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -135,7 +135,7 @@ def _table_rows(curves: Mapping[str, Curve]) -> tuple[tuple[str, ...], ...]:
 
 
 def nice_numbers(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers between two, evenly spaced: steps of 1, 2, 2.5 or 5 of some power of ten."""
+    """Return evenly spaced round numbers between two numbers. Steps are 1, 2, 2.5 or 5 times a power of ten."""
     rough = (high - low) / most
     if not rough > 0 or not math.isfinite(rough):
         return [low]
@@ -146,7 +146,7 @@ def nice_numbers(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def number(value: float) -> str:
-    """Return a number as people read it."""
+    """Return a number in a readable form."""
     if value != value or math.isinf(value):
         return "not finite"
     if value == int(value) and abs(value) < 1e9:

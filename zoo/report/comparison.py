@@ -1,4 +1,4 @@
-"""A comparison of runs: the settings in which they differ, their results, and their curves over each other."""
+"""A comparison of runs: the settings in which they differ, their results, and their curves in one chart."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from zoo.report.contents import curves_of_tests
 from zoo.report.facts import Fact, duration, solver_facts, training_facts
 from zoo.report.recorded_run import RecordedRun
 
-_RESULTS = ("Rounds", "Exchanged")  # facts that are no settings
+_RESULTS = ("Rounds", "Exchanged")  # facts that aren't settings
 
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """Something of which every run has a value; `best` has the places of the best ones, if one is better."""
+    """A row with a value for each run. `best` contains the indices of the best values, if a comparison makes sense."""
 
     name: str
     values: tuple[str, ...]
@@ -26,19 +26,19 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class ComparisonContents:
-    """All of a comparison's page."""
+    """The contents of a comparison page."""
 
     names: tuple[str, ...]
     folders: tuple[str, ...]
     made: str
     results: tuple[ComparedRow, ...]
-    settings: tuple[ComparedRow, ...]  # in which they differ
+    settings: tuple[ComparedRow, ...]  # the settings that differ
     charts: tuple[Chart, ...]
     notes: tuple[str, ...]
 
 
 def comparison_of(runs: Sequence[RecordedRun]) -> ComparisonContents:
-    """Return the comparison of runs."""
+    """Compare runs, and return the contents of the page."""
     names = _run_names(runs)
     return ComparisonContents(
         names,
@@ -52,7 +52,7 @@ def comparison_of(runs: Sequence[RecordedRun]) -> ComparisonContents:
 
 
 def _run_names(runs: Sequence[RecordedRun]) -> tuple[str, ...]:
-    """Return the names of the runs' folders, or their whole paths where names are the same."""
+    """Return the names of the runs' folders, or whole paths for equal names."""
     short = [run.folder.resolve().name for run in runs]
     return tuple(short if len(set(short)) == len(short) else (str(run.folder) for run in runs))
 
@@ -66,7 +66,7 @@ def _result_rows(runs: Sequence[RecordedRun]) -> list[ComparedRow]:
             values = [getattr(by_name[name], what) if name in by_name else None for by_name in tests]
             rows.append(_row_with_best(f"test {name}, {what}", values, number, better))
     speeds = [run.summary.iterations_per_second for run in runs]
-    rows.append(_row_with_best("iterations/s in all", speeds, number, max))
+    rows.append(_row_with_best("iterations/s in total", speeds, number, max))
     rows.append(ComparedRow("iterations", tuple(f"{run.summary.iteration:,}" for run in runs)))
     rows.append(ComparedRow("time", tuple(duration(run.summary.seconds) for run in runs)))
     sent = [sum(worker.bytes for worker in run.summary.workers) / 1e6 for run in runs]

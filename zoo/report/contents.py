@@ -1,4 +1,5 @@
-"""The contents of a report: a section for each question that a reader has, as far as there is an answer."""
+"""The contents of a report, with a section for each question of a reader. Sections without an answer give the
+reason."""
 
 from __future__ import annotations
 
@@ -43,11 +44,11 @@ from zoo.report.recorded_run import Points, RecordedRun
 from zoo.report.timeline import Timeline, timeline_of
 from zoo.score_tables import ScoreTable
 
-ITEMS = 2000  # of the test data, by default
+ITEMS = 2000  # number of test items, by default
 
-_WHOLE_MATRIX = 30  # classes whose matrix can be read
-_PAIRS = 20  # that are confused most often
-_LEAST_TIME = 0.005  # seconds that are shown
+_WHOLE_MATRIX = 30  # maximum number of classes in a readable matrix
+_PAIRS = 20  # number of the most confused pairs
+_LEAST_TIME = 0.005  # minimum time in seconds to show
 _TIMED_BATCH, _TIMED_ITERATIONS, _SLOWEST = 16, 3, 12
 
 _NOT_RUN = "The net wasn't run for this report."
@@ -58,7 +59,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Classification:
-    """How a net classifies its test data."""
+    """The results of classifying the test data."""
 
     predictions: TestPredictions
     confusion: Confusion
@@ -68,13 +69,13 @@ class Classification:
 
     @property
     def items(self) -> int:
-        """How many items were tested."""
+        """The number of tested items."""
         return len(self.predictions.labels)
 
 
 @dataclass(frozen=True)
 class SlowLayers:
-    """The layers that took longest, of so many, with a batch of some items."""
+    """The slowest layers, the number of all layers, and the batch size."""
 
     layers: tuple[LayerTime, ...]
     total: int
@@ -82,13 +83,13 @@ class SlowLayers:
     batch: int
 
     def share(self, layer: LayerTime) -> float:
-        """Return the part of the time that a layer took."""
+        """Return a layer's share of the total time."""
         return (layer.forward + layer.backward) / (self.milliseconds or 1.0)
 
 
 @dataclass(frozen=True)
 class StartOfRun:
-    """A command, and what it ran with."""
+    """A command, and the environment in which it ran."""
 
     command: str
     facts: tuple[Fact, ...]
@@ -96,7 +97,8 @@ class StartOfRun:
 
 @dataclass(frozen=True)
 class ReportContents:
-    """All of a report. What has no answer is a sentence that says why, or None where there is nothing to ask."""
+    """The contents of a report. A part without an answer is a sentence with the reason, or `None` if it doesn't
+    apply."""
 
     name: str
     folder: str
@@ -120,21 +122,22 @@ class ReportContents:
 
     @property
     def has_predictions(self) -> bool:
-        """Whether something is said of what the net predicts."""
+        """Whether the report describes the net's predictions."""
         return self.classification is not None or bool(self.scores)
 
     @property
     def worker_times(self) -> list[str]:
-        """The activities that any worker's time went into."""
+        """The activities for which any worker spent time."""
         names = [{name for name, time in _times_by_activity(worker) if time >= _LEAST_TIME} for worker in self.workers]
         return [name for name, _ in _times_by_activity(self.workers[0]) if any(name in there for there in names)]
 
     def times_of(self, worker: WorkerSummary) -> list[tuple[str, float]]:
-        """Return a worker's seconds by those activities."""
+        """Return a worker's seconds, by these activities."""
         return [(name, time) for name, time in _times_by_activity(worker) if name in self.worker_times]
 
     def shares_of(self, worker: WorkerSummary) -> list[tuple[Activity, float]]:
-        """Return the parts of a worker's time, without what is no activity, and what ran beside computing."""
+        """Return the shares of a worker's time, without time outside activities, and without exchanges that overlapped
+        with computing."""
         total = worker.times.total or 1.0
         known = {activity.value: activity for activity in Activity}
         return [(known[name], time / total) for name, time in vars(worker.times).items() if name in known and time]
@@ -145,7 +148,7 @@ def _times_by_activity(worker: WorkerSummary) -> list[tuple[str, float]]:
 
 
 def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
-    """Return the contents of a run's report. With no items, nothing of the net is run."""
+    """Return the contents of a run's report. If `items` is 0, the net isn't run."""
     model, problem = open_trained(recorded.run)
     weights = _weights_of(recorded, model)
     tested = _NOT_RUN if not items else weights if isinstance(weights, str) else TestedModel(recorded.run, weights)
@@ -177,7 +180,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
 
 
 def _weights_of(recorded: RecordedRun, model: Model) -> Model | str:
-    """Return the weights that the run has learned, or why there are none."""
+    """Return the model with the run's weights, or the reason why there are none."""
     path = recorded.weights
     if path is None:
         return "There are no weights yet: neither a model nor a snapshot."
@@ -185,13 +188,13 @@ def _weights_of(recorded: RecordedRun, model: Model) -> Model | str:
 
 
 def _answer(asked: Asked | str, question: Callable[[Asked], Answer]) -> Answer | str:
-    """Return what is told by what is asked, or why it can't be told."""
+    """Return the answer, or the reason why there is none. If the argument is already a reason, return it."""
     if isinstance(asked, str):
         return asked
     try:
         return question(asked)
     except CaffeError as problem:
-        return f"This can't be told: {problem}"
+        return f"Not available: {problem}"
 
 
 def _classification(tested: TestedModel, items: int) -> Classification | None:
@@ -209,14 +212,14 @@ def _slow_layers(model: Model, items: int) -> SlowLayers | str:
     try:
         times = time_net(model, batch=_TIMED_BATCH, iterations=_TIMED_ITERATIONS)
     except CaffeError as problem:
-        return f"This can't be told: {problem}"
+        return f"Not available: {problem}"
     layers = sorted(times.layers, key=lambda layer: -(layer.forward + layer.backward))
     total = sum(layer.forward + layer.backward for layer in layers)
     return SlowLayers(tuple(layers[:_SLOWEST]), len(layers), total, _TIMED_BATCH)
 
 
 def _charts_of(recorded: RecordedRun) -> list[Chart]:
-    """Return the curves of losses, test values, learning rate, and of the workers' distances from their mean."""
+    """Return charts of losses, test values, the learning rate, and the workers' distances from their mean."""
     curves = RunCurves(recorded.records)
     tests = curves_of_tests(recorded)
     losses = {f"test {name}": points for name, points in tests.items() if less_is_better(name)}
@@ -237,7 +240,7 @@ def _charts_of(recorded: RecordedRun) -> list[Chart]:
 
 
 def curves_of_tests(recorded: RecordedRun) -> dict[str, Points]:
-    """Return the values of tests by the names of outputs, those of rounds and those that were logged."""
+    """Return the values of tests by output name, from rounds and from the log."""
     by_moment = RunCurves(recorded.records).tests()
     curves: dict[str, Points] = {
         name: {iteration: value for (iteration, _), value in curve.items()} for name, curve in by_moment.items()

@@ -1,4 +1,4 @@
-"""The facts of a run in words: what was trained, with which settings, by whom, with what result, planned or not."""
+"""The facts of a run in words: the net, the settings, the workers, the results, and the plan."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from zoo.logs.summary import LoggedScore, less_is_better
 from zoo.report.charts import number
 from zoo.report.recorded_run import RecordedRun
 
-_NOT_SHOWN = ("snapshot_prefix",)  # where files go changes nothing of a training
-_HASH = 12  # characters of a commit
+_NOT_SHOWN = ("snapshot_prefix",)  # settings of file locations, which don't affect a training
+_HASH = 12  # number of characters of a commit
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is known, and its name."""
+    """A named fact."""
 
     name: str
     value: str
@@ -36,7 +36,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class SummaryTile:
-    """A number that a reader looks for first."""
+    """One of the most important numbers of a report."""
 
     name: str
     value: str
@@ -49,7 +49,7 @@ def tiles_of(recorded: RecordedRun) -> list[SummaryTile]:
     tiles = [_test_tile(test) for test in summary.tests]
     progress = "finished" if recorded.is_finished else f"of {last:,}; not finished"
     tiles.append(SummaryTile("iterations", f"{summary.iteration:,}", progress))
-    rate = f"{number(summary.iterations_per_second)} iterations/s in all"
+    rate = f"{number(summary.iterations_per_second)} iterations/s in total"
     return [*tiles, SummaryTile("time", duration(summary.seconds), rate)]
 
 
@@ -60,7 +60,7 @@ def _test_tile(test: LoggedScore) -> SummaryTile:
 
 
 def training_facts(recorded: RecordedRun) -> list[Fact]:
-    """Return what was trained, on what, by which workers."""
+    """Return facts about the net, the data and the workers."""
     run, summary = recorded.run, recorded.summary
     facts = [Fact("Net", recorded.name), *_data_facts(run)]
     facts.append(Fact("Workers", _workers_text(recorded)))
@@ -71,9 +71,9 @@ def training_facts(recorded: RecordedRun) -> list[Fact]:
     precision = run.compute.precision.value
     facts.append(Fact("Precision", f"{precision}, compiled" if run.compute.compiled else precision))
     if run.compute.caffe_gradients:
-        facts.append(Fact("Gradients", "as Caffe's where layers work in place"))
+        facts.append(Fact("Gradients", "as in Caffe for in-place layers"))
     if run.weights:
-        facts.append(Fact("Began with", ", ".join(Path(name).name for name in run.weights)))
+        facts.append(Fact("Initial weights", ", ".join(Path(name).name for name in run.weights)))
     facts.append(Fact("Rounds", f"{summary.rounds:,}"))
     facts.append(Fact("Exchanged", f"{sum(worker.bytes for worker in summary.workers) / 1e6:,.1f} MB"))
     return facts
@@ -86,7 +86,7 @@ def _workers_text(recorded: RecordedRun) -> str:
 
 
 def _data_facts(run: Run) -> Iterator[Fact]:
-    """Yield what the run trains and tests on, as its nets and tables name it."""
+    """Yield the names of the training and test data, as in the nets and tables."""
     for phase, models in ((Phase.TRAIN, [run.solver.trained]), (Phase.TEST, run.solver.tested)):
         table = run.tables.get(phase)
         names = (name for model in models for name in _source_names(model.net))
@@ -96,7 +96,7 @@ def _data_facts(run: Run) -> Iterator[Fact]:
 
 
 def _source_names(net: pb.NetParameter) -> Iterator[str]:
-    """Yield the names of what the layers of a net's state read: the settings that are called `source`."""
+    """Yield the names of the data that the net's layers read in its state, from all settings with the name `source`."""
     for layer in net.layer:
         if not layer.bottom and is_included(layer, net.state):
             for setting, value in layer.ListFields():
@@ -105,7 +105,7 @@ def _source_names(net: pb.NetParameter) -> Iterator[str]:
 
 
 def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
-    """Return the solver's settings, but for the nets themselves."""
+    """Return the solver's settings, without the nets."""
     return [
         Fact(setting.name, _setting_text(setting, value))
         for setting, value in solver.ListFields()
@@ -114,7 +114,7 @@ def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
 
 
 def parameters_of(run: Run) -> dict[str, str]:
-    """Return the settings of a run by name, as logs of other programs want them."""
+    """Return the settings of a run by name, for the logs of other programs."""
     facts = [*_data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver.param)]
     if run.workers > 1:
         facts.append(Fact("strategy", text_of(run.strategy)))
@@ -129,7 +129,7 @@ def _setting_text(setting: FieldDescriptor, value: object) -> str:
 
 
 def start_facts(start: RunStart) -> list[Fact]:
-    """When, where and with what a run was started."""
+    """Return when and where a run was started, and with which software."""
     facts = [
         Fact("Started", datetime.fromtimestamp(start.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
         Fact("In", start.folder),
@@ -143,12 +143,12 @@ def start_facts(start: RunStart) -> list[Fact]:
 
 
 def command_of(start: RunStart) -> str:
-    """Return the command as one can type it again."""
+    """Return the command in a form that can be typed again."""
     return shlex.join(start.command)
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time as people say it."""
+    """Return a length of time in a readable form."""
     if seconds < 120:
         return f"{seconds:,.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -159,17 +159,17 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class PlannedFigure:
-    """A number that a plan has, and the one that was measured."""
+    """A number from a plan, and the measured number."""
 
     name: str
     planned: str
     measured: str
-    ratio: float | None  # of what was measured to what was planned
+    ratio: float | None  # measured divided by planned
 
 
 def planned_figures(recorded: RecordedRun) -> list[PlannedFigure]:
-    """Return the figures of the run's plan; none if it has none. A first round warms up, and counts if it's the only
-    one."""
+    """Return the figures of the run's plan, or nothing if there is no plan. The first round is a warm-up, and counts
+    only if there is no other."""
     if recorded.plan is None:
         return []
     first = min(record.number for record in recorded.records)
@@ -183,8 +183,8 @@ def _compared_figures(forecast: Forecast, records: Sequence[RoundRecord], memory
         compute = sum(record.compute for record in records) / steps
         exchange = sum(record.wait + record.exchange for record in records) / steps
         yield _compared_times("Computing an iteration", forecast.compute, compute)
-        yield _compared_times("Exchanges and waits, by iteration", forecast.exchange, exchange)
-        yield _compared_times("An iteration in all", forecast.iteration, compute + exchange)
+        yield _compared_times("Exchanges and waits, per iteration", forecast.exchange, exchange)
+        yield _compared_times("A whole iteration", forecast.iteration, compute + exchange)
     if memory:
         ratio = memory / forecast.memory if forecast.memory else None
         yield PlannedFigure("Memory of a worker", format_bytes(forecast.memory), format_bytes(memory), ratio)

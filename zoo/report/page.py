@@ -1,4 +1,4 @@
-"""Pages of HTML that are whole by themselves: nothing is loaded, nothing is run, and all text is escaped."""
+"""Self-contained HTML pages: they load nothing and run nothing, and all text is escaped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SUFFIXES = (".html", ".htm")
 
 
 def render(template: str, **values: Any) -> str:
-    """Return the page that a template makes of values."""
+    """Return the page from a template and its values."""
     text: str = _template_library().get_template(template).render(values)
     return text
 
@@ -50,8 +50,8 @@ def _percent(share: float | None) -> str:
 
 
 def page_path(runs: Sequence[Path], output: str | None) -> Path:
-    """Return where a page goes: a file, or its usual name in a folder; by default in the run's, or here for several
-    runs."""
+    """Return the path of a page: the named file, or the usual name in the named folder. The default folder is the
+    run's, or the current folder for several runs."""
     name = REPORT if len(runs) == 1 else COMPARISON
     if output is None:
         return runs[0] / name if len(runs) == 1 else Path(name)

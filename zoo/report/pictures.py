@@ -1,4 +1,5 @@
-"""Arrays as pictures in a page, as PNGs in data URIs, and the filters of a net's first layer that learns."""
+"""Arrays as pictures in a page, in the form of PNGs in data URIs, and the filters of a net's first layer with
+weights."""
 
 from __future__ import annotations
 
@@ -17,22 +18,22 @@ from netdsl.model.weights.match import Weights
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
 
-Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue ones
+Pixels = NDArray[np.uint8]  # rows of gray pixels, or of red, green and blue pixels
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GRAY, _RGB = 0, 2  # PNG's types of colours
-_MOST_SIDE = 96  # pixels of a picture, of which a page has many
+_GRAY, _RGB = 0, 2  # PNG's colour types
+_MOST_SIDE = 96  # maximum side of a picture in pixels, since a page contains many
 
-_MOST_FILTERS = 96  # filters that are shown
+_MOST_FILTERS = 96  # maximum number of filters that are shown
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
-    """Return whether values of a shape can be shown: channels, which are gray or of three colours, height and width."""
+    """Return whether values of a shape can be shown as an image. The shape is channels (1 or 3), height and width."""
     return len(shape) == 3 and shape[0] in (1, 3) and min(shape[1:]) > 1
 
 
 def pixels_of(values: NDArray[np.float32]) -> Pixels:
-    """Return the pixels of an image, whose values are brought to the whole range. Three channels are blue, green,
+    """Return the pixels of an image. Values are stretched to the whole range, and three channels are blue, green,
     red."""
     side = max(values.shape[1:])
     step = -(-side // _MOST_SIDE)
@@ -44,15 +45,15 @@ def pixels_of(values: NDArray[np.float32]) -> Pixels:
 
 
 def data_uri(pixels: Pixels) -> str:
-    """Pixels as the PNG in a data URI."""
+    """Return pixels as a PNG in a data URI."""
     return "data:image/png;base64," + base64.b64encode(png_of_pixels(pixels)).decode()
 
 
 def png_of_pixels(pixels: Pixels) -> bytes:
-    """Pixels as the bytes of a PNG."""
+    """Return pixels as the bytes of a PNG."""
     height, width = pixels.shape[:2]
     head = struct.pack(">IIBBBBB", width, height, 8, _GRAY if pixels.ndim == 2 else _RGB, 0, 0, 0)
-    rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(pixels))  # 0: a row as it is
+    rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(pixels))  # 0 means an unfiltered row
     return (
         _SIGNATURE + _png_chunk(b"IHDR", head) + _png_chunk(b"IDAT", zlib.compress(rows, 9)) + _png_chunk(b"IEND", b"")
     )
@@ -64,7 +65,7 @@ def _png_chunk(kind: bytes, data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class FirstFilters:
-    """The filters of a layer, as the values by which it weighs the pixels of an image."""
+    """The filters of a layer, as weights of an image's pixels."""
 
     layer: str
     total: int
@@ -73,7 +74,7 @@ class FirstFilters:
 
 
 def first_filters(model: Model, weights: Weights) -> FirstFilters | None:
-    """Return the filters of the first layer that has weights, if they are images; None if they aren't."""
+    """Return the filters of the first layer with weights, or `None` if they aren't images."""
     built = model.layers(Phase.TRAIN)
     for node in built.graph.nodes:
         arrays = weights.get(node.layer.name)
@@ -89,7 +90,7 @@ def _bottom_shape(built: Built, edges: tuple[int, ...]) -> Shape:
 
 
 def _filters_of_blob(layer: str, values: NDArray[np.float32], bottom: Shape) -> FirstFilters | None:
-    """Return the filters in a blob: of windows, or of whole images for a layer that is connected to every pixel."""
+    """Return the filters in a blob: windows, or whole images for a layer that is connected to every pixel."""
     shape = values.shape[1:] if values.ndim == 4 else bottom
     if not is_image(shape) or math.prod(shape) != math.prod(values.shape[1:]):
         return None

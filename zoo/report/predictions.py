@@ -1,4 +1,4 @@
-"""What a run's model predicts for the data that it is tested on: classes, mistakes, confusions, and scores of sets."""
+"""Predictions of a run's model for its test data: classes, mistakes, confusions, and scores of the whole set."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from netdsl.solver.trainable_net import Compute, ModuleNet
 from zoo.report.pictures import Pixels, is_image, pixels_of
 from zoo.score_tables import ScoreTable, score_tables
 
-_LONGEST = 60.0  # seconds; then those items are enough that there are
-_MOST_MISTAKES = 24  # that are shown
-_LONGEST_SCORING = 60.0  # seconds; then those batches are enough that there are
+_LONGEST = 60.0  # time limit in seconds, after which the finished items are enough
+_MOST_MISTAKES = 24  # number of mistakes that are shown
+_LONGEST_SCORING = 60.0  # time limit in seconds, after which the finished batches are enough
 
 
 def _open_data(run: Run, model: Model, phase: Phase) -> Feeds:
-    """Return the data of a model of the run, which knows its layers with the shapes of what they read then."""
+    """Return the data of one of the run's models. The model then knows the shapes of its layers with these data."""
     graph = resolve_own_state(model.net)
     feeds = Feeds.open(graph, loading=run.compute.loading, table=run.tables.get(phase))
     model.layers_as_read(graph)
@@ -45,7 +45,7 @@ def _open_data(run: Run, model: Model, phase: Phase) -> Feeds:
 
 
 def open_trained(run: Run) -> tuple[Model, str]:
-    """Return the model that is trained, which knows the shapes of its data, and why they can't be opened, if so."""
+    """Return the training model with the shapes of its data, and the reason if the data can't be opened."""
     model = run.solver.trained
     try:
         _open_data(run, model, Phase.TRAIN).close()
@@ -56,7 +56,7 @@ def open_trained(run: Run) -> tuple[Model, str]:
 
 @dataclass(order=True, frozen=True)
 class Mistake:
-    """An item that the model is sure to be of another class than its label says."""
+    """An item for which the model is confident in a wrong class."""
 
     probability: float  # of the predicted class
     item: int
@@ -68,23 +68,23 @@ class Mistake:
 
 @dataclass(frozen=True)
 class TestPredictions:
-    """The labels and the predicted classes of items. `total` is how many items there are."""
+    """The labels and the predicted classes of items. `total` is the number of all items."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # keeps pytest from collecting the class
 
     source: str
     total: int
     classes: tuple[str, ...]
     labels: NDArray[np.int64]
     predicted: NDArray[np.int64]
-    mistakes: tuple[Mistake, ...]  # the surest first
-    are_probabilities: bool  # whether the predictions of an item sum up to one
+    mistakes: tuple[Mistake, ...]  # the most confident first
+    are_probabilities: bool  # whether the predictions for an item add up to one
 
 
 class TestedModel:
-    """The first net that a run tests, with the weights of a file, on its data, which are opened when needed."""
+    """The first test net of a run, with weights from a file. Its data are opened when needed."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # keeps pytest from collecting the class
 
     def __init__(self, run: Run, weights: Model) -> None:
         self._run, self._weights = run, weights
@@ -99,7 +99,7 @@ class TestedModel:
         return model.with_weights(self._weights.weights)
 
     def _feeds_from_start(self) -> Feeds:
-        assert self._feeds is not None  # since the model is open
+        assert self._feeds is not None  # opening the model sets the feeds
         self._feeds.seek(dict.fromkeys(self._feeds.positions(), 0))
         return self._feeds
 
@@ -109,7 +109,7 @@ class TestedModel:
             self._feeds.close()
 
     def predictions(self, items: int) -> TestPredictions | None:
-        """Return what the model predicts for the first items; None if it isn't tested or doesn't classify."""
+        """Return the predictions for the first items, or `None` if the net isn't tested or doesn't classify."""
         if not self._run.solver.tested:
             return None
         model = self._model
@@ -120,7 +120,8 @@ class TestedModel:
         return _Tester(predictor, self._feeds_from_start(), blobs, prediction, self._classes).test(items)
 
     def scores(self, items: int) -> tuple[ScoreTable, ...]:
-        """Return the scores over the batches of a test, but over no more than some items; none if nothing is scored."""
+        """Return the scores over the batches of a test, with at most `items` items, or nothing if the net has no
+        scores."""
         if not self._run.solver.tested:
             return ()
         built = self._model.layers(Phase.TEST).with_own_blobs()
@@ -138,13 +139,13 @@ class TestedModel:
 
 
 def _device_here(run: Run) -> torch.device:
-    """Return the device of the run's first worker or, if this machine has none such, the CPU."""
+    """Return the device of the run's first worker, or the CPU if this machine has no GPU."""
     device = run.device(0)
     return device if device.type == "cpu" or torch.accelerator.is_available() else torch.device("cpu")
 
 
 class _Tester:
-    """Runs the part of a net that predicts on the batches of its data."""
+    """Runs the predicting part of a net on the batches of its data."""
 
     def __init__(
         self,
@@ -161,10 +162,10 @@ class _Tester:
         self._are_probabilities = True
 
     def test(self, items: int) -> TestPredictions:
-        """Test on this many items, each once, unless it takes too long."""
+        """Test on this number of items, each once, or on fewer if it takes too long."""
         reading = next(iter(self._feeds.readings()), None)
         if reading is None:
-            raise NetError("the data have no end, and no items that could be counted")
+            raise NetError("the data are endless, and their items can't be counted")
         total, done, began = len(reading.source), 0, time.monotonic()
         while done < min(items, total) and time.monotonic() - began < _LONGEST:
             labels, scores, images = self._next_batch()
@@ -178,20 +179,22 @@ class _Tester:
         return TestPredictions(reading.name, total, names, labels, predicted, mistakes, self._are_probabilities)
 
     def _next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float32], Tensor | None]:
-        """Return the labels of the next batch, its scores by item and class, and its images if it has any."""
+        """Return the labels of the next batch, its scores by item and class, and its images if it contains any."""
         batch = {self._blobs[edge]: values for edge, values in self._feeds.next().items()}
         labels = batch[self._prediction.labels].reshape(-1).numpy().astype(np.int64)
         image = next((values for values in batch.values() if is_image(tuple(values.shape[1:]))), None)
         blobs, predicted = self._predictor.built.graph.blobs, self._predictor.prediction
         if predicted is None:
-            raise NetError("the net predicts several things, of which none is the one")
+            raise NetError("the net has several predictions, and none of them is the main one")
         tops = self._predictor.run({edge: batch[blobs[edge]] for edge in self._predictor.input_edges})
         return labels, tops[predicted].astype(np.float32).reshape(len(labels), -1), image
 
     def _add_batch(
         self, labels: NDArray[np.int64], scores: NDArray[np.float32], images: Tensor | None, first: int
     ) -> None:
-        counted = (labels >= 0) & (labels < scores.shape[1])  # others, such as 255, say that an item doesn't count
+        counted = (labels >= 0) & (
+            labels < scores.shape[1]
+        )  # other labels, such as 255, mean that an item doesn't count
         self._are_probabilities &= bool(np.allclose(scores.sum(1), 1, atol=1e-3) and scores.min() >= 0)
         predicted = scores.argmax(1)
         self._labels.append(labels[counted])
@@ -219,28 +222,28 @@ class _Tester:
 
 @dataclass(frozen=True)
 class ClassScores:
-    """How well a class is recognised. A share of nothing is None."""
+    """The scores of a class. A score is `None` if there are no items to compute it from."""
 
     name: str
     items: int
-    precision: float | None  # the share of the items taken for it that are of it
-    recall: float | None  # the share of its items that are taken for it
+    precision: float | None  # the share of items of the class among those predicted as the class
+    recall: float | None  # the share of the class's items that are predicted as the class
     f1: float | None  # the harmonic mean of both
 
 
 @dataclass(frozen=True)
 class ConfusedPair:
-    """How often items of one class were taken for another."""
+    """The number of items of one class that were predicted as another."""
 
     label: str
     predicted: str
     count: int
-    share: float  # of the items of the class
+    share: float  # relative to all items of the class
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of items, by label in rows and by predicted class in columns."""
+    """Numbers of items, by label in rows and by predicted class in columns."""
 
     classes: tuple[str, ...]
     counts: NDArray[np.int64]
@@ -252,16 +255,16 @@ class Confusion:
 
     @property
     def accuracy(self) -> float | None:
-        """The share of items that are recognised."""
+        """The share of correct predictions, or `None` without items."""
         return _share(int(np.trace(self.counts)), int(self.counts.sum()))
 
     def shares(self) -> list[list[float]]:
-        """Return the parts of every row."""
+        """Return each count relative to the sum of its row."""
         shares: list[list[float]] = (self.counts / np.maximum(1, self.counts.sum(1, keepdims=True))).tolist()
         return shares
 
     def scores(self) -> list[ClassScores]:
-        """Return the scores of all classes that items are of or were taken for."""
+        """Return the scores of all classes that occur as labels or predictions."""
         taken, there = self.counts.sum(0), self.counts.sum(1)
         indices: list[int] = np.flatnonzero(taken + there).tolist()
         return [self._scores_of_class(index, int(taken[index]), int(there[index])) for index in indices]
@@ -272,7 +275,7 @@ class Confusion:
         return ClassScores(self.classes[index], there, _share(right, taken), _share(right, there), f1)
 
     def worst_pairs(self, most: int) -> list[ConfusedPair]:
-        """Return the pairs of classes that are confused most often."""
+        """Return the most frequently confused pairs of classes."""
         wrong = self.counts.copy()
         np.fill_diagonal(wrong, 0)
         order = np.argsort(-wrong, axis=None, kind="stable")[:most]

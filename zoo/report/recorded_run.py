@@ -1,4 +1,4 @@
-"""What a run's folder has for a report: the run, its plan, starts, records, log and newest weights."""
+"""The contents of a run's folder for a report: the run, its plan, starts, records, log and newest weights."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from netdsl.solver.settings import SolverSettings
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.logs.summary import RunSummary, summarise
 
-Points = dict[float, float]  # by iteration; what was done again takes the place of what was before
+Points = dict[float, float]  # by iteration, since repeated iterations replace the earlier ones
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run of at least one round, as its folder has it."""
+    """A run with at least one complete round, as stored in its folder."""
 
     folder: Path
     run: Run
@@ -35,7 +35,7 @@ class RecordedRun:
     records: tuple[RoundRecord, ...]
     events: tuple[Mapping[str, Any], ...]
     plan: Plan | None = None
-    notes: tuple[str, ...] = ()  # what couldn't be read
+    notes: tuple[str, ...] = ()  # problems of files that couldn't be read
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -44,16 +44,16 @@ class RecordedRun:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it reached its last iteration."""
+        """Whether the run reached its last iteration."""
         return self.summary.iteration >= self.run.solver.param.max_iter
 
     @property
     def name(self) -> str:
-        """The name of its net, or of its folder."""
+        """The name of the net, or of the folder."""
         return self.run.solver.net_to_train.net.name or self.folder.resolve().name
 
     def logged(self, event: str, value: str) -> Points:
-        """Return the values that events of a kind have, by iteration."""
+        """Return a value of the logged events of one kind, by iteration."""
         found: Points = {}
         for line in self.events:
             match line:
@@ -65,7 +65,7 @@ class RecordedRun:
 
     @cached_property
     def weights(self) -> Path | None:
-        """The file of the model or, while there is none, of the newest whole snapshot; None without either."""
+        """The model's file, or the newest complete snapshot if there is no model yet, or `None`."""
         if (self.folder / MODEL).is_file():
             return self.folder / MODEL
         state = newest(str(self.folder / Path(self.run.solver.param.snapshot_prefix).name))
@@ -73,8 +73,8 @@ class RecordedRun:
 
 
 def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
-    """Return the run in a folder; an error unless a round of it is complete. `solver` is its solver, if that is
-    open."""
+    """Return the run in a folder. Raises an error unless at least one round is complete. `solver` is the run's solver
+    if it is already open."""
     run, records = Run.load(folder, solver), read_records(folder)
     if not records:
         raise DistributedError(f"{folder}: no round is complete yet; try again later")
@@ -93,17 +93,17 @@ def read_run(folder: Path, solver: SolverSettings | None = None) -> RecordedRun:
 
 
 def _events(log: Path, notes: list[str]) -> tuple[Mapping[str, Any], ...]:
-    """Return the lines of a log that are whole; a kill may cut the last one off."""
+    """Return the complete lines of a log. The last line may be cut off if the run was killed."""
     if not log.exists():
         return ()
     try:
         lines = tuple(line for line in read_event_log(log) if isinstance(line, dict))
         written = sum(1 for line in log.read_bytes().splitlines() if line.strip())
     except (FileError, OSError) as problem:
-        notes.append(f"{problem}; there is nothing of it here")
+        notes.append(f"{problem}; the log is left out here")
         return ()
     if written > len(lines):
         damaged = written - len(lines)
-        what = "line that is" if damaged == 1 else "lines that are"
-        notes.append(f"{log.name} has {damaged} {what} damaged, and left out here")
+        what = "damaged line, which is" if damaged == 1 else "damaged lines, which are"
+        notes.append(f"{log.name} contains {damaged} {what} left out here")
     return lines

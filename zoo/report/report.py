@@ -1,4 +1,4 @@
-"""The report that `zoo report` asks for: what is to be said of runs, and their page."""
+"""The report of `zoo report`: summaries of runs, and their page."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from zoo.requests.training import ReportRequest
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """A run, and how it went."""
+    """A run and its summary."""
 
     run: str
     summary: RunSummary = field(metadata=MERGED)
-    planned: list[PlannedFigure]  # none if it has no plan
+    planned: list[PlannedFigure]  # empty without a plan
 
 
 @dataclass(frozen=True)
 class RunReports:
-    """How runs went, their page, and why there is none, if there is none."""
+    """The summaries of runs, the path of their page, and the reason if there is no page."""
 
     runs: OneOrMore[ReportedRun]
     page: Path
@@ -41,7 +41,7 @@ class RunReports:
 
 @answers(ReportRequest)
 def report(request: ReportRequest, listen: Listen) -> RunReports:
-    """Read runs and write a page about them. What was read is reported where no page can be written, too."""
+    """Read runs and write a page about them. The summaries are returned even if no page can be written."""
     folders = [Path(run) for run in request.runs]
     recorded = [read_run(folder) for folder in folders]
     for note in (note for run in recorded for note in run.notes):

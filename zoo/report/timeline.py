@@ -1,4 +1,4 @@
-"""The timeline of workers in the last rounds, with the exchanges that overlapped with computing."""
+"""The timeline of the workers in the last rounds, including exchanges that overlapped with computing."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from netdsl.distributed.run_log import Activity, RoundRecord, Span
 from zoo.logs.summary import Elapsed
 from zoo.report.charts import AxisScale, Tick, nice_numbers, number
 
-UNITS = 1000  # of a row's width
-_OVERLAPPED = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE, Activity.PUSH)  # each has a lane of its own
-_MAX_SPANS = 60  # of one worker, that can still be distinguished
-_RECENT_ROUNDS = 50  # whose median length is the usual one
-_LONG_FACTOR = 5  # times the usual length: a longer pause or test would make everything else too small
-_ROW, _LANE = 26, 12  # pixels
-_PALEST = 0.35  # of the shades of shards
+UNITS = 1000  # units of a row's width
+_OVERLAPPED = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE, Activity.PUSH)  # activities with separate lanes
+_MAX_SPANS = 60  # maximum number of distinguishable activities of a worker
+_RECENT_ROUNDS = 50  # number of rounds whose median length is the usual length
+_LONG_FACTOR = 5  # maximum length, as a multiple of the usual one; a longer pause or test would shrink all the rest
+_ROW, _LANE = 26, 12  # in pixels
+_PALEST = 0.35  # opacity of the palest shard
 
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """An interval of time, by the clock."""
+    """An interval of clock time."""
 
     start: float
     stop: float
@@ -35,20 +35,20 @@ class TimeWindow:
 
 @dataclass(frozen=True)
 class Bar:
-    """A span of time in a worker's row, in the row's units across and in pixels down."""
+    """A span of time in a worker's row. Horizontal values are in the row's units, and vertical ones in pixels."""
 
     left: float
     width: float
     top: int
     height: int
     activity: Activity
-    shade: float  # 1 is the whole colour; later shards are paler
+    shade: float  # 1 is the full colour; later shards are paler
     text: str
 
 
 @dataclass(frozen=True)
 class WorkerRow:
-    """What a worker did, and where its rounds began."""
+    """The activities of a worker, and the starts of its rounds."""
 
     rank: int
     bars: tuple[Bar, ...]
@@ -57,14 +57,14 @@ class WorkerRow:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The rows of all workers over the same time."""
+    """The rows of all workers over the same interval."""
 
     rows: tuple[WorkerRow, ...]
     row_height: int
     activities: tuple[Activity, ...]
     shards: int
     numbers: tuple[int, int]  # of the first and the last round
-    elapsed: float  # seconds from the start of the run to that of the timeline
+    elapsed: float  # seconds from the start of the run to the start of the timeline
     ticks: tuple[Tick, ...]
 
 
@@ -76,8 +76,8 @@ def timeline_of(records: Sequence[RoundRecord]) -> Timeline:
 
 
 def last_rounds(records: Sequence[RoundRecord]) -> TimeWindow:
-    """Return the window of the last rounds of usual length that can be distinguished, of the worker with the most
-    rounds."""
+    """Return an interval that contains the last rounds of usual length, with few enough activities to be
+    distinguishable. The worker with the most rounds decides."""
     by_rank = defaultdict(list)
     for record in records:
         by_rank[record.rank].append(record)
@@ -96,7 +96,7 @@ def last_rounds(records: Sequence[RoundRecord]) -> TimeWindow:
 
 
 class _Drawer:
-    """Draws rows with each worker's activities, and thin lanes for overlapping exchanges below."""
+    """Draws rows with each worker's activities, and thin lanes below for overlapping exchanges."""
 
     def __init__(self, window: TimeWindow, records: Sequence[RoundRecord], ranks: Sequence[int]) -> None:
         self._window, self._records, self._ranks = window, records, ranks
@@ -107,7 +107,7 @@ class _Drawer:
         self._shards = 1 + max((span.shard for span in spans if span.shard is not None), default=-1)
 
     def timeline(self, elapsed: float) -> Timeline:
-        """Return all rows; the first span is `elapsed` seconds after the start of the run."""
+        """Return all rows. The first span begins `elapsed` seconds after the start of the run."""
         numbers = [record.number for record in self._records] or [0]
         ticks = tuple(Tick(100 * self._scale(time), number(time)) for time in nice_numbers(0.0, self._scale.high))
         return Timeline(
@@ -126,7 +126,7 @@ class _Drawer:
         return WorkerRow(rank, tuple(self._bars_of_records(records)), starts)
 
     def _bars_of_records(self, records: Sequence[RoundRecord]) -> Iterator[Bar]:
-        for activity in self._activities:  # computing comes first, so that waiting within an iteration is drawn over it
+        for activity in self._activities:  # computing is drawn first, and waiting within an iteration on top
             for record in records:
                 for span in record.spans:
                     if span.activity is activity and self._window.shows(span):
@@ -143,5 +143,5 @@ class _Drawer:
         return Bar(left, right - left, top, _LANE - 2 if is_lane else _ROW - 2, span.activity, shade, text)
 
     def _place_in_row(self, time: float) -> float:
-        """Return where a time is in a row; what is beyond the window is at its end."""
+        """Return the position of a time in a row. Times outside the window are at its ends."""
         return UNITS * self._scale(min(max(time, self._window.start), self._window.stop) - self._window.start)

@@ -1,1 +1,2 @@
-"""Requests: what can be asked of the zoo, with fields, defaults, ranges and help. They need no torch."""
+"""Requests: the questions that the zoo answers, with their fields, defaults, ranges and help. This package doesn't
+import torch."""

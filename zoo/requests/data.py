@@ -18,68 +18,79 @@ A data set is named by its path, or by its kind and path:
 \b
 Images with boxes, polygons or masks around objects:
   voc:FOLDER?set=NAME  coco:FILE?images=FOLDER  yolo:FOLDER?set=NAME
-  labelme:FOLDER  maps:FOLDER  lmdb:PATH?first_pixel=N (of SSD's AnnotatedDatum)
+  labelme:FOLDER  maps:FOLDER  lmdb:PATH?first_pixel=N (with SSD's AnnotatedDatum)
   objects[:train|:test]?side=N&count=N&kinds=A,B  poses:PATH?joints=N
   people[:train|:test]?side=N&count=N
 \b
-Behind any name, ?part=test is every tenth item, ?part=train all others,
-?items=FILE has the numbers of the items that count, one on each line, and
-?classes=FILE the names of classes: one on each line, or a label map.
+After any name, ?part=test selects every tenth item, and ?part=train the rest.
+?items=FILE selects the items whose numbers FILE lists, one per line.
+?classes=FILE names the classes: one per line, or a label map.
 """
 
 
 def height_and_width(text: str) -> tuple[int, int]:
-    """Height and width, of a text such as 256x256."""
+    """Return the height and width in a text such as 256x256."""
     height, _, width = text.lower().partition("x")
     if not (height.isdecimal() and width.isdecimal() and int(height) and int(width)):
-        raise ValueError(f"'{text}' isn't like 256x256, height and width")
+        raise ValueError(f"'{text}' isn't a height and a width; write them as in 256x256")
     return int(height), int(width)
 
 
 @request
 class ConvertDataRequest(Request):
-    """Write a data set as LMDB, LevelDB, Parquet or a folder of images for each class, all of it or nothing.
+    """Convert a data set to LMDB, LevelDB, Parquet or a folder of images for each class. If the conversion fails,
+    nothing is written.
 
-    The ending or the prefix of DST says which: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH.
-    Databases have Caffe's records, with the keys of convert_imageset.
+    The prefix or the suffix of DST selects the format: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH.
+    Databases contain Caffe's records, with the keys that convert_imageset writes.
 
-    Images with objects are written as lmdb:PATH or leveldb:PATH of SSD's records with a label map, voc:FOLDER,
-    coco:FILE.json with a folder of images beside it, yolo:FOLDER, or maps:FOLDER, which has a list of images and maps
-    of classes. --min-dim enlarges images whose shorter side has fewer pixels, --max-dim shrinks those whose longer one
-    has more.
+    Images with objects can be written as lmdb:PATH or leveldb:PATH with SSD's records and a label map, as voc:FOLDER,
+    as coco:FILE.json with a folder of images next to it, as yolo:FOLDER, or as maps:FOLDER with a list of images and
+    their class maps. --min-dim enlarges images whose shorter side has fewer pixels, and --max-dim shrinks images whose
+    longer side has more.
 
-    People with joints, such as those of COCO's person_keypoints files, are written as poses:PATH, an LMDB for CMU's
-    pose nets with a record for each person.
+    People with joints, such as those in COCO's person_keypoints files, are written as poses:PATH. This is an LMDB for
+    CMU's pose nets, with a record for each person.
 
-    A text, text:FILE?streams=N&classes=LABELS, becomes a new folder DST with streams in HDF5 for recurrent nets:
-    list.txt for HDF5Data with the tops data, cont and target, and labels.txt with the characters.
+    A text, text:FILE?streams=N&classes=LABELS, is written to a new folder DST as streams in HDF5 for recurrent nets.
+    The folder contains list.txt for an HDF5Data layer with the tops data, cont and target, and labels.txt with the
+    characters.
 
-    Captions in COCO's form, captions:FILE.json?images=FOLDER&streams=N&steps=N&least=N&classes=LABELS, become such a
-    folder as LRCN has it: list.txt for HDF5Data with the tops cont_sentence, input_sentence and target_sentence,
-    images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
+    Captions in COCO's format, captions:FILE.json?images=FOLDER&streams=N&steps=N&least=N&classes=LABELS, are written to
+    a folder in the layout of LRCN: list.txt for an HDF5Data layer with the tops cont_sentence, input_sentence and
+    target_sentence, images.txt for an ImageData layer, and labels.txt with all words that occur at least `least` times
+    (5 by default).
     """
 
     source: str = argument("SRC")
     target: str = argument("DST")
     resize: tuple[int, int] | None = option(
-        "Bring all images to one height and width.", default=None, metavar="HxW", parse=height_and_width
+        "Height and width to which all images are resized.", default=None, metavar="HxW", parse=height_and_width
     )
-    min_dim: int | None = option("Enlarge images with objects, at least to N.", default=None, least=1, metavar="N")
-    max_dim: int | None = option("Shrink images with objects, at most to N.", default=None, least=1, metavar="N")
-    encoded: Literal["jpg", "png"] | None = option("Store image files rather than their pixels.", default=None)
+    min_dim: int | None = option(
+        "Minimum shorter side of images with objects; smaller images are enlarged.", default=None, least=1, metavar="N"
+    )
+    max_dim: int | None = option(
+        "Maximum longer side of images with objects; larger images are shrunk.", default=None, least=1, metavar="N"
+    )
+    encoded: Literal["jpg", "png"] | None = option(
+        "Image format of the stored images; by default raw pixels are stored.", default=None
+    )
     gray: bool = option("Convert images to gray.", default=False)
     shuffle: bool = option("Write the items in random order.", default=False)
-    seed: int = option("The seed of the random order.", default=0, least=0, metavar="N")
+    seed: int = option("Seed of the random order.", default=0, least=0, metavar="N")
     skip_bad: bool = option(SKIP_BAD_HELP, default=False)
 
     @property
     def order(self) -> int | None:
-        """The seed of the order, if it is random."""
+        """The seed of the random order, or `None` if the order isn't random."""
         return self.seed if self.shuffle else None
 
     def refuse(self, problem: str, *, changes: bool = False, sides: bool = False, order: bool = False) -> None:
-        """Raise a RequestError if options are given that aren't for such data: those that change images, those about
-        one of their sides, or those about the order and what is left out.
+        """Raise a RequestError if options are given that don't apply to the data.
+
+        `changes` covers the options that change images, `sides` those that limit a side, and `order` those that shuffle
+        or skip items.
         """
         one_side = self.min_dim or self.max_dim
         wrong = (
@@ -93,7 +104,8 @@ class ConvertDataRequest(Request):
 
 @request
 class MeanRequest(Request):
-    """Write the mean of all images, for a net's mean_file, and print the mean of each channel, for its mean_value."""
+    """Compute the mean of all images. The mean image is written for a net's mean_file, and the mean of each channel is
+    printed for its mean_value."""
 
     source: str = argument("SRC")
     output: str = argument("OUT.binaryproto")
@@ -101,17 +113,17 @@ class MeanRequest(Request):
 
 @request
 class ShowDataRequest(Request):
-    """Show how many items a data set has, the names of its classes, and the shapes, types and labels of some items,
-    of every class about as many. Of images with objects, show all sizes, and how many boxes each class has.
-    """
+    """Show a data set: the number of items, the names of its classes, and the shapes, types and labels of some items,
+    spread evenly over the classes. For images with objects, show all image sizes and the number of boxes in each
+    class."""
 
     source: str = argument("SRC")
     output: str | None = option(
-        "Also write a contact sheet of the images with their labels, or with their boxes and masks.",
+        "Contact sheet to write: the images with their labels, or with their boxes and masks.",
         default=None, short="o", aliases=("--sheet",), metavar="SHEET.png",
     )  # fmt: skip
     count: int | None = option(
-        "How many items to look at; by default 64, or as many as there are classes with names.",
+        "Number of items to examine; by default 64, or one for each named class if there are more.",
         default=None, least=1, most=10_000, metavar="N",
     )  # fmt: skip
-    rgb: bool = option("Channels are red, green, blue, as in CIFAR, rather than Caffe's own order.", default=False)
+    rgb: bool = option("Read channels as red, green, blue, as in CIFAR, instead of in Caffe's order.", default=False)

@@ -1,4 +1,5 @@
-"""What is told while a request is answered, besides the events of a solver: how much is to be done, and is done."""
+"""Events that report progress while a request is answered: how much work there is and how much is done. Events of a
+solver are separate."""
 
 from __future__ import annotations
 
@@ -6,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-Listen = Callable[[object], object]  # to any event
+Listen = Callable[[object], object]  # called with any event
 
 
 @dataclass(frozen=True)
 class WorkStarted:
-    """Some work begins: what is done, and how much of it there is, if anybody knows.
+    """Work begins. `total` is its amount, or `None` if the amount is unknown.
 
-    Work that takes hours says in which `unit`; it is told in lines where there is no terminal to show a bar.
+    Work that takes hours names its `unit`. If no terminal can show a bar, its progress is printed in lines.
     """
 
     doing: str
@@ -23,35 +24,35 @@ class WorkStarted:
 
 @dataclass(frozen=True)
 class WorkDone:
-    """So much of the work is done."""
+    """Some of the work is done."""
 
     items: float = 1
 
 
 @dataclass(frozen=True)
 class WorkEnded:
-    """The work is done, all of it or as far as it goes."""
+    """The work has ended, complete or not."""
 
 
 @dataclass(frozen=True)
 class RunBegins:
-    """A training begins; `held_out` says that it is tested on items which it leaves out without being asked to."""
+    """A training run begins. `held_out` is true if the run tests on items that it holds out by default."""
 
     held_out: bool = False
 
 
 @dataclass(frozen=True)
 class WhatNext:
-    """The question what a run that is under way should do; the answer is an action of a solver, or None."""
+    """Asks what a running training should do next. The answer is a solver action or `None`."""
 
 
 def ignore(event: object) -> None:
-    """Do nothing about an event."""
+    """Ignore an event."""
 
 
 @contextmanager
 def work(listen: Listen, doing: str, total: float | None = None) -> Iterator[Callable[..., object]]:
-    """Tell of work; the value is a function that tells that an item is done, or more."""
+    """Report work through `listen`. The value is a function that reports one finished item, or several."""
     listen(WorkStarted(doing, total))
     try:
         yield lambda items=1: listen(WorkDone(items))

@@ -1,4 +1,4 @@
-"""Requests to write nets and weights for others, and to compare them."""
+"""Requests to export nets and weights to other programs, and to compare them."""
 
 from __future__ import annotations
 
@@ -13,99 +13,108 @@ ExportTarget = Literal["caffe", "onnx", "torch"]
 
 
 def mean_values(text: str) -> tuple[float, ...]:
-    """Return the mean of each channel, of a text such as 104,117,123."""
+    """Return the mean of each channel in a text such as 104,117,123."""
     try:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
-        raise ValueError(f"'{text}' isn't like 104,117,123") from None
+        raise ValueError(f"'{text}' isn't a list of channel means; write it as in 104,117,123") from None
 
 
 @request
 class ExportRequest(AssumesShapes, InStages, AboutNet):
-    """Write a net as it is deployed: data layers become inputs, losses become the predictions that they are made for,
-    and layers that only training needs are removed. Other options rewrite the net further.
+    """Export a net in its deployed form. Data layers become inputs, losses become the predictions that they train, and
+    layers that only training needs are removed. Other options rewrite the net further.
 
-    After each step, and after writing, the net is run beside the one before. The differences of their outputs are
-    printed relative to the outputs' spread; beyond the tolerance nothing is written.
+    After each step, and after writing, the command runs the net before and after the step and compares their outputs.
+    It prints the differences relative to the spread of the outputs. If a difference exceeds the tolerance, nothing is
+    written.
 
-    A net to train can have settings and sources of data that BVLC's Caffe doesn't know. They are named; with
-    --data-lmdb its data are written beside it, prepared as far as Caffe can't do it.
+    A training net can contain settings and data sources that BVLC's Caffe doesn't support. The command names them. With
+    --data-lmdb it also writes the net's data next to it, after the preparation that Caffe can't do.
     """
 
     net: str = argument("NET")
-    weights: tuple[str, ...] = option("Its weights, in any format that has some.", default=(), metavar="FILE")
-    target: ExportTarget = option("What to write it for.", name="to")
-    output: Path | None = option("The folder for Caffe's files, or the file.", default=None, short="o", metavar="PATH")
-    verify: bool = option("Prove that it computes the same.", default=True)
+    weights: tuple[str, ...] = option("Weights of the net, in any format of weights.", default=(), metavar="FILE")
+    target: ExportTarget = option("Program or format to export to.", name="to")
+    output: Path | None = option(
+        "Folder for Caffe's files, or the file to write.", default=None, short="o", metavar="PATH"
+    )
+    verify: bool = option("Verify that the exported net computes the same outputs.", default=True)
     tolerance: float | None = option(
-        "The tolerance of all proofs, in place of their own.", default=None, least=0, metavar="T"
+        "Tolerance of all comparisons, instead of each one's default.", default=None, least=0, metavar="T"
     )
-    opset: int | None = option("The opset of ONNX; by default the newest one that runs.", default=None, metavar="N")
+    opset: int | None = option("ONNX opset; by default the newest one that runs here.", default=None, metavar="N")
     batch: int | None = option(
-        "The batch of all inputs; 1 if the net doesn't say it.", default=None, least=1, metavar="N"
+        "Batch size of all inputs; 1 if the net doesn't set it.", default=None, least=1, metavar="N"
     )
-    train_val: bool = option("Also write the net that was trained, to Caffe.", default=False)
-    solver: str | None = option("Also write this solver and that net, to Caffe.", default=None, metavar="FILE")
-    data_lmdb: bool = option("Also write the data that Caffe can't read, as LMDB.", default=False)
+    train_val: bool = option("Also write the training net, for Caffe.", default=False)
+    solver: str | None = option(
+        "Solver to write as well, with the training net, for Caffe.", default=None, metavar="FILE"
+    )
+    data_lmdb: bool = option("Also write the data that Caffe can't read to an LMDB.", default=False)
     fold: bool = option("Fold BatchNorm and Scale into the layers before them.", default=False)
-    fully_convolutional: bool = option("Make fully connected layers convolutions.", default=False)
-    rgb: bool = option("Take images in RGB, where the net was made for BGR.", default=False)
-    mean: tuple[float, ...] = option(
-        "Subtract this mean inside the net.", default=(), metavar="B,G,R", parse=mean_values
-    )
+    fully_convolutional: bool = option("Turn fully connected layers into convolutions.", default=False)
+    rgb: bool = option("Accept RGB images where the net was trained on BGR.", default=False)
+    mean: tuple[float, ...] = option("Mean to subtract inside the net.", default=(), metavar="B,G,R", parse=mean_values)
     precision: Literal["float16", "bfloat16"] | None = option(
-        "Round the weights; they are stored as float32.", default=None
+        "Type to round the weights to; they are still stored as float32.", default=None
     )
-    prune_to: str | None = option("End the net at this layer.", default=None, metavar="LAYER")
+    prune_to: str | None = option("Layer at which the exported net ends.", default=None, metavar="LAYER")
 
     def check(self) -> None:
-        """Refuse options of one target for another."""
+        """Refuse options that belong to another target."""
         trains = self.train_val or self.solver is not None
         if self.target != "caffe" and trains:
-            raise RequestError("--train-val and --solver are for --to caffe")
+            raise RequestError("--train-val and --solver need --to caffe")
         if self.data_lmdb and not trains:
-            raise RequestError("--data-lmdb is for the data of --train-val or --solver")
+            raise RequestError("--data-lmdb needs --train-val or --solver")
         if self.target != "onnx" and self.opset is not None:
-            raise RequestError("--opset is for --to onnx")
+            raise RequestError("--opset needs --to onnx")
         if not self.verify and self.tolerance is not None:
-            raise RequestError("--tolerance is for verifying; remove --no-verify")
+            raise RequestError("--tolerance has no effect with --no-verify; remove one of them")
 
 
 @request
 class ConvertRequest(AboutNet):
-    """Convert IN to OUT, whose names end with their formats. Weights are .caffemodel, .h5, .safetensors, .npz, or .pt
-    and .pth, which hold torch's state_dict; there a blob is called LAYER.INDEX. Tensors with other names are matched to
-    the layers of a net by their names, their order or their shapes, and each match is printed. A net with its weights
-    becomes .onnx or torch.export's .pt2; an .onnx model becomes a .prototxt with its .caffemodel, once both have given
-    the same outputs.
+    """Convert a model from one format to another. The suffixes of IN and OUT select the formats.
+
+    Weights are .caffemodel, .h5, .safetensors, .npz, or .pt and .pth, which contain torch's state_dict; there a blob is
+    called LAYER.INDEX. Tensors with other names are matched to the layers of a net by name, order or shape, and each
+    match is printed.
+
+    A net with its weights becomes .onnx or torch.export's .pt2. An .onnx model becomes a .prototxt with its .caffemodel
+    after both have computed the same outputs.
     """
 
     source: str = argument("IN")
     output: str = argument("OUT")
-    net: str | None = option("The net of weights whose tensors have torch's names.", default=None, metavar="NET")
-    weights: tuple[str, ...] = option("The weights, where IN is a net without any.", default=(), metavar="FILE")
-    precision: StoredType | None = option("The type of stored values.", default=None)
+    net: str | None = option("Net of the weights, if their tensors have torch's names.", default=None, metavar="NET")
+    weights: tuple[str, ...] = option("Weights, if IN is a net without weights.", default=(), metavar="FILE")
+    precision: StoredType | None = option("Type of the stored values.", default=None)
 
     def check(self) -> None:
-        """Refuse a precision for files that have but one."""
+        """Refuse a precision for formats that only store float32."""
         if self.precision is not None and Path(self.output).suffix not in TENSOR_SUFFIXES:
-            raise RequestError(f"--precision is for {', '.join(TENSOR_SUFFIXES)}; other files have float32")
+            raise RequestError(
+                f"--precision needs an output in {', '.join(TENSOR_SUFFIXES)}; other formats store float32"
+            )
 
 
 @request
 class VerifyRequest(AssumesShapes, AboutNet):
-    """Run two models of any formats on the same random inputs, and print the difference of every blob that both have,
-    in the order in which they are computed. The exit code is 1 if an output's difference is above the tolerance.
+    """Verify that two models compute the same. Both run on the same random inputs, and the command prints the
+    difference of every blob that both contain, in the order of computation. The exit code is 1 if an output differs by
+    more than the tolerance.
 
-    A model is an .onnx file, a .caffemodel that has its net, or a net with its weights after a comma, in any format of
-    weights: deploy.prototxt,weights.safetensors. A net for training is compared as it is deployed.
+    A model is an .onnx file, a .caffemodel that contains its net, or a net and its weights with a comma between them,
+    in any format of weights: deploy.prototxt,weights.safetensors. A training net is compared in its deployed form.
     """
 
     first: str = argument("A")
     second: str = argument("B")
     tolerance: float = option(
-        "The largest difference of an output, relative to the spread of a blob's values.",
+        "Largest allowed difference of an output, relative to the spread of the blob's values.",
         default=1e-5, least=0, metavar="T",
     )  # fmt: skip
-    seed: int = option("The seed of the random inputs.", default=0, least=0, metavar="N")
+    seed: int = option("Seed of the random inputs.", default=0, least=0, metavar="N")
     outputs_only: bool = option("Don't list the blobs between inputs and outputs.", default=False)

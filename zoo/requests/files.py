@@ -1,4 +1,4 @@
-"""Requests to see files of Caffe's, and to mend them."""
+"""Requests to show, check and repair Caffe's files."""
 
 from __future__ import annotations
 
@@ -18,100 +18,104 @@ from zoo.requests.request import RequestError, argument, option, request
 
 @request
 class ShowRequest(AssumesShapes, InStages, StubsUnknown, WithPython, Lenient, OfDialect):
-    """Show what files hold: the layers of a net with their settings, shapes and parameters; the blobs of weights, of a
-    solver state or of a mean; the settings of a solver.
+    """Show the contents of files: the layers of a net with their settings, shapes and parameters; the blobs of weights,
+    of a solver state or of a mean; the settings of a solver.
 
-    With --shapes, show the shapes of a net's blobs, in each phase that it is for. The options about nets need it.
+    With --shapes, show the shapes of a net's blobs in each of the net's phases. The options about nets need --shapes.
     """
 
     files: tuple[str, ...] = argument("FILE...")
     shapes: bool = option("Show the shapes of a net's blobs instead.", default=False)
 
     def check(self) -> None:
-        """Refuse options about shapes without them."""
+        """Refuse options about shapes without --shapes."""
         if not self.shapes and (self.assume or self.stages or self.stub_unknown):
-            raise RequestError("--assume, --stage and --stub-unknown go with --shapes")
+            raise RequestError("--assume, --stage and --stub-unknown need --shapes")
 
 
 @request
 class DrawRequest(AboutNet):
-    """Draw a net as a graph: a box for each layer with its settings and the shapes of its tops, coloured by what the
-    layer does; the legend says which. Layers that could work in place, such as ReLU and BatchNorm, are written into the
-    box of the layer that they follow, unless somebody else needs what was there before.
+    """Draw a net as a graph. Each layer is a box with its settings and the shapes of its tops, coloured by kind; a
+    legend explains the colours. A layer that could work in place, such as ReLU or BatchNorm, is drawn inside the box of
+    the layer before it, unless another layer needs the values before the change.
 
-    A picture with thousands of layers is best as SVG, which any browser shows and searches.
+    For nets with thousands of layers, choose SVG: any browser can show and search it.
     """
 
     net: str = argument("NET")
     output: str | None = option(
-        "An .svg or .png to write; by default NET.svg, in this folder.", default=None, short="o", metavar="FILE"
+        "The .svg or .png file to write; by default NET.svg in the current folder.",
+        default=None,
+        short="o",
+        metavar="FILE",
     )
     phase: Literal["TEST", "TRAIN"] | None = option(
-        "The phase that is drawn; by default TEST, or TRAIN if it has no other.", default=None
+        "Phase to draw; by default TEST, or TRAIN for a net without a TEST phase.", default=None
     )
-    direction: Literal["down", "right"] = option("The way that data take.", default="down")
+    direction: Literal["down", "right"] = option("Direction of the data flow.", default="down")
 
 
 @request
 class CheckRequest(AssumesShapes, InStages, StubsUnknown, AboutNet):
-    """Check that each net can be parsed, has only known layer types, is connected in the phases that it is for, and has
-    shapes that fit. The exit code is 1 if one doesn't.
+    """Check nets: each must parse, use only known layer types, be connected in all of its phases, and have shapes that
+    fit. The exit code is 1 if a net fails.
 
-    Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed; so are
-    batches, for nets that take only multiples of some number. What means something else in some forks of Caffe is told.
-    Of the data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the
-    same. What works here but Caffe refuses, or computes otherwise, is said, and doesn't change the exit code either.
+    If a net doesn't set the shape of its data, the command tries typical shapes and prints the one that fits. It does
+    the same for batch sizes if a net accepts only multiples of some number. Settings that mean different things in
+    different forks of Caffe are reported. Only the first item of the data is read. A net whose data can't be found here
+    isn't called good, but doesn't change the exit code. Neither do parts that work here and that Caffe refuses or
+    computes differently; the command reports them too.
 
-    With --data, the data layers of each net's TRAIN phase make up the files that they read, in a temporary folder:
-    databases, lists of images, whole data sets. A batch of them is read as in training, and its loss is computed with
-    the gradients. A folder then stands for all nets below it. The exit code is 1 if a net with a loss doesn't come that
-    far.
+    With --data, the data layers of each net's TRAIN phase get made-up files to read, in a temporary folder: databases,
+    lists of images, whole data sets. The command reads a batch as training does, and computes its loss and gradients. A
+    folder then stands for all nets in it and below. The exit code is 1 if a net with a loss doesn't get that far.
     """
 
     files: tuple[str, ...] = argument("FILE...")
-    run: bool = option("Also run each net once, forward, on small random input.", default=False)
-    data: bool = option("Instead try each net's training on data that are made up for it.", default=False)
-    forward_only: bool = option("With --data: compute no gradients.", default=False)
+    run: bool = option("Also run each net forward once, on small random input.", default=False)
+    data: bool = option("Try each net's training on made-up data instead.", default=False)
+    forward_only: bool = option("With --data: don't compute gradients.", default=False)
     batch: int = option(
-        "With --data: the most items in a batch, if the net takes that many.", default=2, least=1, metavar="N"
+        "With --data: maximum number of items in a batch, if the net accepts that many.",
+        default=2,
+        least=1,
+        metavar="N",
     )
-    seconds: float = option("With --data: how long one net may take.", default=600, above=0, metavar="S")
+    seconds: float = option("With --data: time limit for one net.", default=600, above=0, metavar="S")
 
 
 @request
 class DiffRequest(Lenient, OfDialect):
-    """Show how B differs from A: in its layers, its settings, and the values of every blob. Old files are brought to
-    today's form first. The exit code is 1 if anything differs.
-    """
+    """Compare A and B: their layers, their settings and the values of every blob. Old files are upgraded to the current
+    format first. The exit code is 1 if anything differs."""
 
     first: str = argument("A")
     second: str = argument("B")
-    as_written: bool = option("Compare old files without upgrading them.", default=False)
+    as_written: bool = option("Compare old files without an upgrade.", default=False)
 
 
 @request
 class FormatRequest(Lenient):
-    """Put prototxt files into one layout: two spaces, one field a line, double quotes. The order of fields and the
-    comments stay. With `-` standard input is formatted and printed.
-    """
+    """Format prototxt files with two spaces of indentation, one field per line and double quotes. The order of fields
+    and the comments are kept. With `-`, format standard input and print it."""
 
     files: tuple[str, ...] = argument("FILE...")
-    check_only: bool = option("Change nothing; the exit code is 1 if a file would change.", default=False, name="check")
+    check_only: bool = option("Change nothing; exit with 1 if a file would change.", default=False, name="check")
 
 
 @request
 class UpgradeRequest(Lenient, OfDialect):
-    """Bring an old net or solver to today's form, as Caffe's own upgrade tools do: V0 and V1 layers, data
+    """Upgrade an old net or solver to the current format, as Caffe's own tools do: V0 and V1 layers, data
     transformations, inputs, BatchNorm's parameters, solver types. If a part can't be upgraded, nothing is written.
 
-    A prototxt is printed if there is no OUTPUT. The list of changes goes to standard error.
+    Without OUTPUT, a prototxt is printed. The list of changes goes to standard error.
     """
 
     file: str = argument("FILE")
     output: str | None = argument("[OUTPUT]", default=None)
-    in_place: bool = option("Write the result to FILE itself.", default=False)
+    in_place: bool = option("Replace FILE with the result.", default=False)
 
     def check(self) -> None:
-        """Refuse two places for the result."""
+        """Refuse two destinations for the result."""
         if self.in_place and self.output:
-            raise RequestError("name OUTPUT or use --in-place, not both")
+            raise RequestError("OUTPUT and --in-place both name the result's file; give one of them")

@@ -1,4 +1,4 @@
-"""Fields that several requests share, and how their texts are read."""
+"""Fields that several requests share, and the parsers of their texts."""
 
 from __future__ import annotations
 
@@ -15,63 +15,63 @@ Shape = tuple[int, ...]
 StoredType = Literal["float32", "float16", "bfloat16"]
 ComputeType = Literal["exact", "tf32", "bf16", "fp16"]
 
-DATA_HELP = "Data to read instead of the net's: digits, mnist:FOLDER, folder:PATH, parquet:PATH, ..."
-SKIP_BAD_HELP = "Leave out items that can't be read, and say so."
+DATA_HELP = "Data to read instead of the net's own: digits, mnist:FOLDER, folder:PATH, parquet:PATH, ..."
+SKIP_BAD_HELP = "Skip items that can't be read, and report them."
 
 
 def modules_of(values: Iterable[str], field: str) -> dict[str, str]:
-    """Return the modules that texts with commas name, which may be in the current folder."""
+    """Return the modules that comma-separated texts name. They may be in the current folder."""
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
-            raise RequestError(f"'{name}' isn't the name of a module, such as voc_layers", field)
+            raise RequestError(f"'{name}' isn't the name of a module; give a name such as voc_layers", field)
     return in_folder(names, Path.cwd())
 
 
 def shapes_of(texts: Iterable[str]) -> dict[str, Shape]:
-    """Shapes by the names of blobs, of texts such as data=3x224x224."""
+    """Return shapes by blob name from texts such as data=3x224x224."""
     shapes: dict[str, Shape] = {}
     for text in texts:
         name, _, sizes = text.rpartition("=")
         numbers = sizes.split("x")
         if not name or not all(number.isdecimal() and int(number) for number in numbers):
-            raise ValueError(f"'{text}' isn't like data=3x224x224")
+            raise ValueError(f"'{text}' isn't a blob and its shape; write them as in data=3x224x224")
         shapes[name] = tuple(map(int, numbers))
     return shapes
 
 
 def columns_of(texts: Iterable[str]) -> dict[str, str]:
-    """Columns by their blobs, of texts such as data=pixels."""
+    """Return columns by blob name from texts such as data=pixels."""
     columns = {}
     for text in texts:
         blob, _, column = text.partition("=")
         if not (blob and column):
-            raise ValueError(f"'{text}' isn't like data=pixels, a blob and its column")
+            raise ValueError(f"'{text}' isn't a blob and its column; write them as in data=pixels")
         columns[blob] = column
     return columns
 
 
 def numbers_of(text: str) -> tuple[int, ...]:
-    """Numbers with commas between them, each of which counts once."""
+    """Return the different numbers in a comma-separated text, in the order of their first appearance."""
     words = text.split(",")
     if not all(word.isdecimal() and int(word) for word in words):
-        raise ValueError(f"'{text}' isn't like 1,2,5, whole numbers above 0")
+        raise ValueError(f"'{text}' isn't a list of whole numbers above 0; write it as in 1,2,5")
     return tuple(dict.fromkeys(map(int, words)))
 
 
 def dialect_of(name: str) -> str:
-    """Return the dialect of a name; an error for one that no fork has, before any file is opened."""
-    from caffe_proto.dialects import dialect_named  # needs protobuf, for which nobody should wait to read the help
+    """Return the dialect with this name. Raises an error for an unknown dialect, before any file is opened."""
+    from caffe_proto.dialects import dialect_named  # imports protobuf, which would slow down --help
 
     return dialect_named(name).name
 
 
 @request
 class OfDialect(Request):
-    """A request about files of any kind, which may be of a fork of Caffe."""
+    """A request about files of any kind, from Caffe or a fork of it."""
 
     dialect: str | None = option(
-        "The fork of Caffe that a net or a binary file is for, such as ssd; guessed if not given.",
+        "Fork of Caffe that a net or a binary file is for, such as ssd; guessed by default.",
         default=None, metavar="NAME", parse=dialect_of,
     )  # fmt: skip
 
@@ -80,73 +80,71 @@ class OfDialect(Request):
 class Lenient(Request):
     """A request about files whose unknown fields may be skipped."""
 
-    lenient: bool = option("Skip fields that no known Caffe has, with a warning for each.", default=False)
+    lenient: bool = option("Skip fields that no supported Caffe defines, with a warning for each.", default=False)
 
 
 @request
 class WithPython(Request):
-    """A request in which Python layers may run."""
+    """A request that may run Python layers."""
 
     allow_python: tuple[str, ...] = option(
-        "Run the code of Python layers in these modules, which are installed or in the current folder.",
+        "Modules whose Python layers may run; they are installed or in the current folder.",
         default=(), metavar="MODULE,...",
     )  # fmt: skip
 
     def meanwhile(self) -> AbstractContextManager[object]:
-        """Let the code of the named modules run."""
+        """Allow the code of the named modules to run."""
         return PYTHON_LAYERS.allowing(modules_of(self.allow_python, "allow_python"))
 
 
 @request
 class AboutNet(WithPython):
-    """A request about a net, whose Python layers may run."""
+    """A request about a net, which may contain Python layers."""
 
     dialect: str | None = option(
-        "The fork of Caffe that the net is for, such as ssd; guessed from the net if not given.",
+        "Fork of Caffe that the net is for, such as ssd; guessed from the net by default.",
         default=None, metavar="NAME", parse=dialect_of,
     )  # fmt: skip
 
 
 @request
 class AssumesShapes(Request):
-    """A request about nets whose data may have no known shape."""
+    """A request about nets whose data shapes may be unknown."""
 
     assume: Mapping[str, Shape] = option(
-        "The shape of a blob whose data layer doesn't say it, without the batch: data=3x224x224.",
+        "Shape of a blob, without the batch, if the data layer doesn't set it: data=3x224x224.",
         default_factory=dict, metavar="BLOB=SHAPE", parse=shapes_of, repeatedly=True,
     )  # fmt: skip
 
     def tell_of_unused(self, used: Collection[str], listen: Listen) -> None:
-        """Warn about assumed shapes of blobs that no data layer brings, which are typos."""
+        """Warn about assumed shapes of blobs that no data layer produces. These are probably typos."""
         from netdsl.solver.events import Notice
 
         for name in self.assume:
             if name not in used:
-                listen(Notice(f"warning: --assume {name}: no data layer brings this blob"))
+                listen(Notice(f"warning: --assume {name}: no data layer produces this blob"))
 
 
 @request
 class InStages(Request):
     """A request about nets with include rules for stages."""
 
-    stages: tuple[str, ...] = option(
-        "A stage that the net is in, for include rules.", default=(), name="stage", metavar="NAME"
-    )
+    stages: tuple[str, ...] = option("Stage for the net's include rules.", default=(), name="stage", metavar="NAME")
 
 
 @request
 class AtLevel(Request):
     """A request about nets with include rules for levels."""
 
-    level: int = option("The level that the net is in, for include rules.", default=0, metavar="N")
+    level: int = option("Level for the net's include rules.", default=0, metavar="N")
 
 
 @request
 class StubsUnknown(Request):
-    """A request about nets that may have layers of unknown types."""
+    """A request about nets that may contain layers of unknown types."""
 
     stub_unknown: bool = option(
-        "Let layers of unknown types hand on what they get, so that the rest is seen.", default=False
+        "Treat layers of unknown types as pass-through, so that the rest of the net can be examined.", default=False
     )
 
 
@@ -154,14 +152,14 @@ class StubsUnknown(Request):
 class WithWeights(Request):
     """A request about a net that needs weights."""
 
-    weights: tuple[str, ...] = option("Its weights, if NET is a net without any.", default=(), metavar="FILE")
+    weights: tuple[str, ...] = option("Weights, if NET is a net without weights.", default=(), metavar="FILE")
 
 
 @request
 class OnDevice(Request):
-    """A request that one device answers."""
+    """A request that runs on one device."""
 
-    device: str | None = option("cpu or cuda:0.", default=None, metavar="NAME")
+    device: str | None = option("Device: cpu or cuda:0.", default=None, metavar="NAME")
 
 
 @request
@@ -169,43 +167,48 @@ class NamesColumns(Request):
     """A request about tables."""
 
     columns: Mapping[str, str] = option(
-        "The column of a blob, if not that of its name.",
+        "Column of a blob; by default the column with the blob's name.",
         default_factory=dict, name="column", metavar="BLOB=COLUMN", parse=columns_of, repeatedly=True,
     )  # fmt: skip
 
 
 @request
 class OnSpark(Request):
-    """A request about the rows of tables, which tasks of Spark may answer."""
+    """A request about the rows of tables, which Spark tasks may process."""
 
     backend: Literal["local", "spark"] | None = option(
-        "The place to compute: this process, or tasks of Spark.", default=None
+        "Where to compute: in this process or in Spark tasks.", default=None
     )
     master: str | None = option(
-        "Spark's master: spark://host:7077, yarn, ...; by default this machine.", default=None, metavar="URL"
+        "Spark master: spark://host:7077, yarn, ...; by default this machine.", default=None, metavar="URL"
     )
-    workers: int | None = option("Tasks at once, if Spark runs on this machine.", default=None, least=1, metavar="K")
+    workers: int | None = option(
+        "Number of parallel tasks, if Spark runs on this machine.", default=None, least=1, metavar="K"
+    )
 
     def check(self) -> None:
-        """Refuse settings of Spark for another backend."""
+        """Refuse Spark settings for another backend."""
         super().check()
         if self.backend == "spark":
             if self.master is not None and self.workers is not None:
-                raise RequestError("--workers is for Spark on this machine; the one at --master knows its tasks.")
+                raise RequestError(
+                    "--workers is for Spark on this machine; remove it, since the cluster at --master sets its own "
+                    "number of tasks."
+                )
         elif self.master is not None or self.workers is not None:
-            raise RequestError("--master and --workers are about Spark; give --backend spark too.")
+            raise RequestError("--master and --workers need --backend spark.")
 
 
 @request
 class OfSolver(Request):
-    """A request about what a solver's settings train."""
+    """A request to use a solver's settings for training."""
 
     model: str | None = option("", default=None, is_argument=True, metavar="[MODEL]")
     solver: str | None = option(
-        "The solver's settings, which name the net; instead of MODEL.", default=None, metavar="FILE"
+        "Solver settings, which name the net; use them instead of MODEL.", default=None, metavar="FILE"
     )
 
     def check_model_or_solver(self) -> None:
-        """Raise a RequestError unless one of both says what is trained."""
+        """Raise a RequestError unless exactly one of MODEL and --solver is given."""
         if (self.model is None) == (self.solver is None):
-            raise RequestError("Give a MODEL of the zoo, or --solver FILE.")
+            raise RequestError("Give a MODEL of the zoo, or --solver FILE, but not both.")

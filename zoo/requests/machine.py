@@ -18,18 +18,18 @@ fish, once:
 
 @request
 class DoctorRequest(Request):
-    """Tell what is installed here, what works, and what to do: netdsl and what it needs, devices, Java with Spark, MPI,
-    memory, disks and limits, each extra, and plug-ins. Every package is imported, a small net is trained, and MPI
-    starts two ranks, all in processes of their own.
+    """Check this installation: what is installed, what works, and what to do next. The checks cover netdsl and its
+    dependencies, devices, Java with Spark, MPI, memory, disks and limits, each extra, and plug-ins. Every package is
+    imported, a small net is trained, and MPI starts two ranks. Each check runs in its own process.
 
-    A part is good; missing, which is fine where it isn't needed; limited, if it works but slowly or not for much; or
-    wrong, if it is there and doesn't work. The exit code is 1 if something is wrong.
+    A part is good; missing, which is fine unless you need it; limited, if it works slowly or only in some cases; or
+    wrong, if it is installed and doesn't work. The exit code is 1 if a part is wrong.
     """
 
 
 @request
 class CompletionRequest(Request):
-    """Print the script with which a shell completes commands, options, choices, names of models, and files."""
+    """Print the script that lets a shell complete commands, options, choices, model names and files."""
 
     epilog: ClassVar[str] = _SETUP
 

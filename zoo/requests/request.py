@@ -38,7 +38,7 @@ _SAID = "said"
 
 
 class RequestError(CaffeError):
-    """A request is wrong: one field of it, or fields that don't go together."""
+    """A request is wrong, either in one field or in the combination of several."""
 
     def __init__(self, problem: str, field: str | None = None) -> None:
         super().__init__(problem)
@@ -46,54 +46,54 @@ class RequestError(CaffeError):
 
 
 class Said(TypedDict, total=False):
-    """What a field's declaration says of it, besides its type and default."""
+    """The settings of a field's declaration, besides its type and default."""
 
     help: str
-    name: str  # on the command line and in files, if not the field's own
+    name: str  # the name on the command line and in files, if it differs from the field's
     short: str
     metavar: str
     least: float
     above: float
     most: float
-    parse: Callable[[Any], Any]  # of its text, or of all of its texts if it is given `repeatedly`
+    parse: Callable[[Any], Any]  # parses the field's text, or the list of all its texts if `repeatedly` is set
     repeatedly: bool
-    text: str  # its default, as users write it
+    text: str  # the default as users write it
     aliases: tuple[str, ...]
-    names: Callable[[], tuple[tuple[str, ...], Mapping[str, object]]]  # that are known, and of plug-ins
+    names: Callable[[], tuple[tuple[str, ...], Mapping[str, object]]]  # the built-in names, and those of plug-ins
     ignore_case: bool
     environment: str
     is_argument: bool
-    is_file: bool  # of this machine, which is there
-    unprocessed: bool  # whether it takes what looks like options, too
+    is_file: bool  # the path of an existing local file
+    unprocessed: bool  # whether the field also accepts words that look like options
 
 
 def option(help_text: str, /, *, default: Any = MISSING, default_factory: Any = MISSING, **said: Unpack[Said]) -> Any:
-    """Return a field that is an option; see `Said` for what can be said of it."""
+    """Return a field that is an option. `Said` lists the keywords."""
     metadata: Said = {**said, "help": help_text}
     return field(default=default, default_factory=default_factory, metadata={_SAID: metadata})
 
 
 def argument(metavar: str, /, *, default: Any = MISSING, **said: Unpack[Said]) -> Any:
-    """Return a field that is an argument: a word of the command line that belongs to no option."""
+    """Return a field that is a positional argument."""
     metadata: Said = {**said, "metavar": metavar, "is_argument": True}
     return field(default=default, metadata={_SAID: metadata})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
 def request(kind: type[T]) -> type[T]:
-    """Make a class a request: a frozen dataclass whose fields have names only."""
+    """Make a class a request: a frozen dataclass with keyword-only fields."""
     return dataclass(frozen=True, kw_only=True)(kind)
 
 
 @request
 class Request:
-    """What somebody asks for. Its documentation is the help of a command, which ends with the epilog."""
+    """A request to the zoo. Its docstring and its epilog are the help text of a command."""
 
     epilog: ClassVar[str] = ""
 
     @property
     def prints_answers(self) -> bool:
-        """Whether standard output is for answers alone, and what is told on the way goes elsewhere."""
+        """Whether standard output is reserved for answers, so that progress goes to standard error."""
         return False
 
     def __post_init__(self) -> None:
@@ -102,19 +102,20 @@ class Request:
         self.check()
 
     def check(self) -> None:
-        """Raise a RequestError for fields that don't go together."""
+        """Raise a RequestError if the fields contradict each other."""
 
     def meanwhile(self) -> AbstractContextManager[object]:
-        """Return what the request lets others do until it is answered."""
+        """Return a context for the time until the request is answered. It grants permissions such as running Python
+        layers."""
         return nullcontext()
 
 
-_FIELDS: dict[type, tuple[RequestField, ...]] = {}  # of the requests that were asked for theirs
+_FIELDS: dict[type, tuple[RequestField, ...]] = {}  # a cache, by request class
 
 
 @request
 class NotesCommand(Request):
-    """A request whose run notes the command that it is the work of."""
+    """A request whose run records the command that started it."""
 
     command: tuple[str, ...] = ()
 
@@ -124,25 +125,25 @@ class RequestField:
     """A field of a request."""
 
     name: str
-    kind: Any  # the type of a value, or of one of several
+    kind: Any  # the type of the value, or of each value in a list
     is_optional: bool
     is_repeated: bool
-    default: Any  # MISSING for one that is needed
+    default: Any  # MISSING for a required field
     said: Said
 
     @property
     def option_name(self) -> str:
-        """Its name as an option and in files."""
+        """The field's name as an option and in files."""
         return self.said.get("name") or self.name.replace("_", "-")
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is no request without it."""
+        """Whether the field is required."""
         return self.default is MISSING
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """All values as users write them, if these are few."""
+        """All allowed values as users write them, or nothing if there is no short list."""
         if get_origin(self.kind) is Literal:
             return get_args(self.kind)
         if isinstance(self.kind, type) and issubclass(self.kind, Enum) and not self.said.get("parse"):
@@ -151,7 +152,7 @@ class RequestField:
 
     @property
     def plain_default(self) -> Any:
-        """The default as users write it; None if there is none to be written."""
+        """The default as users write it, or `None` if it can't be written."""
         if self.said.get("text") is not None:
             return self.said.get("text")
         default = None if self.default is MISSING else self.default
@@ -160,7 +161,7 @@ class RequestField:
         return default if isinstance(default, (bool, int, float, str)) else None
 
     def check(self, value: Any) -> None:
-        """Raise a RequestError for a number that is out of range, or a word that isn't among the choices."""
+        """Raise a RequestError if a number is out of range or a word isn't one of the choices."""
         said = self.said
         if value is None or said.get("parse"):
             return
@@ -169,19 +170,19 @@ class RequestField:
                 self._check_number(each)
             if self.choices and not isinstance(each, Enum) and each not in self.choices:
                 known = ", ".join(map(str, self.choices))
-                raise RequestError(f"{self.name} is '{each}', which is not one of {known}", self.name)
+                raise RequestError(f"{self.name} is '{each}'; set it to one of {known}", self.name)
 
     def _check_number(self, value: float) -> None:
         said = self.said
         if "least" in said and value < said["least"]:
-            raise RequestError(f"{self.name} is {value}; the least is {said['least']}", self.name)
+            raise RequestError(f"{self.name} is {value}; set it to {said['least']} or more", self.name)
         if "above" in said and value <= said["above"]:
-            raise RequestError(f"{self.name} is {value}; it must be more than {said['above']}", self.name)
+            raise RequestError(f"{self.name} is {value}; set it to more than {said['above']}", self.name)
         if "most" in said and value > said["most"]:
-            raise RequestError(f"{self.name} is {value}; the most is {said['most']}", self.name)
+            raise RequestError(f"{self.name} is {value}; set it to {said['most']} or less", self.name)
 
     def typed(self, plain: Any) -> Any:
-        """Return a value of text, numbers and lists of them in the type that the field has."""
+        """Return a value that consists of text, numbers and lists, converted to the field's type."""
         if self.said.get("parse") is not None:
             return self._parsed(plain)
         return tuple(map(self._one, plain)) if self.is_repeated else self._one(plain)
@@ -199,12 +200,14 @@ class RequestField:
 
 
 def fields_of(kind: type[Request]) -> tuple[RequestField, ...]:
-    """Return the fields of a kind of request: its own in their order, and then those of the groups that it takes them
-    from."""
+    """Return the fields of a request class: its own in their order, and then the fields of the groups that it
+    inherits."""
     if kind not in _FIELDS:
         hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}
         names = dict.fromkeys(name for base in kind.__mro__ for name in inspect.get_annotations(base))
-        said = (name for name in names if name in known and _SAID in known[name].metadata)  # others are Python's alone
+        said = (
+            name for name in names if name in known and _SAID in known[name].metadata
+        )  # the others are available only from Python
         _FIELDS[kind] = tuple(_field_of(known[name], hints[name]) for name in said)
     return _FIELDS[kind]
 
@@ -221,16 +224,16 @@ def _field_of(each: Any, hint: Any) -> RequestField:
 
 
 def typed_request(kind: type[R], plain: Mapping[str, Any]) -> R:
-    """Return the request of text, numbers and lists by the names of fields, as a command line or a file has them.
+    """Return the request with these values, which consist of text, numbers and lists as in a command line or a file.
 
-    What is None or an empty list isn't said.
+    Values that are `None` or empty lists count as not given.
     """
     given = {name: value for name, value in plain.items() if value is not None and value != () and value != []}
     return kind(**{each.name: each.typed(given[each.name]) for each in fields_of(kind) if each.name in given})
 
 
 class Answering(Generic[P, R, T]):
-    """A function that answers a request; it is called with the request's fields, or asked with a whole request."""
+    """A function that answers a request. Call it with the request's fields, or call `ask` with a whole request."""
 
     def __init__(self, kind: Callable[P, R], function: Callable[[R, Listen], T]) -> None:
         self.kind, self.function = kind, function
@@ -238,10 +241,10 @@ class Answering(Generic[P, R, T]):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The request's fields as keywords, in the order of a command's help, and the function's own answer."""
+        """The request's fields as keywords, in the order of the command's help, and the function's return type."""
         known = inspect.signature(self.kind).parameters
         described = [each.name for each in fields_of(cast(type[Request], self.kind))]
-        names = dict.fromkeys([*described, *known])  # and those that are Python's alone
+        names = dict.fromkeys([*described, *known])  # then the fields that are available only from Python
         answer = inspect.signature(self.function).return_annotation
         return inspect.Signature([known[name] for name in names], return_annotation=answer)
 
@@ -250,7 +253,7 @@ class Answering(Generic[P, R, T]):
         return self.ask(self.kind(*args, **kwargs))
 
     def ask(self, request: R, listen: Listen = ignore) -> T:
-        """Return the answer to a request; `listen` hears of what happens on the way."""
+        """Return the answer to a request. `listen` receives events while the work continues."""
         if inspect.isgeneratorfunction(self.function):
             answers: Any = self._one_by_one(request, listen)
             return answers  # type: ignore[no-any-return]
@@ -263,7 +266,8 @@ class Answering(Generic[P, R, T]):
 
 
 def answers(kind: Callable[P, R]) -> Callable[[Callable[[R, Listen], T]], Answering[P, R, T]]:
-    """Let a function of a request and a listener be called with the request's fields, which its signature shows."""
+    """Turn a function of a request and a listener into one that is called with the request's fields. Its signature
+    shows the fields."""
 
     def answering(function: Callable[[R, Listen], T]) -> Answering[P, R, T]:
         return Answering(kind, function)

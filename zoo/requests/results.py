@@ -1,4 +1,4 @@
-"""What comes of a request as JSON's values: dataclasses by the names of their fields, unless they say it themselves."""
+"""Results as JSON values. A dataclass becomes an object with its fields, unless the class defines its own form."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_JSON = "json"  # the key of a field's metadata with what JSON calls it
+_JSON = "json"  # the key in a field's metadata for the field's name in JSON
 _IN_PLACE = "*"
-LEFT_OUT, MERGED = {_JSON: None}, {_JSON: _IN_PLACE}  # it isn't there; or its own fields are, in its place
+LEFT_OUT, MERGED = {_JSON: None}, {_JSON: _IN_PLACE}  # leave the field out of JSON; put its own fields in its place
 
 
 @runtime_checkable
 class SaysJson(Protocol):
-    """A result whose JSON isn't just its fields."""
+    """A result whose JSON form isn't just its fields."""
 
     def plain(self) -> Any:
-        """Return the result as values of other results, text, numbers, lists and dictionaries."""
+        """Return the result as other results, text, numbers, lists and dictionaries."""
         ...
 
 
 @runtime_checkable
 class MayBeNo(Protocol):
-    """A result that says yes or no."""
+    """A result that is either good or bad, such as the result of a check."""
 
     @property
     def good(self) -> bool:
-        """Whether it says yes."""
+        """Whether the result is good."""
         ...
 
 
 @runtime_checkable
 class MayFail(Protocol):
-    """A result without parts that couldn't be had."""
+    """A result from which some parts are missing because they failed."""
 
     failed: Sequence[str]
 
 
 class OneOrMore(tuple[T, ...]):
-    """Results of which a single one stands for itself in JSON."""
+    """A list of results. JSON shows a list of one as its only element."""
 
     def plain(self) -> Any:
-        """Return the result, or the list of several."""
+        """Return the only result, or the list of several."""
         return self[0] if len(self) == 1 else list(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnowsData:
-    """A result that says what is known of the shapes of a net's data."""
+    """A result that includes the shapes of a net's data."""
 
     says_too: ClassVar[tuple[str, ...]] = ("assumed",)
 
@@ -63,22 +63,22 @@ class KnowsData:
 
     @property
     def assumed(self) -> dict[str, tuple[int, ...]]:
-        """The shapes that neither the net nor its data say."""
+        """The assumed shapes, which neither the net nor its data define."""
         from netdsl.model.data_shapes import assumed_items
 
         return assumed_items(self.data)
 
 
 def parts_of(kind: type) -> dict[str, str]:
-    """Return what JSON calls the fields of a dataclass, and the properties that it says too, by their own names; a star
-    is for one whose parts are in its place."""
+    """Return the JSON names of a dataclass's fields and of the properties that are shown too. A star means that the
+    field's own parts are shown in its place."""
     named = {each.name: each.metadata.get(_JSON, each.name) for each in fields(kind)}
     shown = {name: json for name, json in named.items() if json is not None}
     return {**shown, **{name: name for name in getattr(kind, "says_too", ())}}
 
 
 def plain_value(value: Any) -> Any:
-    """Return a result as JSON's values; infinities and NaN become strings, as in protobuf's JSON."""
+    """Return a result as JSON values. Infinities and NaN become strings, as in protobuf's JSON."""
     if isinstance(value, SaysJson):
         return plain_value(value.plain())
     if hasattr(type(value), "__struct_fields__"):

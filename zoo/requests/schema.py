@@ -1,4 +1,4 @@
-"""JSON Schemas of requests and results, made of their types."""
+"""JSON Schemas of requests and results, derived from their types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN: dict[type, Schema] = {
 
 
 def request_schema(kind: type[Request]) -> Schema:
-    """Return the schema of the settings that a file for `--config` has, all together."""
+    """Return the schema of a file for `--config` that contains all settings."""
     described = fields_of(kind)
     return {
         "type": "object",
@@ -49,7 +49,7 @@ def _setting_schema(each: RequestField) -> Schema:
 
 
 def schema_of(hint: Any) -> Schema:
-    """Return the schema of the JSON that values of a type become."""
+    """Return the schema of the JSON form of a type's values."""
     if hint in _PLAIN:
         return _PLAIN[hint]
     origin, parts = get_origin(hint), get_args(hint)
@@ -67,7 +67,7 @@ def schema_of(hint: Any) -> Schema:
 
 
 def _class_schema(kind: type, parts: tuple[Any, ...]) -> Schema:
-    if hasattr(kind, "plain") and parts:  # one, or the list of several
+    if hasattr(kind, "plain") and parts:  # one result, or the list of several
         return {"anyOf": [schema_of(parts[0]), {"type": "array", "items": schema_of(parts[0])}]}
     if issubclass(kind, Enum):
         return {"enum": [each.value for each in kind]}
@@ -89,8 +89,7 @@ def _object_schema(properties: dict[str, Schema]) -> Schema:
 
 
 def _dataclass_schema(kind: type) -> Schema:
-    """Return the schema of what a dataclass says, by what JSON calls it; what one of several merged parts lacks may
-    lack."""
+    """Return the schema of a dataclass, by JSON names. A part that some of the merged classes lack is optional."""
     hints, properties, optional = types_of(kind), dict[str, Schema](), set[str]()
     for name, json in parts_of(kind).items():
         schema = schema_of(hints[name] if name in hints else types_of(getattr(kind, name).fget)["return"])
@@ -105,8 +104,8 @@ def _dataclass_schema(kind: type) -> Schema:
 
 
 def types_of(named: object) -> dict[str, Any]:
-    """Return the types that a class or a function names, also those that results don't import, since they need
-    torch."""
+    """Return the type hints of a class or function. Types that results import only for type checking, since they need
+    torch, are resolved too."""
     from netdsl.model.data_shapes import DataShape
 
     return get_type_hints(named, localns={"DataShape": DataShape})

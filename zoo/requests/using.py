@@ -1,4 +1,4 @@
-"""Requests to use nets: on images, on tables, for others over HTTP, and to test and time them."""
+"""Requests to use nets: on images, on tables and over HTTP, and to test and time them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zoo.requests.groups import (
 )
 from zoo.requests.request import RequestError, argument, option, request
 
-InvalidRows = Literal["error", "skip", "keep"]  # what becomes of rows and images that have no answer
+InvalidRows = Literal["error", "skip", "keep"]  # how to handle rows and images without an answer
 
 TEST_BATCHES = 50
 
@@ -41,21 +41,22 @@ _NOT_FOR_TEXT = (
 
 @request
 class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
-    """Say what a net sees in images: the best classes or, where its layers make such, boxes or the classes of pixels.
+    """Predict what images show: the best classes or, if the net has layers for them, boxes or the classes of pixels.
 
-    MODEL is a name, a model's folder, or a net. The card of a model's folder says how images become its input, and
-    labels.txt what its classes are called; without a card, the net's data layer for tests says it. An image that
-    can't be read is told in a line, the others go on, and the command ends with 1.
+    MODEL is a name, a model's folder or a net. In a model's folder, the card describes how to turn images into input,
+    and labels.txt names the classes. Without a card, the settings of the net's test data layer are used. If an image
+    can't be read, the command reports it in a line, continues with the others, and ends with exit code 1.
 
-    With `-o OUT.parquet` a table gets two columns: `probability`, with those of all classes, and `prediction`, with the
-    best class, or the number that a net with one output predicts. All other columns stay as they are. Where the names
-    of the classes lie beside the net, in NAME_labels.txt or labels.txt, a third one, `predicted_class`, has the best
-    class's name. The net's data layers take the columns with the names of their tops, and losses become their
-    predictions.
+    With `-o OUT.parquet`, a table gets two new columns: `probability` with the probabilities of all classes, and
+    `prediction` with the best class, or with the predicted number if the net has one output. If the names of the
+    classes are in the net's folder, in NAME_labels.txt or labels.txt, a third column, `predicted_class`, contains the
+    name of the best class. All other columns stay unchanged. The net's data layers read the columns that are named like
+    their tops, and losses become their predictions.
 
-    A recurrent net that reads words and an image writes a caption; one that reads features instead has a --features-net
-    before it, with its own weights or in the same --weights. With `--text` one of characters goes on with a text.
-    Words or characters are in NAME_labels.txt or labels.txt beside the weights.
+    A recurrent net that reads words and an image writes a caption. If it reads features instead of images,
+    --features-net names the net that computes them, with its own weights or weights in the same --weights. With
+    `--text`, a recurrent net of characters continues a text. The words or characters are listed in NAME_labels.txt or
+    labels.txt next to the weights.
     """
 
     epilog: ClassVar[str] = _INPUTS
@@ -63,82 +64,83 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     net: str = argument("MODEL")
     inputs: tuple[str, ...] = argument("INPUT...", default=())
     output: str | None = option(
-        "A file for answers, .jsonl, .csv or .txt; else a table with new columns.",
+        "File for answers, .jsonl, .csv or .txt; with any other suffix, a table with new columns.",
         default=None, short="o", metavar="OUT",
     )  # fmt: skip
     as_json: bool = option("Print a line of JSON for each image.", default=False, name="json")
     as_csv: bool = option("Print CSV, with a row for each class or box.", default=False, name="csv")
-    top: int | None = option("How many classes an answer has; by default 5.", default=None, least=1, metavar="K")
-    threshold: float | None = option("The least score of a box; by default 0.5.", default=None, metavar="X")
-    draw: Path | None = option(
-        "A folder for pictures with boxes, or with masks laid over.", default=None, metavar="FOLDER"
-    )
+    top: int | None = option("Number of classes in an answer; by default 5.", default=None, least=1, metavar="K")
+    threshold: float | None = option("Minimum score of a box; by default 0.5.", default=None, metavar="X")
+    draw: Path | None = option("Folder for images with boxes or masks drawn on them.", default=None, metavar="FOLDER")
     blob: str | None = option(
-        "The blob that is the answer, if a net has several outputs.", default=None, metavar="NAME"
+        "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"
     )
-    text: str | None = option(
-        "How a text begins that a recurrent net is to go on with.", default=None, metavar="BEGINNING"
-    )
+    text: str | None = option("Beginning of a text for a recurrent net to continue.", default=None, metavar="BEGINNING")
     length: int | None = option(
-        "How many characters follow a --text, by default 200, or how many words a caption may have, by default 20.",
+
+            "Number of characters to add to --text, by default 200, or maximum number of words in a caption, by "
+            "default 20.",
         default=None, least=1, metavar="N",
     )  # fmt: skip
     temperature: float | None = option(
-        "For --text and captions: higher is bolder, 0 takes the likeliest; by default 1 for --text, 0 for captions.",
+        "Randomness of --text and captions: 0 always picks the likeliest; by default 1 for --text, 0 for captions.",
         default=None, least=0, metavar="X",
     )  # fmt: skip
-    seed: int | None = option("The seed of chance for these; by default 0.", default=None, least=0, metavar="N")
+    seed: int | None = option("Seed of the randomness; by default 0.", default=None, least=0, metavar="N")
     beam: int | None = option(
-        "Look for the K likeliest captions at once; by default 1.", default=None, least=1, metavar="K"
+        "Beam width: number of captions to search at once; by default 1.", default=None, least=1, metavar="K"
     )
     vocabulary: str | None = option(
-        "A file with a word on each line, for captions; by default that of the model.", default=None, metavar="FILE"
+        "File with the words for captions, one per line; by default the model's own.", default=None, metavar="FILE"
     )
     features_net: str | None = option(
-        "The net that makes features of images, if MODEL only reads these and words; --blob names them.",
+        "Net that computes features of images, if MODEL reads only features and words; --blob names the blob.",
         default=None, metavar="NET",
     )  # fmt: skip
-    batch: int | None = option("Images or rows at once.", default=None, least=1, metavar="N")
+    batch: int | None = option("Number of images or rows in a batch.", default=None, least=1, metavar="N")
     invalid: InvalidRows | None = option(
-        "What becomes of images that can't be read (by default skip) and rows that aren't finite (by default error).",
+        "How to handle images that can't be read (by default skip) and rows with values that aren't finite (by "
+        "default error).",
         default=None,
     )
 
     @property
     def prints_answers(self) -> bool:
-        """Unless a table is made, which is a file."""
+        """Whether the answers are printed. They aren't if the result is a table, which is a file."""
         return not self.makes_table
 
     @property
     def makes_table(self) -> bool:
-        """Whether columns are added to a table; otherwise images are answered, or a text is written."""
+        """Whether columns are added to a table. If not, the request answers images or writes a text."""
         is_answer = self.as_json or self.as_csv or (self.output or "").lower().endswith(_ANSWER_ENDINGS)
         return self.text is None and self.output is not None and not is_answer
 
     def given(self, names: tuple[str, ...]) -> str:
-        """Return the first of some options that is given, as users write it; empty if none is."""
+        """Return the first of these options that is given, as users write it, or an empty string."""
         given = (name for name in names if getattr(self, name) not in (None, (), False) and getattr(self, name) != {})
         return next((f"--{name.replace('_', '-')}" for name in given), "")
 
     def check(self) -> None:
-        """Refuse options that are for something else than what is asked for."""
+        """Refuse options that belong to another kind of answer."""
         super().check()
         if self.as_json and self.as_csv:
-            raise RequestError("--json and --csv are two forms; give one.")
+            raise RequestError("--json and --csv are two formats; give one of them.")
         if self.text is not None:
             if self.given(_NOT_FOR_TEXT):
-                raise RequestError("--text takes no INPUT, and of the other options only --weights, --device and -o.")
+                raise RequestError(
+                    "--text doesn't allow INPUT; besides the options about text, give only --weights, --device and -o."
+                )
             return
         if not self.inputs:
             raise RequestError("Missing argument 'INPUT...'.")
         if self.beam is not None and self.temperature:
             raise RequestError(
-                "--beam looks for the likeliest captions, --temperature draws words by chance; give one."
+                "--beam searches for the likeliest captions, and --temperature draws words at random; give one of them."
             )
         if self.makes_table:
             self._check_table()
         elif self.backend is not None:
-            raise RequestError("--backend is for tables; -o OUT.parquet makes one of a table.")
+            raise RequestError("--backend is for tables; add -o OUT.parquet, and name a table as INPUT.")
 
     def _check_table(self) -> None:
         """Refuse options that are for images."""
@@ -146,132 +148,138 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
         several = "several inputs are images" if self.inputs[1:] else ""
         problem = f"{option_name} is for images" if option_name else several
         if problem:
-            advice = f"{self.output} is to be a table; answers about images go to a file .jsonl, .csv or .txt"
+            advice = f"{self.output} will be a table; write answers about images to a .jsonl, .csv or .txt file"
             raise RequestError(f"{problem}, and {advice}.")
 
     def check_writing(self, writes: bool) -> None:
         """Refuse options for captions if the model writes none."""
         if not writes and (name := self.given(_FOR_WRITING)):
-            raise RequestError(f"{name} is for texts and captions, and {self.net} writes no captions.")
+            raise RequestError(
+                f"{name} is for texts and captions, but {self.net} doesn't write captions; remove {name}."
+            )
 
 
 @request
 class FeaturesRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
-    """Add columns to a table with blobs that a net computes for each row, such as the one before the last layer. A
-    column has an array of the blob's values, or the value if there is but one. Only layers that the blobs depend on are
-    run.
-    """
+    """Add columns to a table with blobs that a net computes for each row, such as the input of the last layer. A column
+    contains an array of the blob's values, or a single number if the blob has one value. Only the layers that these
+    blobs need are run."""
 
     net: str = argument("NET")
     data: str = argument("TABLE")
-    output: str = option("A Parquet file; with Spark a new folder.", short="o", metavar="OUT")
-    blobs: tuple[str, ...] = option("A blob that becomes a column.", name="blob", metavar="NAME")
-    batch: int | None = option("Rows at once; by default as the net says.", default=None, least=1, metavar="N")
+    output: str = option("Parquet file to write; with Spark, a new folder.", short="o", metavar="OUT")
+    blobs: tuple[str, ...] = option("Blob to write as a column.", name="blob", metavar="NAME")
+    batch: int | None = option(
+        "Number of rows in a batch; by default the net's batch size.", default=None, least=1, metavar="N"
+    )
     invalid: InvalidRows = option(
-        "What becomes of rows whose values or predictions aren't finite; kept ones get NaN.", default="error"
+        "How to handle rows whose values or predictions aren't finite; rows that are kept get NaN.", default="error"
     )
 
 
 @request
 class ProposeRequest(WithWeights, OnDevice, AboutNet):
-    """Write the regions that a net with a region proposal network finds in all images of a data set, the best first.
+    """Write the regions that a net with a region proposal network finds in all images of a data set, from best to
+    worst.
 
-    A Fast R-CNN learns from them: `zoo train --data 'voc:FOLDER?set=NAME&proposals=FILE.npz'`.
+    A Fast R-CNN trains on them: `zoo train --data 'voc:FOLDER?set=NAME&proposals=FILE.npz'`.
     """
 
     net: str = argument("NET")
-    data: str = option("The images: voc:FOLDER?set=NAME, coco:FILE.json, ...", metavar="SET")
-    output: str = option("The file to write.", short="o", metavar="FILE.npz")
-    most: int = option("Regions of an image.", default=2000, least=1, metavar="N")
-    side: int = option("The length of an image's shorter side.", default=600, least=1, metavar="N")
-    longest: int = option("The most that its longer side gets.", default=1000, least=1, metavar="N")
+    data: str = option("Images to search: voc:FOLDER?set=NAME, coco:FILE.json, ...", metavar="SET")
+    output: str = option("File to write.", short="o", metavar="FILE.npz")
+    most: int = option("Maximum number of regions in an image.", default=2000, least=1, metavar="N")
+    side: int = option("Length to which an image's shorter side is resized.", default=600, least=1, metavar="N")
+    longest: int = option("Maximum length of an image's longer side.", default=1000, least=1, metavar="N")
 
 
 @request
 class ServeRequest(WithWeights, OnDevice, AboutNet):
-    """Answer requests about images: POST one to /predict, and JSON with classes, boxes or segments comes back.
+    """Serve a net over HTTP. POST an image to /predict, and the answer is JSON with classes, boxes or segments.
 
-    Requests that come together are answered together. GET / is a page to drop an image on, /card the model's card,
-    /health and /ready are for monitoring, and /metrics is for Prometheus. Only this machine can ask; another
-    --host needs a token, which requests show as 'Authorization: Bearer TOKEN'. Ctrl-C or SIGTERM ends the server after
-    the requests under way.
+    Requests that arrive at the same time are answered in one batch. GET / is a page on which you can drop an image,
+    /card is the model's card, /health and /ready are for monitoring, and /metrics is for Prometheus. Only this machine
+    can connect. Any other --host needs a token, which requests send as 'Authorization: Bearer TOKEN'. On Ctrl-C or
+    SIGTERM, the server finishes the current requests and ends.
     """
 
     model: str = argument("MODEL")
-    host: str = option("The address to listen at.", default="127.0.0.1")
-    port: int = option("The port; 0 is any that is free.", default=8000, least=0, most=65535)
+    host: str = option("Address to listen on.", default="127.0.0.1")
+    port: int = option("Port to listen on; 0 picks a free one.", default=8000, least=0, most=65535)
     token: Path | None = option(
-        "A file with the token that requests must show; without it, the variable ZOO_TOKEN.",
+        "File with the token that requests must send; by default the token is in the variable ZOO_TOKEN.",
         default=None, metavar="FILE",
     )  # fmt: skip
-    batch: int | None = option("Images that the net takes at once, at most.", default=None, least=1, metavar="N")
+    batch: int | None = option("Maximum number of images in a batch.", default=None, least=1, metavar="N")
     wait: float = option(
-        "How long a request waits for others, to be answered with them.", default=10, least=0, most=10_000, metavar="MS"
+        "How long a request waits for others to share its batch.", default=10, least=0, most=10_000, metavar="MS"
     )
-    top: int = option("Classes of an answer.", default=5, least=1, metavar="K")
-    threshold: float = option("The least score of a box.", default=0.5, metavar="X")
+    top: int = option("Number of classes in an answer.", default=5, least=1, metavar="K")
+    threshold: float = option("Minimum score of a box.", default=0.5, metavar="X")
     blob: str | None = option(
-        "The blob that is the answer, if a net has several outputs.", default=None, metavar="NAME"
+        "Blob that contains the answer, if the net has several outputs.", default=None, metavar="NAME"
     )
-    largest: int = option("The most that is sent.", default=16, least=1, metavar="MB")
-    queue: int = option("Requests under way at most.", default=64, least=1, metavar="N")
+    largest: int = option("Maximum size of a request.", default=16, least=1, metavar="MB")
+    queue: int = option("Maximum number of requests in progress.", default=64, least=1, metavar="N")
     rate: float = option(
-        "Requests a second from one client at most; 0 for no limit.", default=100, least=0, metavar="N"
+        "Maximum number of requests per second from one client; 0 sets no limit.", default=100, least=0, metavar="N"
     )
-    timeout: float = option("Seconds for a request at most.", default=30, least=0.001, most=3600, metavar="S")
+    timeout: float = option("Time limit for a request.", default=30, least=0.001, most=3600, metavar="S")
 
     @property
     def prints_answers(self) -> bool:
-        """A program may wait for the address."""
+        """Always true, since programs may wait for the printed address."""
         return True
 
 
 @request
 class TestRequest(WithWeights, NamesColumns, OnDevice, AtLevel, InStages, AboutNet, OnSpark):
-    """Run a net in its TEST phase on the data that it names, or on others, and average its outputs over all batches.
+    """Test a net: run its TEST phase on its own data or on other data, and average its outputs over all batches.
 
-    The rows of a table, parquet:PATH or arrow:PATH, are all taken once unless --iterations says how many batches.
-    Batches then count by their numbers of rows, so a last one that isn't full counts less, and means over rows, such as
-    accuracy and loss, don't depend on how tasks of Spark divide the table. Outputs with a value for each row have no
-    mean over batches of different sizes, and are left out.
+    All rows of a table, parquet:PATH or arrow:PATH, are read once unless --iterations sets a number of batches. Batches
+    are then weighted by their numbers of rows. An incomplete last batch counts less, and means over rows, such as
+    accuracy and loss, don't depend on how Spark divides the table. Outputs with a value for each row are left out,
+    because they have no mean over batches of different sizes.
 
-    A net whose layers judge detections or compare the classes of pixels is scored over the whole set too, with a table
-    of classes: by mean average precision as VOC 2007, VOC 2010 and COCO have it, or by accuracy and intersection over
-    union. One that writes captions is scored by BLEU on --data captions:FILE.json?images=FOLDER.
+    If a net's layers evaluate detections or compare the classes of pixels, the whole set is scored too, with a table of
+    classes: by mean average precision as in VOC 2007, VOC 2010 and COCO, or by accuracy and intersection over union. A
+    net that writes captions is scored by BLEU on --data captions:FILE.json?images=FOLDER.
     """
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # keeps pytest from collecting the class
 
     net: str = argument("NET")
     data: str | None = option(DATA_HELP, default=None, metavar="SOURCE")
     iterations: int | None = option(
-        f"The number of batches; by default {TEST_BATCHES}, or a table's rows once.",
+        f"Number of batches; by default {TEST_BATCHES}, or all rows of a table once.",
         default=None, least=1, metavar="N",
     )  # fmt: skip
-    partial: bool = False  # layers without weights keep their fillers' values, as in Caffe
+    partial: bool = False  # as in Caffe, layers without weights keep their fillers' values
 
     def check(self) -> None:
-        """Refuse columns of no table."""
+        """Refuse --column without a table."""
         super().check()
         if self.columns and self.data is None:
-            raise RequestError("--column is about the table that --data names.")
+            raise RequestError("--column needs a table; name one in --data.")
 
 
 @request
 class TimeRequest(OnDevice, AssumesShapes, AtLevel, InStages, AboutNet):
-    """Measure the time of each layer of a net alone, and then of the whole net, on random input: means over the
+    """Time the layers of a net on random input, each layer alone and then the whole net. The times are means over the
     iterations.
 
-    GFLOP counts the multiplications and additions of a forward pass in convolutions and matrix products; a layer
-    without any counts one for each value of its largest blob. GFLOP/s is GFLOP divided by the forward time. MB is the
-    size of bottoms, tops and weights, each counted once. The whole net may take less time than its layers together,
-    because some layers are computed together with the next one.
+    GFLOP counts the multiplications and additions of a forward pass in convolutions and matrix products. A layer
+    without such products counts one operation for each value of its largest blob. GFLOP/s is GFLOP divided by the
+    forward time. MB is the size of bottoms, tops and weights, each counted once. The whole net may take less time than
+    the sum of its layers, because some layers are computed together with the next one.
     """
 
     net: str = argument("NET")
-    weights: tuple[str, ...] = option(
-        "Its weights, by layer names; by default random ones.", default=(), metavar="FILE"
+    weights: tuple[str, ...] = option("Weights, matched by layer name; by default random.", default=(), metavar="FILE")
+    phase: Literal["TRAIN", "TEST"] = option("Phase of the net.", default="TRAIN", ignore_case=True)
+    iterations: int = option(
+        "Number of measured iterations; one warm-up iteration comes first.", default=10, least=1, metavar="N"
     )
-    phase: Literal["TRAIN", "TEST"] = option("The phase that the net is in.", default="TRAIN", ignore_case=True)
-    iterations: int = option("Measured iterations, after a first one that isn't.", default=10, least=1, metavar="N")
-    batch: int | None = option("The batch of all inputs, in place of their own.", default=None, least=1, metavar="N")
+    batch: int | None = option(
+        "Batch size of all inputs, instead of the net's own.", default=None, least=1, metavar="N"
+    )

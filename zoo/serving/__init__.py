@@ -1,1 +1,1 @@
-"""A model behind HTTP: images come in, answers go out. Starlette and uvicorn, the extra `serve`, are used only here."""
+"""A model as an HTTP server that answers images. Only this package uses Starlette and uvicorn, the extra `serve`."""

@@ -1,6 +1,6 @@
-"""The application: a model's answers, its card, its page, its health, by paths of HTTP.
+"""The HTTP application: a model's answers, its card, its web page and its health.
 
-The net answers requests together that come at about the same time.
+The net answers requests that arrive at about the same time in one batch.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from zoo.serving.guard import Guard, RefusedError
 from zoo.serving.metrics import Metrics
 from zoo.serving.settings import ServerSettings
 
-_DECODERS = 4  # threads
-_MOST_MASK_LABELS = 256  # of a PNG with a palette
-_MOST_CLASSES = 1000  # in an answer
+_DECODERS = 4  # number of threads
+_MOST_MASK_LABELS = 256  # maximum number of labels in a PNG with a palette
+_MOST_CLASSES = 1000  # maximum number of values in an answer
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    """An image that waits for its answer."""
+    """An image whose answer is pending."""
 
     image: PreparedImage
     settings: AnswerSettings
@@ -50,7 +50,8 @@ class _Waiting:
 
 
 class _Batcher:
-    """Collects images until there are enough, or the first has waited this many seconds, and lets one thread answer."""
+    """Collects images until a batch is full, or until the first image has waited long enough. A single thread computes
+    the answers."""
 
     def __init__(self, answerer: Answerer, wait: float, on_batch: Callable[[int], object]) -> None:
         self._answerer, self._wait, self._on_batch = answerer, wait, on_batch
@@ -59,13 +60,13 @@ class _Batcher:
         self._task = asyncio.create_task(self._answer_forever())
 
     async def answer(self, image: PreparedImage, settings: AnswerSettings) -> Answer:
-        """Wait for the answer about an image."""
+        """Return the answer about an image when it is ready."""
         waiting = _Waiting(image, settings, asyncio.get_running_loop().create_future())
         self._queue.put_nowait(waiting)
         return await waiting.answer
 
     async def close(self) -> None:
-        """End the thread; nobody may be waiting any more."""
+        """End the thread. No image may still be waiting."""
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
@@ -73,7 +74,9 @@ class _Batcher:
 
     async def _answer_forever(self) -> None:
         while True:
-            batch = [each for each in await self._next_requests() if not each.answer.done()]  # some waited too long
+            batch = [
+                each for each in await self._next_requests() if not each.answer.done()
+            ]  # some requests have timed out
             if batch:
                 self._on_batch(len(batch))
                 await self._answer_batch(batch)
@@ -97,8 +100,7 @@ class _Batcher:
                 waiting.answer.set_result(answer)
 
     def _answers_or_problems(self, batch: Sequence[_Waiting]) -> list[Answer | Exception]:
-        """Return the answer about each image, or what is wrong with it; what some have in common is tried one by
-        one."""
+        """Return the answer or the problem of each image. If a whole batch fails, its images are tried one by one."""
         try:
             outputs = self._answerer.run([each.image for each in batch])
         except Exception as problem:
@@ -131,7 +133,9 @@ class Service:
             Route("/ready", self._show_readiness),
             Route("/metrics", self._show_metrics),
         ]
-        router = Router(routes=routes, lifespan=self._lifespan)  # a Starlette would answer errors before the guard does
+        router = Router(
+            routes=routes, lifespan=self._lifespan
+        )  # Starlette's own stack would handle errors before the guard
         return Guard(router, self._settings, self.metrics, complain)
 
     @asynccontextmanager
@@ -156,13 +160,15 @@ class Service:
                     )
             except TimeoutError:
                 seconds = f"{self._settings.seconds:g} s"
-                raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, f"this took longer than {seconds}", 1) from None
+                raise RefusedError(
+                    HTTPStatus.SERVICE_UNAVAILABLE, f"the answer took longer than {seconds}; try again", 1
+                ) from None
 
     @contextmanager
     def _place_in_queue(self) -> Iterator[None]:
-        """A place among the requests that are under way."""
+        """Hold a place among the requests in progress."""
         if self.metrics.open >= self._settings.queue:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are under way; try again", 1)
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are in progress; try again", 1)
         self.metrics.open += 1
         try:
             yield
@@ -170,10 +176,11 @@ class Service:
             self.metrics.open -= 1
 
     async def _read_body(self, request: Request) -> bytes:
-        """Return a request's body, of which no more is read than is allowed."""
+        """Return a request's body. Reading stops if the body exceeds the limit."""
         largest = self._settings.largest
         too_large = RefusedError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an image may have {largest:,} bytes here; send a smaller one"
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"this server accepts images of up to {largest:,} bytes; send a smaller one",
         )
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > largest:
@@ -217,7 +224,7 @@ class Service:
 
     async def _show_readiness(self, request: Request) -> Response:
         if self.is_ending() or self.metrics.open >= self._settings.queue:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "the server ends, or has enough to do", 1)
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "the server is ending or busy; try again", 1)
         return PlainTextResponse("ready\n")
 
     async def _show_metrics(self, request: Request) -> Response:
@@ -229,7 +236,7 @@ async def _show_health(request: Request) -> Response:
 
 
 def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettings:
-    """Return what the query of a request says in place of the server's own settings."""
+    """Return the server's settings with the changes in the request's query."""
     top, threshold = request.query_params.get("top"), request.query_params.get("threshold")
     try:
         if top is not None:
@@ -239,20 +246,22 @@ def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettin
     except ValueError:
         settings = replace(settings, top=0)
     if settings.top < 1 or settings.threshold != settings.threshold:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "?top= is a number of classes, ?threshold= a score such as 0.5")
+        raise RefusedError(
+            HTTPStatus.BAD_REQUEST, "?top= must be a number of classes, and ?threshold= a score such as 0.5"
+        )
     return settings
 
 
 def _image_in_json(data: bytes) -> bytes:
-    """Return the image in a body such as {"image": "BASE64"}."""
+    """Return the image in a JSON body such as {"image": "BASE64"}."""
     try:
         return base64.b64decode(json.loads(data)["image"], validate=True)
     except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the body is no JSON such as {"image": "BASE64"}') from None
+        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the body isn\'t JSON such as {"image": "BASE64"}') from None
 
 
 def _page_and_policy() -> tuple[str, str]:
-    """Return the page, and what a browser may do for it: run its own script, and ask this server."""
+    """Return the web page and its security policy. The page may only run its own script and connect to this server."""
     text = (files("zoo.serving") / "page.html").read_text(encoding="utf-8")
     hashes = {
         kind: base64.b64encode(

@@ -1,4 +1,4 @@
-"""The guard: what every request passes before anything of it is read, and every response on its way out."""
+"""The guard, through which every request passes before it is read, and every response before it is sent."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from caffe_proto.errors import CaffeError
 from zoo.serving.metrics import Metrics
 from zoo.serving.settings import ServerSettings
 
-_MOST_CLIENTS = 4096  # that are remembered; those that asked longest ago are forgotten
-_OPEN_PATHS = ("/", "/health", "/ready")  # which say nothing about the model, and need no token
+_MOST_CLIENTS = 4096  # maximum number of remembered clients; those that have been silent longest are forgotten
+_OPEN_PATHS = ("/", "/health", "/ready")  # paths that reveal nothing about the model, and need no token
 _PATHS = (*_OPEN_PATHS, "/predict", "/metrics", "/card")
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -32,11 +32,11 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _NO_CONTENT = "default-src 'none'; frame-ancestors 'none'"
-_DISCARDED_SECONDS = 2.0  # for which a refused body is read and thrown away, so that the client hears why
+_DISCARDED_SECONDS = 2.0  # limits for reading and discarding a refused body, so that the client gets the reason
 
 
 class RefusedError(Exception):
-    """A request that isn't answered; `after` says in how many seconds it may be tried again."""
+    """A refused request. `after` is the number of seconds after which the client may try again."""
 
     def __init__(self, status: HTTPStatus, sentence: str, after: int | None = None) -> None:
         super().__init__(sentence)
@@ -44,8 +44,8 @@ class RefusedError(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the response says beside the sentence."""
-        headers = {"Connection": "close"}  # what is left of the request isn't read
+        """Additional headers of the response."""
+        headers = {"Connection": "close"}  # the rest of the request isn't read
         if self.after is not None:
             headers["Retry-After"] = str(self.after)
         if self.status is HTTPStatus.UNAUTHORIZED:
@@ -54,14 +54,16 @@ class RefusedError(Exception):
 
 
 class RateLimit:
-    """So many requests a second for each client, of which a second's may come at once."""
+    """A limit of requests per second for each client. Requests for one second may arrive at once."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._most, self._clock = rate, max(rate, 1.0), clock
-        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests that are left, and when
+        self._clients: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # remaining requests, and the time of the last one
 
     def wait_of(self, client: str) -> float:
-        """Return the seconds until a client may ask; if it may now, 0, and the request counts."""
+        """Return the seconds until a client may send a request. Returns 0 if it may now, and counts the request."""
         if not self._rate:
             return 0.0
         now = self._clock()
@@ -75,9 +77,10 @@ class RateLimit:
 
 
 class Guard:
-    """Wraps an application: checks the host's name, the rate, the token; counts; makes errors sentences.
+    """Wraps an application. It checks the host name, the rate and the token, counts requests, and turns errors into
+    sentences.
 
-    `complain` hears of mistakes of ours, which a client isn't told.
+    `complain` receives internal errors, whose details aren't sent to clients.
     """
 
     def __init__(
@@ -88,7 +91,7 @@ class Guard:
         self._token = None if settings.token is None else f"Bearer {settings.token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -104,7 +107,9 @@ class Guard:
         with suppress(ClientDisconnect):
             refused = await self._refusal_of(scope, body, send_guarded)
             if refused is not None and not statuses:
-                if "expect" not in Headers(scope=scope):  # who expects leave to send hasn't sent anything
+                if "expect" not in Headers(
+                    scope=scope
+                ):  # a client that waits for permission to send hasn't sent a body
                     await body.discard(2 * self._settings.largest)
                 await JSONResponse({"error": str(refused)}, refused.status, refused.headers)(scope, body, send_guarded)
         path = scope["path"] if scope["path"] in _PATHS else "other"
@@ -112,7 +117,7 @@ class Guard:
             self._metrics.add_request(path, statuses[0], time.monotonic() - start)
 
     async def _refusal_of(self, scope: Scope, receive: Receive, send: Send) -> RefusedError | None:
-        """Let the application answer, or say why it doesn't."""
+        """Let the application answer. Returns a refusal if it doesn't."""
         try:
             self._check_request(scope)
             await self._app(scope, receive, send)
@@ -122,7 +127,7 @@ class Guard:
             raise
         except Exception as problem:
             self._complain(str(problem) if isinstance(problem, CaffeError) else f"a request failed: {problem!r}")
-            text = "the server made a mistake; its own log says which"
+            text = "the server failed on this request; its own log has the details"
             return RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, text)
         return None
 
@@ -130,9 +135,11 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if self._settings.is_local and _without_port(host) not in self._settings.names:
-            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, "this server isn't called so; ask it at its own address")
+            raise RefusedError(
+                HTTPStatus.MISDIRECTED_REQUEST, "this server has another host name; use the address that it printed"
+            )
         if scope["path"] not in _PATHS:
-            paths = "there is POST /predict for an image, and GET /, /card, /health, /ready and /metrics"
+            paths = "unknown path; use POST /predict for an image, and GET /, /card, /health, /ready and /metrics"
             raise RefusedError(HTTPStatus.NOT_FOUND, paths)
         if scope["path"] not in _OPEN_PATHS:
             self._check_rate(scope)
@@ -143,7 +150,9 @@ class Guard:
         wait = self._rate.wait_of(client[0] if client else "")
         if wait:
             raise RefusedError(
-                HTTPStatus.TOO_MANY_REQUESTS, "these are too many requests a second; wait a little", math.ceil(wait)
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too many requests per second; wait a little and try again",
+                math.ceil(wait),
             )
 
     def _check_token(self, headers: Headers) -> None:
@@ -152,12 +161,12 @@ class Guard:
         shown = headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(shown, self._token):
             raise RefusedError(
-                HTTPStatus.UNAUTHORIZED, "a request must show the server's token, as 'Authorization: Bearer TOKEN'"
+                HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; send it as 'Authorization: Bearer TOKEN'"
             )
 
 
 class _Body:
-    """The body of a request as it comes in."""
+    """The body of a request while it arrives."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive, self._is_complete = receive, False
@@ -168,7 +177,8 @@ class _Body:
         return message
 
     async def discard(self, most: int) -> None:
-        """Throw away what a client still sends, within limits: one that sends wouldn't read why it is refused."""
+        """Read and discard the rest of the body, within limits, since a client reads the reason only after sending its
+        body."""
         size = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(_DISCARDED_SECONDS):

@@ -1,4 +1,4 @@
-"""What a server counts, as text that Prometheus reads."""
+"""The counts of a server, as text for Prometheus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _IMAGES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class _Histogram:
-    """How many values are up to each of some bounds, and their sum."""
+    """The number of values up to each bound, and the sum of all values."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds, self._counts, self._sum = bounds, [0] * (len(bounds) + 1), 0.0
@@ -22,7 +22,7 @@ class _Histogram:
         self._sum += value
 
     def lines(self, name: str) -> Iterator[str]:
-        """Yield the histogram in Prometheus's form, where each bound counts all below it."""
+        """Yield the histogram in Prometheus's format, in which each bound counts all smaller values."""
         total = 0
         for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
             total += count
@@ -32,15 +32,16 @@ class _Histogram:
 
 
 class Metrics:
-    """The counts of one server. Paths that it hasn't are counted together, so that nobody can make it grow."""
+    """The counts of a server. Unknown paths are counted together, so that clients can't make the counts grow without
+    limit."""
 
     def __init__(self) -> None:
         self._requests = Counter[tuple[str, int]]()
         self._seconds, self._batches = _Histogram(_SECONDS), _Histogram(_IMAGES)
-        self.open = 0  # requests that are read, decoded or answered at the moment
+        self.open = 0  # requests that are being read, decoded or answered
 
     def add_request(self, path: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+        """Count an answered request."""
         self._requests[path, status] += 1
         if path == "/predict":
             self._seconds.add(seconds)
@@ -57,15 +58,13 @@ class Metrics:
         yield from _metric_head("zoo_requests_total", "counter", "Requests by path and status.")
         for (path, status), count in sorted(self._requests.items()):
             yield f'zoo_requests_total{{path="{path}",status="{status}"}} {count}'
-        yield from _metric_head("zoo_errors_total", "counter", "Requests that were refused or failed.")
+        yield from _metric_head("zoo_errors_total", "counter", "Requests that were refused or that failed.")
         yield f"zoo_errors_total {sum(count for (_, status), count in self._requests.items() if status >= 400)}"
-        yield from _metric_head(
-            "zoo_request_seconds", "histogram", "Seconds from a request for an answer to the answer."
-        )
+        yield from _metric_head("zoo_request_seconds", "histogram", "Seconds from a request to its answer.")
         yield from self._seconds.lines("zoo_request_seconds")
-        yield from _metric_head("zoo_batch_images", "histogram", "Images that the net took at once.")
+        yield from _metric_head("zoo_batch_images", "histogram", "Images in a batch of the net.")
         yield from self._batches.lines("zoo_batch_images")
-        yield from _metric_head("zoo_open_requests", "gauge", "Requests for answers that are under way.")
+        yield from _metric_head("zoo_open_requests", "gauge", "Requests in progress.")
         yield f"zoo_open_requests {self.open}"
 
 

@@ -1,4 +1,4 @@
-"""The server that `zoo serve` asks for."""
+"""The server of `zoo serve`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @answers(ServeRequest)
 def serve(request: ServeRequest, listen: Listen) -> Server:
-    """Return the server of a model, which has its address and answers once it is told to."""
+    """Return the server of a model. It has already bound its address, and answers requests after `serve_until_ended` is
+    called."""
     for module in ("starlette", "uvicorn"):
         import_extra(module, "serve", "serving needs Starlette and uvicorn")
     from zoo.serving.server import open_server

@@ -1,4 +1,4 @@
-"""The server: a socket, the application behind it, and how both end."""
+"""The server: its socket and its application, and how they end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.serving.app import Service
 from zoo.serving.settings import ServerSettings
 
-_IDLE_SECONDS = 5  # that a connection may be open without a request
-_SPARE = 64  # connections beyond those whose requests are under way
+_IDLE_SECONDS = 5  # seconds for which a connection may stay open without a request
+_SPARE = 64  # number of connections in addition to those with requests in progress
 
 
 class _Connection(H11Protocol):
-    """A connection that ends if no request comes soon: uvicorn itself waits for the first one without limit."""
+    """A connection that is closed if no request arrives soon. uvicorn itself waits for the first request without
+    limit."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -35,7 +36,8 @@ class _Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that ends by Ctrl-C or SIGTERM once the requests under way are answered; a second Ctrl-C ends it now."""
+    """A server that ends on Ctrl-C or SIGTERM after it has answered the current requests. A second Ctrl-C ends it at
+    once."""
 
     def __init__(
         self, bound: socket.socket, answerer: Answerer, settings: ServerSettings, complain: Callable[[str], object]
@@ -48,12 +50,12 @@ class Server(uvicorn.Server):
         bound.listen()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End, without the signal's own effect on the process afterwards."""
+        """Record that the server should end. The signal's default action isn't run afterwards."""
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
     def serve_until_ended(self) -> None:
-        """Listen until a signal comes."""
+        """Serve until a signal arrives."""
         with self._socket:
             self.run(sockets=[self._socket])
 
@@ -61,7 +63,7 @@ class Server(uvicorn.Server):
 def open_server(
     request: AnswererRequest, settings: ServerSettings, listen: Listener, complain: Callable[[str], object]
 ) -> Server:
-    """Return a server of a model. It has its address before the model is opened, and listens afterwards."""
+    """Return a server of a model. It binds its address before the model is opened, and starts listening later."""
     bound = _bound(settings)
     try:
         return Server(bound, Answerer(request, listen), settings, complain)
@@ -88,7 +90,7 @@ def _config(app: Any, settings: ServerSettings) -> uvicorn.Config:
 
 
 def _bound(settings: ServerSettings) -> socket.socket:
-    """Return a socket that has the address, and doesn't listen yet."""
+    """Return a socket that is bound to the address, but doesn't listen yet."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -101,6 +103,8 @@ def _bound(settings: ServerSettings) -> socket.socket:
             bound.close()
             raise
     except OSError as problem:
-        advice = "; is another server there? --port names another port, and 0 any that is free"
-        raise NetError(f"{settings.host}:{settings.port}: can't be listened at: {problem.strerror}{advice}") from None
+        advice = "; another server may be using it; choose another port with --port, or 0 for any free one"
+        raise NetError(
+            f"{settings.host}:{settings.port}: the server can't listen there: {problem.strerror}{advice}"
+        ) from None
     return bound

@@ -1,4 +1,4 @@
-"""Settings of a server: where it listens, who may ask, and how much."""
+"""Settings of a server: its address, its clients' permissions, and limits."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from zoo.answers.answer import AnswerSettings
 
 TOKEN_VARIABLE = "ZOO_TOKEN"
 
-_SHORTEST_TOKEN = 16  # letters; shorter ones can be guessed
+_SHORTEST_TOKEN = 16  # number of characters; shorter tokens can be guessed
 _LONGEST_TOKEN = 4096
 _LOCAL = "localhost"
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Settings of a server. `rate` is in requests a second for each client, 0 for no limit."""
+    """Settings of a server. `rate` is the number of requests per second for each client, or 0 for no limit."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = None
-    wait: float = 0.01  # seconds that a request waits for others, with which it is answered at once
-    largest: int = 16 << 20  # bytes of a request's body
-    queue: int = 64  # requests that are read, decoded or answered at once
+    wait: float = 0.01  # seconds for which a request waits for others to share its batch
+    largest: int = 16 << 20  # maximum number of bytes in a request's body
+    queue: int = 64  # maximum number of requests that are read, decoded or answered at the same time
     rate: float = 100
-    seconds: float = 30  # for a request, from its head to its answer
+    seconds: float = 30  # time limit for a request, from its head to its answer
     answers: AnswerSettings = field(default_factory=AnswerSettings)
 
     def __post_init__(self) -> None:
         if not self.is_local and self.token is None:
             raise NetError(
-                f"{self.host}: others can reach this address, so clients must show a token; write one of "
-                f"{_SHORTEST_TOKEN} letters or more into a file for --token, or into the variable {TOKEN_VARIABLE}, "
-                "or listen at 127.0.0.1"
+                f"{self.host}: other machines can reach this address, so clients need a token; write one of "
+                f"{_SHORTEST_TOKEN} letters or more into a file for --token, or into the variable "
+                f"{TOKEN_VARIABLE}, or listen on 127.0.0.1"
             )
 
     @property
@@ -50,19 +50,18 @@ class ServerSettings:
 
     @property
     def names(self) -> frozenset[str]:
-        """What a request may call a server that only this machine can reach. A page of somebody else's whose name was
-        made to mean this machine calls it otherwise.
-        """
+        """The host names that requests to a local server may use. A foreign page whose domain was redirected to this
+        machine uses another name."""
         return frozenset({_LOCAL, "127.0.0.1", "[::1]", self.address})
 
     @property
     def address(self) -> str:
-        """The host as it is in an address of the web."""
+        """The host as it is written in a URL."""
         return f"[{self.host}]" if ":" in self.host else self.host.lower()
 
 
 def read_token(path: Path | None) -> str | None:
-    """Return the token in a file or, without one, in the environment; None if there is none."""
+    """Return the token in a file or, without a file, in the environment. Returns `None` if there is no token."""
     if path is None:
         text, where = os.environ.get(TOKEN_VARIABLE, ""), f"the variable {TOKEN_VARIABLE}"
         if not text:
@@ -72,5 +71,7 @@ def read_token(path: Path | None) -> str | None:
             text, where = file.read(_LONGEST_TOKEN + 1).decode("utf-8", "replace"), str(path)
     token = text.strip()
     if not (_SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN) or not token.isascii() or not token.isprintable():
-        raise NetError(f"{where}: a token has {_SHORTEST_TOKEN} to {_LONGEST_TOKEN:,} ASCII letters, in one line")
+        raise NetError(
+            f"{where}: the token isn't valid; use {_SHORTEST_TOKEN} to {_LONGEST_TOKEN:,} ASCII letters on one line"
+        )
     return token

@@ -1,4 +1,5 @@
-"""SparkNet's Figures 3 and 4: the iterations that workers need to reach an accuracy, and the speed-ups that follow."""
+"""SparkNet's Figures 3 and 4: the number of iterations in which workers reach an accuracy, and the resulting
+speed-ups."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from zoo.simulating.trials import (
     run_trials,
 )
 
-_TEST_INTERVAL = 10  # iterations at least, after which a model is tested at the end of a round
+_TEST_INTERVAL = 10  # minimum number of iterations before a model is tested, at the end of a round
 
 BATCHES = (4, 8, 16, 32, 64)
 RATIOS = tuple(10 ** (power / 8) for power in range(-16, 25))  # S / C(b)
@@ -29,7 +30,7 @@ RATIOS = tuple(10 ** (power / 8) for power in range(-16, 25))  # S / C(b)
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """A number of workers that average after every `tau` iterations; a single worker doesn't average."""
+    """A number of workers that average after every `tau` iterations. A single worker doesn't average."""
 
     workers: int
     tau: int
@@ -70,7 +71,7 @@ def iterations_needed(
     report_progress: ProgressCallback,
     cache: TrialCache | None = None,
 ) -> IterationsNeeded:
-    """Return the iterations that each setup needs: the median over the seeds."""
+    """Return the number of iterations that each setup needs, as the median over the seeds."""
     unique_setups = list(dict.fromkeys(setups))
     outcomes = iter(
         run_trials([trial for setup in unique_setups for trial in experiment.trials(setup)], report_progress, cache)
@@ -89,7 +90,7 @@ def _median_iterations(experiment: ConvergenceExperiment, outcomes: list[TrialOu
 
 @dataclass(frozen=True)
 class Speedup:
-    """The iterations N_a of a single machine, and tau M_a of `workers` that average after every `tau`."""
+    """The number of iterations N_a of a single machine, and tau M_a of `workers` that average after every `tau`."""
 
     workers: int
     tau: int
@@ -118,7 +119,7 @@ def speedups(
 
 
 def convergence_grid(experiment: ConvergenceExperiment, speedups: Sequence[Speedup]) -> ConvergenceGrid:
-    """Return the iterations that trainings needed, as the planner reads them."""
+    """Return the iterations that trainings needed, in the form that the planner reads."""
     workers, taus = (
         sorted(set(values)) for values in zip(*((each.workers, each.tau) for each in speedups), strict=True)
     )
@@ -143,7 +144,8 @@ def _comma_list(values: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class ExchangeCost:
-    """Speed-ups if an exchange takes `ratio` iterations: of gradients in each one, and of models at the best tau."""
+    """Speed-ups if an exchange takes as long as `ratio` iterations, for gradients in each iteration, and for models at
+    the best tau."""
 
     ratio: float
     naive: float
@@ -152,7 +154,7 @@ class ExchangeCost:
 
 
 def costs(speedups: Sequence[Speedup]) -> list[ExchangeCost]:
-    """Return the speed-ups for each ratio, computed from those without any cost for one number of workers."""
+    """Return the speed-ups for each ratio. They are computed from the cost-free speed-ups of one number of workers."""
     return [_cost_at(ratio, speedups) for ratio in RATIOS]
 
 
@@ -164,7 +166,8 @@ def _cost_at(ratio: float, speedups: Sequence[Speedup]) -> ExchangeCost:
 
 @dataclass(frozen=True)
 class BatchCost:
-    """The cost of a batch on this machine, and the iterations N_a(b) that one machine needs with such batches."""
+    """The cost of a batch on this machine, and the number of iterations N_a(b) that one machine needs with such
+    batches."""
 
     batch: int
     step: float  # C(b), in seconds

@@ -1,4 +1,4 @@
-"""The task of the experiments: a small net that learns digits with noisy steps."""
+"""The task of the experiments: a small net that learns to classify digits in noisy steps."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: 
 
 @dataclass(frozen=True)
 class DigitsTask:
-    """The settings of training: plain SGD with a fixed rate, near the best one for a single machine.
+    """The settings of training: plain SGD with a fixed rate, which is near the best rate for a single machine.
 
-    The batches are so small that steps are noisy, and averaging, which reduces noise, has an effect.
+    Batches are small, so that steps are noisy and averaging, which reduces noise, has an effect.
     """
 
     batch: int = 4
@@ -55,7 +55,8 @@ class DigitsTask:
 
 
 def whole_rounds(iterations: int, tau: int) -> int:
-    """Return the iterations of as many rounds as have at least so many: a test within a round would end it."""
+    """Return the smallest multiple of `tau` with at least this number of iterations, since a test within a round would
+    end the round."""
     return -(-iterations // tau) * tau
 
 

@@ -16,7 +16,7 @@ from zoo.simulating.trials import ProgressCallback, Trial, TrialOutcome, measure
 
 @dataclass(frozen=True)
 class SimulatedCluster:
-    """The network and the machines. `step` is the time of an iteration; it is measured if it is None."""
+    """The network and the machines. `step` is the time of an iteration, or `None` to measure it."""
 
     link: Link
     step: float | None = None
@@ -27,11 +27,11 @@ class SimulatedCluster:
     lost_after: int = 0
 
     def machines(self, step: float, workers: int) -> Machines:
-        """Return the machines of several workers, whose iterations take `step` seconds."""
+        """Return machines for these workers, with iterations that take `step` seconds."""
         return Machines(step, workers, self.stragglers, self.slowdown, self.jitter, self.lost, self.lost_after)
 
     def steps(self, plan: Run) -> tuple[float, float]:
-        """Return the time of an iteration of one machine, and of a worker, which is shorter if workers divide a
+        """Return the time of an iteration on one machine and on a worker. The worker's is shorter if workers divide a
         batch."""
         step = measure_step(replace(plan, workers=1)).step if self.step is None else self.step
         if not plan.strategy.divides_batch:
@@ -41,7 +41,7 @@ class SimulatedCluster:
 
 @dataclass(frozen=True)
 class SpeedupEstimate:
-    """The outcomes of one machine and of several workers, and the accuracy by which they are compared."""
+    """The outcomes of one machine and of several workers, and the accuracy at which they are compared."""
 
     says_too: ClassVar[tuple[str, ...]] = ("speedup",)
 
@@ -53,7 +53,7 @@ class SpeedupEstimate:
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster several workers reach the accuracy."""
+        """The speed-up until the accuracy is reached, or `None` if it isn't reached."""
         single, several = self.single.first_reaching(self.goal), self.several.first_reaching(self.goal)
         return single.time / several.time if single and several and single.time and several.time else None
 
@@ -75,15 +75,15 @@ def estimate_speedup(
     )
     if not single.points:
         raise DistributedError(
-            "the settings test nothing that is called accuracy, so there is nothing to compare by; give the net an "
-            "Accuracy layer for testing, and the solver test_iter and test_interval"
+            "the settings test no output with the name accuracy, so the trainings can't be compared; add an "
+            "Accuracy layer for testing to the net, and test_iter and test_interval to the solver"
         )
     goal = min(single.best, several.best) if goal is None else goal
     return SpeedupEstimate(goal, single, several, step, worker_step)
 
 
 def estimate_table(estimate: SpeedupEstimate) -> list[tuple[str, ...]]:
-    """Return the estimate as a table: one machine beside several workers."""
+    """Return the estimate as a table, with columns for one machine and for several workers."""
     both = (estimate.single, estimate.several)
     points = [outcome.first_reaching(estimate.goal) for outcome in both]
     return [
@@ -99,5 +99,5 @@ def estimate_table(estimate: SpeedupEstimate) -> list[tuple[str, ...]]:
         ("computing", *(f"{outcome.share('compute'):.1%}" for outcome in both)),
         ("waiting for others", *(f"{outcome.share('wait'):.1%}" for outcome in both)),
         ("exchanging", *(f"{outcome.share('exchange'):.1%}" for outcome in both)),
-        ("exchanged by each", *(format_bytes(max(usage.bytes for usage in outcome.usages)) for outcome in both)),
+        ("exchanged by each worker", *(format_bytes(max(usage.bytes for usage in outcome.usages)) for outcome in both)),
     ]

@@ -1,4 +1,4 @@
-"""The papers' figures: what is trained for each, its picture, and the tables with its numbers."""
+"""The papers' figures: the trainings for each figure, its picture, and the tables of its numbers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from zoo.simulating.methods import MethodComparison, MethodResult, common_end, c
 from zoo.simulating.scaling import BY_TAU, BY_WORKERS, ScalingExperiment, ScalingResult, scale_alexnet, select
 from zoo.simulating.trials import TrialCache, trainings
 
-_CURVE_POINTS = 200  # of a curve
+_CURVE_POINTS = 200  # number of points in a curve
 
-Table = Sequence[Sequence[str]]  # the first row has the names of the columns
-LEVELS = (0.9, 0.94, 0.96, 0.97)  # accuracies
+Table = Sequence[Sequence[str]]  # the first row contains the names of the columns
+LEVELS = (0.9, 0.94, 0.96, 0.97)  # the accuracies in the table
 
 
 def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None:
-    """Draw a heat map as SparkNet's Figure 3: workers downwards, tau to the left."""
+    """Draw a heat map like SparkNet's Figure 3. Workers increase downwards, and tau to the left."""
     workers = sorted({speedup.workers for speedup in speedups})
     taus = sorted({speedup.tau for speedup in speedups}, reverse=True)
     factors = {(speedup.workers, speedup.tau): speedup.factor for speedup in speedups}
@@ -52,7 +52,7 @@ def _draw_speedups(speedups: Sequence[Speedup], goal: float, path: Path) -> None
         axis.set_yticks(range(len(workers)), workers)
         axis.set_xlabel("iterations between averaging, tau")
         axis.set_ylabel("workers, K")
-        axis.set_title(f"speed-up to {goal:.0%} accuracy, exchanging for free")
+        axis.set_title(f"speed-up to {goal:.0%} accuracy, with free exchanges")
 
 
 def _text_colour(image: Any, value: float) -> str:
@@ -61,7 +61,7 @@ def _text_colour(image: Any, value: float) -> str:
 
 
 def _draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
-    """Draw two curves over the cost of an exchange, as SparkNet's Figure 4."""
+    """Draw two curves against the cost of an exchange, as in SparkNet's Figure 4."""
     ratios = [cost.ratio for cost in costs]
     with _written_panels(path, 1, (7, 4)) as (axis,):
         axis.plot(ratios, [cost.averaging or math.nan for cost in costs], label="model averaging, at the best tau")
@@ -92,7 +92,7 @@ def _draw_methods(results: Sequence[MethodResult], path: Path) -> None:
 
 
 def _draw_scaling(results: Sequence[ScalingResult], path: Path) -> None:
-    """Draw the accuracy over time by workers, as SparkNet's Figure 5, and by tau, as its Figure 7."""
+    """Draw the accuracy over time, by workers as in SparkNet's Figure 5, and by tau as in its Figure 7."""
     end = min(outcome.points[-1].time for result in results for outcome in result.outcomes)
     times = [end * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
     with _written_panels(path, 2, (12, 4)) as axes:
@@ -114,7 +114,7 @@ def _finish_axis(axis: Any) -> None:
 
 @contextmanager
 def _written_panels(path: Path, count: int, size: tuple[float, float]) -> Iterator[Sequence[Any]]:
-    """Panels side by side, which are written as a PNG when the block ends."""
+    """Yield panels in a row, which are written as a PNG when the block ends."""
     figure, axes = pyplot().subplots(1, count, figsize=size, squeeze=False)
     yield axes[0]
     save_figure(figure, path)
@@ -127,7 +127,7 @@ def _write_csv(path: Path, table: Table) -> None:
 
 
 def _speedup_table(speedups: Sequence[Speedup]) -> Table:
-    """Return a row for each cell of the heat map; a speed-up is empty where the accuracy was never reached."""
+    """Return a row for each cell of the heat map. The speed-up is empty if the accuracy was never reached."""
     rows = [
         (
             str(speedup.workers),
@@ -142,7 +142,7 @@ def _speedup_table(speedups: Sequence[Speedup]) -> Table:
 
 
 def _speedup_grid(speedups: Sequence[Speedup]) -> Table:
-    """Return the heat map as a table: workers downwards, tau to the left."""
+    """Return the heat map as a table. Workers increase downwards, and tau to the left."""
     taus = sorted({speedup.tau for speedup in speedups}, reverse=True)
     factors = {(speedup.workers, speedup.tau): speedup.factor for speedup in speedups}
     rows = [
@@ -183,8 +183,8 @@ def _batch_table(costs: Sequence[BatchCost]) -> Table:
 
 
 def _methods_table(results: Sequence[MethodResult]) -> Table:
-    """Return the times at which each method reached accuracies, in iterations of one machine, and its final
-    accuracy."""
+    """Return the time at which each method reached each accuracy, in iterations of one machine, and the final
+    accuracies."""
     end = common_end(results)
     rows = [
         (
@@ -201,7 +201,7 @@ def _methods_table(results: Sequence[MethodResult]) -> Table:
 
 
 def scaling_table(results: Sequence[ScalingResult], accuracy: float) -> Table:
-    """Return the hours until an accuracy, and how many times faster that is than one worker, by workers and tau."""
+    """Return the hours until an accuracy is reached, and the speed-ups over one worker, by workers and tau."""
     hours = {(result.workers, result.tau): result.time_to_reach(accuracy) for result in results}
     single = next(time for (workers, _), time in hours.items() if workers == 1)
     rows = [
@@ -222,20 +222,20 @@ def _number_text(value: float | None, form: str = ".3f") -> str:
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """The files of a figure, and the table that goes with it."""
+    """The files of a figure, and its table."""
 
     table: Table
     files: tuple[Path, ...]
 
     def plain(self) -> dict[str, Any]:
-        """Return the files, and the rows by the heads of the table's columns."""
+        """Return the files, and the rows as dictionaries by column."""
         heads, *rows = self.table
         cells = [dict(zip(heads, map(_plain_cell, row), strict=True)) for row in rows]
         return {"files": self.files, "rows": cells}
 
 
 def _plain_cell(text: str) -> str | float:
-    """Return a table's cell: a number, if it is one."""
+    """Return a table's cell, as a number if possible."""
     try:
         return float(text)
     except ValueError:
@@ -244,14 +244,14 @@ def _plain_cell(text: str) -> str | float:
 
 @dataclass(frozen=True)
 class FigureFolder:
-    """Where figures are written, where outcomes of trainings are kept, and who hears how far they are."""
+    """The folder for figures, the cache of trainings, and the callback that reports progress."""
 
     path: Path
     cache: TrialCache
     listen: Listen
 
     def speedup(self, experiment: ConvergenceExperiment, workers: Sequence[int], taus: Sequence[int]) -> DrawnFigure:
-        """SparkNet's Figure 3: the speed-up by workers and tau, if exchanges cost nothing."""
+        """Draw SparkNet's Figure 3: the speed-up by workers and tau, with free exchanges."""
         with trainings("speedup", self.listen) as progress:
             results = speedups(experiment, progress, self.cache, workers=workers, taus=taus)
         files = self._files_of_figure("speedup.csv", "speedup.png", "speedup.json")
@@ -261,7 +261,7 @@ class FigureFolder:
         return DrawnFigure(_speedup_grid(results), files)
 
     def cost(self, experiment: ConvergenceExperiment, workers: int, taus: Sequence[int], link: Link) -> DrawnFigure:
-        """SparkNet's Figure 4: the speed-up by the cost of exchanges, and what batches cost here."""
+        """Draw SparkNet's Figure 4: the speed-up by the cost of exchanges, and the times of batches on this machine."""
         with trainings("cost", self.listen) as progress:
             exchanges = costs(speedups(experiment, progress, self.cache, workers=[workers], taus=taus))
         with trainings("batches", self.listen) as progress:
@@ -273,7 +273,7 @@ class FigureFolder:
         return DrawnFigure(batches, files)
 
     def methods(self, comparison: MethodComparison) -> DrawnFigure:
-        """Return the MPCA paper's comparison of four methods."""
+        """Draw the MPCA paper's comparison of four methods."""
         with trainings("methods", self.listen) as progress:
             results = compare_methods(comparison, progress, self.cache)
         files, table = self._files_of_figure("methods.csv", "methods.png"), _methods_table(results)
@@ -282,7 +282,7 @@ class FigureFolder:
         return DrawnFigure(table, files)
 
     def alexnet(self, experiment: ScalingExperiment, accuracy: float) -> DrawnFigure:
-        """SparkNet's Figures 5 and 7: AlexNet by workers and tau, and the times until an accuracy."""
+        """Draw SparkNet's Figures 5 and 7: AlexNet by workers and tau, and the times until an accuracy."""
         with trainings("alexnet", self.listen) as progress:
             results = scale_alexnet(experiment, progress, self.cache)
         files, table = self._files_of_figure("alexnet.csv", "alexnet.png"), scaling_table(results, accuracy)

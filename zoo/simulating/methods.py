@@ -1,4 +1,4 @@
-"""The MPCA paper's comparison: the accuracy of each method over time if exchanging a model takes long."""
+"""The MPCA paper's comparison: the accuracy of each method over time on networks with slow exchanges."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from netdsl.distributed.strategies.strategy import Strategy
 from zoo.simulating.digits import DigitsTask, whole_rounds
 from zoo.simulating.trials import ProgressCallback, RepeatedTrial, Trial, TrialCache, measure_step, run_trials
 
-RATIOS = (10, 100)  # iterations that pass while all workers exchange their models
-_CODING = 9 / 6.6  # bandwidths that a machine serialises with; then a mean of eight models costs 12.6 sends
-_TEST_INTERVAL = 10  # iterations at least, after which a model is tested at the end of a round
-_ALPHAS = {10: 0.05, 100: 0.005}  # MPCA's, as its authors chose them for models with about such ratios
-_COMPUTE_RATIO = 5  # SparkNet's: computing should take this many times as long as exchanging
-_SPARE_TIME = 1.3  # EASGD's, of the time in which the server serves all workers
+RATIOS = (10, 100)  # duration of an exchange among all workers, in iterations
+_CODING = 9 / 6.6  # speed of serialisation, in bandwidths; with this value, a mean of eight models costs 12.6 sends
+_TEST_INTERVAL = 10  # minimum number of iterations before a model is tested, at the end of a round
+_ALPHAS = {10: 0.05, 100: 0.005}  # MPCA's setting, which its authors chose for models with similar ratios
+_COMPUTE_RATIO = 5  # SparkNet's setting: computing should take this many times as long as exchanging
+_SPARE_TIME = 1.3  # EASGD's setting, relative to the time in which the server serves all workers
 
 
 class Method(Enum):
-    """A method, with the paper's name as its value."""
+    """A method. The value is the paper's name for it."""
 
     SINGLE = "single machine"
     SYNCHRONOUS = "synchronous"
@@ -34,15 +34,16 @@ class Method(Enum):
 
 
 class NetworkKind(Enum):
-    """A network, with a name for it as its value."""
+    """A network. The value is its name."""
 
-    SWITCH = "switch"  # workers exchange with each other, a mean by a ring
-    SPARK = "Spark"  # through the driver, with the MPCA paper's binary trees and its costs
+    SWITCH = "switch"  # workers exchange directly, and compute a mean in a ring
+    SPARK = "Spark"  # exchanges pass through the driver, with the binary trees and costs of the MPCA paper
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is compared on: a network, and the iterations that a mean of all workers' models takes on it."""
+    """The conditions of a comparison: a network, and the duration of averaging all workers' models on it, in
+    iterations."""
 
     network: NetworkKind
     ratio: int
@@ -53,7 +54,7 @@ class Setting:
         return self._link_with(bandwidth)
 
     def sends(self, workers: int) -> float:
-        """Return how many times as long as sending a model once a mean of all workers' models takes."""
+        """Return the time of averaging all workers' models, relative to sending a model once."""
         return self._link_with(1.0).seconds(ExchangeKind.MEAN, workers, 1)
 
     def _link_with(self, bandwidth: float) -> Link:
@@ -76,8 +77,8 @@ class MethodComparison:
     def strategy(self, method: Method, setting: Setting) -> ModelAveraging | ElasticAveraging | MPCA:
         """Return the strategy of a method, with its authors' rule for the frequency of exchanges.
 
-        The server of elastic averaging has time to send its model to all workers, and 30% more, before the first one
-        returns. A round of MPCA exchanges nothing at its end.
+        The server of elastic averaging gets 30% more time than it takes to send its model to all workers before the
+        first one returns. A round of MPCA ends without an exchange.
         """
         ratio = setting.ratio
         match method:
@@ -111,17 +112,17 @@ class MethodResult(RepeatedTrial):
 
     @property
     def compute_share(self) -> float:
-        """The share of the workers' time that they computed."""
+        """The share of the workers' time that was spent on computing."""
         return sum(outcome.share("compute") for outcome in self.outcomes) / len(self.outcomes)
 
     def final_accuracy(self, end: float) -> float:
-        """Return the mean accuracy over the last tenth of the time until `end`, which reduces chance."""
+        """Return the mean accuracy over the last tenth of the time until `end`, which reduces randomness."""
         errors = self.curve([end * (1 - part / 200) for part in range(21)])
         return 1 - sum(errors) / len(errors)
 
 
 def common_end(results: Sequence[MethodResult]) -> float:
-    """Return the time until which all trials have been tested."""
+    """Return the time up to which all trials have been tested."""
     return min(outcome.points[-1].time for result in results for outcome in result.outcomes)
 
 
@@ -132,7 +133,7 @@ def compare_methods(
     *,
     settings: Sequence[Setting] = SETTINGS,
 ) -> list[MethodResult]:
-    """Run every method in every setting."""
+    """Run every method under all conditions."""
     size = measure_step(Run(comparison.task.settings(1, 1), ModelAveraging(), 1)).bytes
     cases = [(method, setting) for setting in settings for method in Method]
     trials = {case: comparison.trials(*case, size) for case in cases}

@@ -65,8 +65,10 @@ layer {
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "fc8" bottom: "label" top: "loss" }
 """
 
-BYTES = 243_860_896  # of AlexNet's blobs
-CLUSTER = SparkLink(1.25e9, codec=104e6, depth=1)  # ten gigabit; exchanging five AlexNets takes the paper's 20 seconds
+BYTES = 243_860_896  # bytes of AlexNet's blobs
+CLUSTER = SparkLink(
+    1.25e9, codec=104e6, depth=1
+)  # ten gigabit; exchanging five AlexNets takes 20 seconds, as in the paper
 _STEP = 2.0  # seconds of an iteration in the paper
 _TEST_INTERVAL = 50
 _TAU = 50
@@ -76,7 +78,8 @@ BY_TAU = ((5, 20), (5, _TAU), (5, 100))  # Figure 7
 
 @dataclass(frozen=True)
 class AlexNetTask:
-    """The settings of training: AlexNet's momentum and weight decay, and batches that leave its steps noisy."""
+    """The settings of training: AlexNet's momentum and weight decay, and batches small enough to keep its steps
+    noisy."""
 
     batch: int = 4
     rate: float = 0.003
@@ -96,7 +99,7 @@ class ScalingExperiment:
     task: AlexNetTask = field(default_factory=AlexNetTask)
 
     def trials(self, workers: int, tau: int, size: int) -> list[Trial]:
-        """Return a trial for each seed. Models of `size` bytes take as long as AlexNet's to exchange."""
+        """Return a trial for each seed. Models of `size` bytes take as long to exchange as AlexNet."""
         scale = size / BYTES
         spark = SparkLink(CLUSTER.bandwidth * scale, codec=CLUSTER.codec * scale, depth=CLUSTER.depth)
         plans = [
@@ -117,7 +120,7 @@ class ScalingResult(RepeatedTrial):
 def scale_alexnet(
     experiment: ScalingExperiment, report_progress: ProgressCallback, cache: TrialCache | None = None
 ) -> list[ScalingResult]:
-    """Train with all numbers of workers and all taus."""
+    """Train with every number of workers and every tau."""
     size = measure_step(Run(experiment.task.settings(1, 1), ModelAveraging(), 1)).bytes
     cases = tuple(dict.fromkeys(BY_WORKERS + BY_TAU))
     trials = {case: experiment.trials(*case, size) for case in cases}
@@ -129,6 +132,6 @@ def scale_alexnet(
 
 
 def select(results: Sequence[ScalingResult], cases: Sequence[tuple[int, int]]) -> list[ScalingResult]:
-    """Return the results of some cases, in their order."""
+    """Return the results of some cases, in the given order."""
     by_case = {(result.workers, result.tau): result for result in results}
     return [by_case[case] for case in cases]

@@ -1,4 +1,4 @@
-"""What `zoo simulate` asks for: figures of papers, and the training of a net with several machines."""
+"""The commands of `zoo simulate`: the papers' figures, and the training of a net with several machines."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from zoo.simulating.trials import TrialCache, trainings
 
 
 def _folder(request: FigureRequest, listen: Listen) -> FigureFolder:
-    """Return the folder of figures, which is made before anything is trained."""
+    """Return the folder of figures. It is created before any training, so that errors appear early."""
     try:
         request.output.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise RequestError(f"{request.output} can't be created: {problem.strerror}", "output") from None
+        raise RequestError(f"{request.output}: the folder can't be created: {problem.strerror}", "output") from None
     return FigureFolder(request.output, TrialCache(request.cache), listen)
 
 
@@ -44,34 +44,34 @@ def _experiment(request: SpeedupRequest | CostRequest) -> ConvergenceExperiment:
 
 @answers(SpeedupRequest)
 def speedup(request: SpeedupRequest, listen: Listen) -> DrawnFigure:
-    """SparkNet's Figure 3."""
+    """Draw SparkNet's Figure 3."""
     return _folder(request, listen).speedup(_experiment(request), request.workers, request.taus)
 
 
 @answers(CostRequest)
 def cost(request: CostRequest, listen: Listen) -> DrawnFigure:
-    """SparkNet's Figure 4."""
+    """Draw SparkNet's Figure 4."""
     link = Link(request.bandwidth, request.latency)
     return _folder(request, listen).cost(_experiment(request), request.workers, request.taus, link)
 
 
 @answers(MethodsRequest)
 def methods(request: MethodsRequest, listen: Listen) -> DrawnFigure:
-    """Return the MPCA paper's comparison of four methods."""
+    """Draw the MPCA paper's comparison of four methods."""
     task = DigitsTask(iterations=request.iterations)
     return _folder(request, listen).methods(MethodComparison(request.workers, request.seeds, task))
 
 
 @answers(AlexNetRequest)
 def alexnet(request: AlexNetRequest, listen: Listen) -> DrawnFigure:
-    """SparkNet's Figures 5 and 7."""
+    """Draw SparkNet's Figures 5 and 7."""
     experiment = ScalingExperiment(request.seeds, AlexNetTask(iterations=request.iterations))
     return _folder(request, listen).alexnet(experiment, request.accuracy)
 
 
 @answers(SimulateRequest)
 def simulate(request: SimulateRequest, listen: Listen) -> SpeedupEstimate:
-    """Return the training of a net with several workers, beside that with one."""
+    """Simulate the training of a net with several workers and with one."""
     settings, folder = settings_to_train(request.model, request.solver)
     param = settings.param
     if request.data is not None:
@@ -81,7 +81,7 @@ def simulate(request: SimulateRequest, listen: Listen) -> SpeedupEstimate:
     settings = settings.with_fields(
         max_iter=request.max_iter or param.max_iter,
         test_interval=request.test_interval or param.test_interval,
-        # A simulation can always be repeated.
+        # A default seed, so that every simulation can be repeated.
         random_seed=max(0, param.random_seed) if request.seed is None else request.seed,
     )
     cluster = SimulatedCluster(

@@ -1,4 +1,4 @@
-"""Trials, which are runs of the simulator: their outcomes, a cache, processes that run several, and measured steps."""
+"""Trials, which are runs of the simulator: their outcomes, a cache, parallel processes, and measured steps."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from netdsl.simulator.simulate import Simulation, simulate
 from netdsl.simulator.world import World
 from zoo.requests.events import Listen, WorkDone, WorkEnded, WorkStarted
 
-ProgressCallback = Callable[[int, int], None]  # takes the numbers of finished and of all trials
+ProgressCallback = Callable[[int, int], None]  # called with the numbers of finished and of all trials
 
 
 @contextmanager
 def trainings(doing: str, listen: Listen) -> Iterator[ProgressCallback]:
-    """A function that tells how many trainings are done."""
+    """Yield a function that reports the number of finished trainings."""
     done_before = -1
 
     def report(done: int, total: int) -> None:
@@ -100,7 +100,8 @@ class WorkerUsage:
 
 @dataclass(frozen=True)
 class TrialOutcome:
-    """The outcome of a trial: accuracies over time, the workers' totals, and the time at which the last one ended."""
+    """The outcome of a trial: accuracies over time, the workers' totals, and the time at which the last worker
+    finished."""
 
     points: tuple[AccuracyPoint, ...]
     usages: tuple[WorkerUsage, ...]
@@ -117,20 +118,20 @@ class TrialOutcome:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Make an outcome of the values of `to_json`."""
+        """Return the outcome that `to_json` has converted."""
         points = tuple(AccuracyPoint(**fields) for fields in values["points"])
         return cls(points, tuple(WorkerUsage(**fields) for fields in values["usages"]), float(values["time"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return the outcome as JSON values."""
         return asdict(self)
 
     def first_reaching(self, accuracy: float) -> AccuracyPoint | None:
-        """Return the first test with at least an accuracy."""
+        """Return the first test with at least this accuracy, or `None`."""
         return next((point for point in self.points if point.accuracy >= accuracy), None)
 
     def share(self, name: str) -> float:
-        """Return the share of `compute`, `wait` or `exchange` in all workers' time."""
+        """Return the share of `compute`, `wait` or `exchange` in the total time of all workers."""
         whole = self.time * len(self.usages)
         return sum(getattr(usage, name) for usage in self.usages) / whole if whole else 0.0
 
@@ -147,19 +148,19 @@ class RepeatedTrial:
     outcomes: tuple[TrialOutcome, ...]
 
     def time_to_reach(self, accuracy: float) -> float | None:
-        """Return the time at which an accuracy was reached: the median over the seeds."""
+        """Return the median time over the seeds at which an accuracy was reached, or `None`."""
         points = [outcome.first_reaching(accuracy) for outcome in self.outcomes]
         time = median(math.inf if point is None else point.time for point in points)
         return None if time == math.inf else time
 
     def curve(self, times: Sequence[float]) -> list[float]:
-        """Return the error of the last test at each time: the mean over the seeds."""
+        """Return the mean error over the seeds, from the last test at each time."""
         errors = [[1 - _latest_accuracy(outcome, time) for outcome in self.outcomes] for time in times]
         return [sum(seed_errors) / len(seed_errors) for seed_errors in errors]
 
 
 def _latest_accuracy(outcome: TrialOutcome, time: float) -> float:
-    """Return the accuracy of the last test at a time, or of the first model before its test."""
+    """Return the accuracy of the last test at a time, or the first test's accuracy before that."""
     first, *others = outcome.points
     return [first, *(point for point in others if point.time <= time)][-1].accuracy
 
@@ -172,7 +173,9 @@ class TrialCache:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise DistributedError(f"{folder}: can't be made: {problem.strerror}; name another --cache") from None
+            raise DistributedError(
+                f"{folder}: the folder can't be created: {problem.strerror}; name another --cache"
+            ) from None
 
     def get(self, trial: Trial) -> TrialOutcome | None:
         """Return the outcome of a trial, or None if it isn't cached or the file is damaged."""
@@ -213,7 +216,7 @@ def _hash_of_code() -> str:
 def run_trials(
     trials: Iterable[Trial], report_progress: ProgressCallback, cache: TrialCache | None = None
 ) -> list[TrialOutcome]:
-    """Run trials and return their outcomes. Cached trials aren't run again; equal ones are run once."""
+    """Run trials and return their outcomes. Cached trials aren't run again, and equal trials run only once."""
     ordered = list(trials)
     keys = [key_of(trial) for trial in ordered]
     trials_by_key = dict(zip(keys, ordered, strict=True))
@@ -230,7 +233,7 @@ def run_trials(
 
 
 def _run_in_processes(trials: dict[str, Trial]) -> Iterable[tuple[str, TrialOutcome]]:
-    """Outcomes as trials finish; the largest trials start first, so that they don't run alone at the end."""
+    """Yield outcomes as trials finish. The largest trials start first, so that they don't run alone at the end."""
     if not trials:
         return
     count, others = min(len(trials), os.cpu_count() or 1), set(active_children())
@@ -263,7 +266,7 @@ def _ignore_interrupts() -> Iterator[None]:
 
 
 def _initialise_process() -> None:
-    """Initialise a process that ends when its parent does, for whatever reason."""
+    """Make a process end when its parent ends, for whatever reason."""
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -277,14 +280,14 @@ def _end_with_parent() -> None:
 
 @dataclass(frozen=True)
 class StepMeasurement:
-    """The seconds of one worker's iteration without exchanges, and the bytes of its blobs."""
+    """The seconds of a worker's iteration without exchanges, and the number of bytes of its blobs."""
 
     step: float
     bytes: int
 
 
 def measure_step(plan: Run) -> StepMeasurement:
-    """Measure an iteration; the result is the fastest decile, since a busy machine slows others down.
+    """Measure an iteration. The result is the fastest decile, since a busy machine slows down the others.
 
     If the plan's workers divide a batch, one worker's part is measured.
     """

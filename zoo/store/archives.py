@@ -1,4 +1,5 @@
-"""Archives of models: zip and tar files, of which only plain files are taken, by their own names and within a limit."""
+"""Archives of models: zip and tar files. Only plain files are extracted, under their base names and up to a size
+limit."""
 
 from __future__ import annotations
 
@@ -22,21 +23,22 @@ from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of
 
 _BLOCK = 1 << 20
 _MOST_MEMBERS = 10_000
-_LONGEST_READ = 16 << 20  # of a tar file's own structures, which are held in memory
-_SHOWN = 5  # names in a line
-_TELLING = (FileKind.NET, FileKind.WEIGHTS)  # files that show which folder of an archive is the model
+_LONGEST_READ = 16 << 20  # limit of a tar file's headers, which are kept in memory
+_SHOWN = 5  # maximum number of names in a message
+_TELLING = (FileKind.NET, FileKind.WEIGHTS)  # kinds of files that show which folder of an archive contains the model
 
 
 @dataclass(frozen=True)
 class _Member:
-    """A file of an archive: its path there, and how it is opened."""
+    """A file in an archive, with its path and the function that opens it."""
 
     path: PurePosixPath
     open: Callable[[], IO[bytes]]
 
 
 def unpack(archive: Path, folder: IncomingFolder, shown: str) -> str:
-    """Take the files of the one model in an archive; errors begin with `shown`. Returns the folder that it was in."""
+    """Extract the files of the only model in an archive, and return the model's folder in the archive. Errors begin
+    with `shown`."""
     with _archive_errors(shown):
         model = _unpack_members(archive, folder, shown)
     return model.name
@@ -58,30 +60,32 @@ def _unpack_members(archive: Path, folder: IncomingFolder, shown: str) -> PurePo
 
 
 def tell_left_out(folder: IncomingFolder, names: list[str], shown: str) -> None:
-    """Say which files aren't taken, and why."""
+    """Report the files that were left out, and the reasons."""
     pickled = [name for name in names if kind_of(name) is FileKind.PICKLED]
     others = [name for name in names if name not in pickled]
     if pickled:
-        folder.tell(f"{shown}: left out {few(pickled, _SHOWN)}, since loading a pickled file runs what it says")
+        folder.tell(f"{shown}: left out {few(pickled, _SHOWN)}, since loading a pickled file can run any code")
     if others:
         folder.tell(f"{shown}: left out {few(others, _SHOWN)}")
 
 
 def _model_folder(paths: list[PurePosixPath], shown: str) -> PurePosixPath:
-    """Return the folder of an archive that the model is in: the highest one that has a net or weights."""
+    """Return the model's folder in an archive: the highest folder with a net or weights."""
     folders = {path.parent for path in paths if kind_of(path.name) in _TELLING}
     if not folders:
-        raise StoreError(f"{shown}: has neither a net nor weights")
+        raise StoreError(f"{shown}: the archive contains neither a net nor weights")
     depth = min(len(folder.parts) for folder in folders)
     highest = sorted(folder for folder in folders if len(folder.parts) == depth)
     if len(highest) > 1:
         names = few(map(str, highest), _SHOWN)
-        raise StoreError(f"{shown}: has several models, {names}; unpack it, and pull the folder of one")
+        raise StoreError(
+            f"{shown}: the archive contains several models, {names}; unpack it, and pull the folder of one of them"
+        )
     return highest[0]
 
 
 class _Budget:
-    """The bytes that may still come out of an archive, whatever it says about itself."""
+    """The number of bytes that may still be unpacked, whatever size the archive states."""
 
     def __init__(self, most: int, shown: str) -> None:
         self._left, self._most, self._shown = most, most, shown
@@ -91,23 +95,28 @@ class _Budget:
         while block := file.read(_BLOCK):
             self._left -= len(block)
             if self._left < 0:
-                raise StoreError(f"{self._shown}: unpacks to more than {self._most:,} bytes; --max-size allows more")
+                raise StoreError(
+                    f"{self._shown}: the files unpack to more than {self._most:,} bytes; allow more with --max-size"
+                )
             yield block
 
 
 def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Member]:
-    """Yield the files of an archive; an error at the first that isn't a plain file, or lies outside."""
+    """Yield the files of an archive. Raises an error at the first member that isn't a plain file, or whose path leads
+    outside."""
     kind = _zip_members if zipfile.is_zipfile(archive) else _tar_members
     for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown)):
         if count == _MOST_MEMBERS:
-            raise StoreError(f"{shown}: has more than {_MOST_MEMBERS:,} files, which no model has")
+            raise StoreError(f"{shown}: the archive contains more than {_MOST_MEMBERS:,} files, too many for a model")
         yield member
 
 
 def _path_inside(name: str, shown: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
-        raise StoreError(f"{shown}: names a file '{name}', which would lie outside the model's folder; it is refused")
+        raise StoreError(
+            f"{shown}: the archive names a file '{name}', which would be outside the model's folder; it isn't unpacked"
+        )
     return path
 
 
@@ -115,11 +124,11 @@ def _zip_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
     with zipfile.ZipFile(archive) as file:
         for info in file.infolist():
             path = _path_inside(info.filename, shown)
-            kind = info.external_attr >> 28  # of a Unix file
+            kind = info.external_attr >> 28  # type bits of a Unix file's mode
             if info.is_dir():
                 continue
             if kind not in (0, 8):
-                raise StoreError(f"{shown}: has '{path}', which is a link or a device; it is refused")
+                raise StoreError(f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked")
             yield _Member(path, partial(file.open, info))
 
 
@@ -132,7 +141,7 @@ def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
                 if info.isdir():
                     continue
                 if not info.isreg() or info.issparse():
-                    raise StoreError(f"{shown}: has '{path}', which is a link or a device; it is refused")
+                    raise StoreError(f"{shown}: '{path}' is a link or a device, so the archive isn't unpacked")
                 yield _Member(path, partial(_extracted, file, info))
 
 
@@ -153,7 +162,7 @@ def _decompressed(archive: Path) -> IO[bytes]:
 
 
 class _LimitedStream(io.RawIOBase):
-    """What comes out of a compressed stream, up to a limit, so that a small file doesn't fill memory or time."""
+    """The output of a compressed stream, up to a limit, so that a small file can't fill the memory or take forever."""
 
     def __init__(self, stream: IO[bytes], most: int, shown: str) -> None:
         self._stream, self._left, self._most, self._shown = stream, most + _MOST_MEMBERS * 1024, most, shown
@@ -164,7 +173,9 @@ class _LimitedStream(io.RawIOBase):
         data = self._stream.read(size)
         self._left -= len(data)
         if self._left < 0:
-            raise StoreError(f"{self._shown}: unpacks to more than {self._most:,} bytes; --max-size allows more")
+            raise StoreError(
+                f"{self._shown}: the files unpack to more than {self._most:,} bytes; allow more with --max-size"
+            )
         return data
 
 
@@ -173,6 +184,6 @@ def _archive_errors(shown: str) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as problem:
-        raise StoreError(f"{shown}: isn't a whole archive: {problem}") from None
-    except (RuntimeError, NotImplementedError) as problem:  # what zipfile raises for a password or another compression
-        raise StoreError(f"{shown}: can't be unpacked: {problem}") from None
+        raise StoreError(f"{shown}: the archive is incomplete or damaged: {problem}") from None
+    except (RuntimeError, NotImplementedError) as problem:  # zipfile's errors for a password or an unknown compression
+        raise StoreError(f"{shown}: the archive can't be unpacked: {problem}") from None

@@ -1,4 +1,5 @@
-"""Downloads over HTTP: a file comes from the first address that gives it right, and goes on where it broke off."""
+"""Downloads over HTTP. A file is fetched from the first address that provides it correctly, and an interrupted download
+continues where it stopped."""
 
 from __future__ import annotations
 
@@ -37,12 +38,12 @@ PART_NOTE = ".part.json"
 _BLOCK = 1 << 20
 
 _SCHEMES = ("http", "https")
-_LATER = (408, 425, 429, 500, 502, 503, 504)  # what may pass
-_NO_SUCH_RANGE = 416  # the part that is here is none of this file
+_LATER = (408, 425, 429, 500, 502, 503, 504)  # codes of temporary problems
+_NO_SUCH_RANGE = 416  # the local part isn't part of this file
 _DENIED = (401, 403)
 _GONE = (404, 410)
 _PIECE = 1 << 18
-_HEADWAY = 1 << 20  # bytes after which an attempt counts as one that got on
+_HEADWAY = 1 << 20  # number of bytes after which an attempt counts as progress
 _LONGEST_PAUSE = 30.0
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 _WEB_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)", re.IGNORECASE)
@@ -50,15 +51,15 @@ _WEB_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)", re.IGNOREC
 
 @dataclass(frozen=True)
 class _PartNote:
-    """Where the bytes of a part are from: an address, and what the server calls this version of the file."""
+    """The origin of a partial file: its address, and the server's identifier of the file's version."""
 
     address: str
-    validator: str  # a strong ETag, or else the date of its last change; empty if the server says neither
+    validator: str  # a strong ETag, or else the date of the last change; empty if the server sends neither
     total: int | None
 
 
 class _PartialFile:
-    """The part of a file that is here, at which the next attempt begins."""
+    """The part of a file that has already been downloaded. The next attempt continues it."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -67,27 +68,27 @@ class _PartialFile:
 
     @property
     def size(self) -> int:
-        """The bytes that are here."""
+        """The number of downloaded bytes."""
         return self.path.stat().st_size if self.path.is_file() else 0
 
     def note(self) -> _PartNote | None:
-        """Return where the part is from; None if there is none, or nothing that says so."""
+        """Return the origin of the part, or `None` if there is no part or no record of its origin."""
         try:
             return msgspec.json.decode(self._note.read_bytes(), type=_PartNote) if self.size else None
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
 
     def begin(self, note: _PartNote) -> None:
-        """Begin again, with bytes from another place."""
+        """Start again with an empty part from another origin."""
         self.discard()
         write_pieces(self._note, [msgspec.json.encode(note)])
 
     def open(self) -> BinaryIO:
-        """Return the part, to write behind what is there."""
+        """Return the part, opened for appending."""
         return self.path.open("ab", buffering=0)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes that are here, in blocks."""
+        """Yield the downloaded bytes in blocks."""
         if not self.path.is_file():
             return
         with self.path.open("rb") as file:
@@ -95,19 +96,19 @@ class _PartialFile:
                 yield block
 
     def discard(self) -> None:
-        """Forget what is here."""
+        """Delete the part."""
         for path in (self.path, self._note):
             path.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Give the whole file its name."""
+        """Rename the complete file to its final name."""
         sync(self.path)
         self.path.replace(self.target)
         self._note.unlink(missing_ok=True)
 
 
 def _write_all(file: BinaryIO, piece: bytes) -> None:
-    """Write all of a piece to a file without a buffer, a single call of which may write less."""
+    """Write all of a piece to an unbuffered file, where a single call may write less."""
     rest = memoryview(piece)
     while rest:
         rest = rest[file.write(rest) :]
@@ -115,12 +116,12 @@ def _write_all(file: BinaryIO, piece: bytes) -> None:
 
 @contextmanager
 def _open_address(address: str, headers: Mapping[str, str], silence: float) -> Iterator[HTTPResponse]:
-    """The answer to a request for an address, by the proxies that the environment names.
+    """Yield the response of an address, through the proxies that the environment names.
 
-    Problems while it is read are errors that name the address, too: those that may pass are interruptions.
+    Errors while it is read also name the address. Temporary ones are interruptions.
     """
     check_address(address)
-    # Nothing is compressed on its way, since lengths and ranges are those of the file.
+    # Disable compression, so that lengths and ranges refer to the file itself.
     request = Request(address, headers={"User-Agent": "netdsl", "Accept-Encoding": "identity", **headers})
     try:
         with build_opener(_Redirects).open(request, timeout=silence) as response:
@@ -131,36 +132,39 @@ def _open_address(address: str, headers: Mapping[str, str], silence: float) -> I
     except URLError as problem:
         raise _unreachable(address, problem.reason) from None
     except TimeoutError:
-        raise InterruptedTransferError(f"{address}: the server is silent for {silence:g} seconds") from None
+        raise InterruptedTransferError(f"{address}: the server has been silent for {silence:g} seconds") from None
     except (OSError, HTTPException) as problem:
         reason = getattr(problem, "strerror", None) or type(problem).__name__
-        raise InterruptedTransferError(f"{address}: the transfer broke off: {reason}") from None
+        raise InterruptedTransferError(f"{address}: the transfer was interrupted: {reason}") from None
 
 
 def check_address(address: str) -> None:
-    """Raise an error for what isn't an address of a file on the web, or has a password, which would be kept with it."""
+    """Raise an error if the text isn't the address of a file on the web, or if it contains a password, which would be
+    stored."""
     try:
         parts = urlsplit(address)
         is_address = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_address = False
     if not is_address or not address.isascii() or any(letter <= " " for letter in address):
-        raise DownloadError(f"{address}: isn't an address of a file, such as https://example.org/net.caffemodel")
+        raise DownloadError(f"{address}: not the address of a file; write it as in https://example.org/net.caffemodel")
     if "@" in parts.netloc:
-        raise DownloadError(f"{parts.hostname}: addresses with a password in them aren't taken, since they are kept")
+        raise DownloadError(f"{parts.hostname}: the address contains a password, which would be stored; remove it")
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Redirects stay on the web and don't lose encryption, and no other host gets to see a token."""
+    """Follows redirects only on the web and never from HTTPS to HTTP. Tokens aren't sent to other hosts."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        # Other schemes than these and FTP's are refused by urllib itself.
+        # urllib itself only allows these schemes and FTP.
         before, after = urlsplit(req.full_url), urlsplit(newurl)
         if after.scheme not in _SCHEMES or (before.scheme, after.scheme) == ("https", "http"):
             fp.close()
-            raise DownloadError(f"{req.full_url}: leads to {newurl}, which isn't followed from {before.scheme}")
+            raise DownloadError(
+                f"{req.full_url}: the server redirects to {newurl}, which isn't allowed from {before.scheme}"
+            )
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and before.netloc != after.netloc:
             request.remove_header("Authorization")
@@ -200,13 +204,14 @@ def download(
     settings: TransferSettings,
     headers: Mapping[str, str] | None = None,
 ) -> StoredFile:
-    """Fetch a file from the first address that gives it; the others are its mirrors, in their order."""
+    """Download a file from the first address that provides it. The other addresses are mirrors, which are tried in
+    order."""
     if settings.offline:
-        raise UnreachableError(f"{addresses[0]}: isn't fetched, since no network is wanted")
+        raise UnreachableError(f"{addresses[0]}: not downloaded, since offline mode is on")
     problems: list[DownloadError] = []
     for address in addresses:
         if problems:
-            settings.listen(Notice(f"{problems[-1]}; {urlsplit(address).hostname} is tried"))
+            settings.listen(Notice(f"{problems[-1]}; trying {urlsplit(address).hostname}"))
         try:
             return _Download(target, address, expected, settings, headers or {}).run()
         except DownloadError as problem:
@@ -217,7 +222,7 @@ def download(
 
 
 class _Download:
-    """A file on its way from one address."""
+    """The download of a file from one address."""
 
     def __init__(
         self,
@@ -231,7 +236,7 @@ class _Download:
         self._settings, self._headers = settings, headers
 
     def run(self) -> StoredFile:
-        """Fetch the file, in several attempts if it must be."""
+        """Download the file, with several attempts if needed."""
         failures, furthest = 0, self._part.size
         while True:
             try:
@@ -248,7 +253,7 @@ class _Download:
 
     def _pause_before_retry(self, problem: InterruptedTransferError, failures: int) -> None:
         pause = min(self._settings.pause * 1.5 ** (failures - 1), _LONGEST_PAUSE)
-        self._settings.listen(Notice(f"{problem}; tried again in {pause:g} seconds"))
+        self._settings.listen(Notice(f"{problem}; trying again in {pause:g} seconds"))
         time.sleep(pause)
 
     def _attempt_transfer(self) -> StoredFile:
@@ -257,12 +262,12 @@ class _Download:
             resumed = note is not None
             with _open_address(self._address, self._request_headers(note), self._settings.silence) as response:
                 hashes = self._receive_rest(response, note)
-        else:  # only its name was missing
+        else:  # the file was complete, but not yet renamed
             resumed, hashes = True, self._hashes_so_far()
         return self._finish_file(hashes, resumed=resumed)
 
     def _usable_note(self) -> _PartNote | None:
-        """Return what is known about the part, if the rest can be told to be of the same file."""
+        """Return the origin of the part, if it can be verified that the rest belongs to the same file."""
         note = self._part.note()
         if note is None or note.address != self._address or not (note.validator or self._expected.is_proof):
             return None
@@ -275,7 +280,7 @@ class _Download:
         return {**self._headers, **rest, **({"If-Range": note.validator} if note.validator else {})}
 
     def _receive_rest(self, response: HTTPResponse, note: _PartNote | None) -> Hashes:
-        """Write what comes behind what is here, or from the beginning."""
+        """Write the response after the existing part, or from the beginning."""
         length = response.headers.get("Content-Length", "")
         if response.status == 206 and note is not None:
             total = self._total_of_range(response, note)
@@ -283,26 +288,28 @@ class _Download:
             total = int(length) if length.isdecimal() else None
             self._part.begin(_PartNote(self._address, _validator(response), total))
         else:
-            raise DownloadError(f"{self._address}: the server answers {response.status}, and not with a file")
+            raise DownloadError(f"{self._address}: the server answers {response.status} instead of sending a file")
         self._check_size(total)
         hashes = self._hashes_so_far()
         self._write_body(response, hashes, total)
         if total is not None and hashes.size < total:
-            raise InterruptedTransferError(f"{self._address}: ended after {hashes.size:,} of {total:,} bytes")
+            raise InterruptedTransferError(
+                f"{self._address}: the transfer ended after {hashes.size:,} of {total:,} bytes"
+            )
         return hashes
 
     def _total_of_range(self, response: HTTPResponse, note: _PartNote) -> int | None:
-        """Return the size of the file whose rest comes; an error if it isn't the rest of what is here."""
+        """Return the total size of the file. Raises an error if the response doesn't continue the existing part."""
         match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
         etag = response.headers.get("ETag", "")
         changed = note.validator.startswith('"') and etag and etag != note.validator
         if match is None or int(match[1]) != self._part.size or changed:
             self._part.discard()
-            raise InterruptedTransferError(f"{self._address}: the file changed meanwhile; it is fetched again")
+            raise InterruptedTransferError(f"{self._address}: the file has changed; downloading it again")
         total = None if match[2] == "*" else int(match[2])
         if None not in (total, note.total) and total != note.total:
             self._part.discard()
-            raise InterruptedTransferError(f"{self._address}: the file has another size now; it is fetched again")
+            raise InterruptedTransferError(f"{self._address}: the file's size has changed; downloading it again")
         return total
 
     def _check_size(self, total: int | None) -> None:
@@ -313,18 +320,23 @@ class _Download:
             raise DownloadError(f"{self._address}: {self._too_big(total)}")
         if self._expected.size not in (None, total):
             self._part.discard()
-            raise DownloadError(f"{self._address}: has {total:,} bytes, and {self._expected.size:,} are expected")
+            raise DownloadError(
+                f"{self._address}: the file has {total:,} bytes, but {self._expected.size:,} are expected"
+            )
         folder = self._part.target.parent
         with _disk_errors(folder):
             missing = total - self._part.size - shutil.disk_usage(folder).free
         if missing > 0:
             raise FileError(
-                f"{folder}: the disk has {missing:,} bytes too few for {self._part.target.name}; make room, and pull "
-                "again"
+                f"{folder}: the disk needs {missing:,} more free bytes for {self._part.target.name}; free some "
+                "space, and pull again"
             )
 
     def _too_big(self, size: int) -> str:
-        return f"has {size:,} bytes or more, and {self._settings.most_bytes:,} are allowed; --max-size allows more"
+        return (
+            f"the file has {size:,} bytes or more, but only {self._settings.most_bytes:,} are allowed; allow more "
+            "with --max-size"
+        )
 
     def _write_body(self, response: HTTPResponse, hashes: Hashes, total: int | None) -> None:
         name = self._part.target.name
@@ -346,10 +358,11 @@ class _Download:
         return hashes
 
     def _finish_file(self, hashes: Hashes, *, resumed: bool) -> StoredFile:
-        """Give the file its name if it is the right one. One of several parts gets another chance as a whole."""
+        """Rename the file to its final name if it is correct. If a resumed file is wrong, it is downloaded again from
+        the beginning."""
         if _WEB_PAGE.match(next(self._part.pieces(), b"")):
             self._part.discard()
-            raise DownloadError(f"{self._address}: is a web page, and no file of a model")
+            raise DownloadError(f"{self._address}: the server sent a web page instead of a model's file")
         difference = hashes.difference(self._expected)
         if difference is not None:
             self._part.discard()
@@ -361,16 +374,17 @@ class _Download:
 
 @contextmanager
 def _disk_errors(path: Path) -> Iterator[None]:
-    """Problems of the disk are no problems of the network, after which one tries again."""
+    """Turn disk problems into FileErrors, which don't cause another attempt."""
     try:
         yield
     except OSError as problem:
         raise FileError(
-            f"{path}: can't be written: {problem.strerror}; the next pull goes on from what is there"
+            f"{path}: the file can't be written: {problem.strerror}; the next pull continues with the part that "
+            "is there"
         ) from None
 
 
 def _validator(response: HTTPResponse) -> str:
-    """Return what says that a later part is of the same file: a strong ETag, or else the date of the last change."""
+    """Return an identifier of the file's version: a strong ETag, or else the date of the last change."""
     etag = response.headers.get("ETag", "")
     return etag if etag.startswith('"') else response.headers.get("Last-Modified", "")

@@ -1,4 +1,4 @@
-"""What can be wrong with models that are fetched and kept."""
+"""Errors of pulling, storing and pushing models."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from caffe_proto.errors import CaffeError
 
 
 class StoreError(CaffeError):
-    """A model can't be kept, found or given away as it was asked for."""
+    """A model can't be stored, found or pushed as requested."""
 
 
 class DownloadError(StoreError):
-    """An address doesn't give the file that it should."""
+    """An address doesn't provide the expected file."""
 
 
 class MissingFileError(DownloadError):
-    """The server has no such file."""
+    """The file doesn't exist on the server."""
 
 
 class UnreachableError(DownloadError):
-    """There is no way to the server: no network, or none is wanted."""
+    """The server can't be reached: there is no network, or offline mode is on."""
 
 
 class InterruptedTransferError(DownloadError):
-    """A transfer broke off or was refused for now, so that another attempt may go on with it."""
+    """A transfer was interrupted or temporarily refused, so that another attempt may continue it."""
 
 
 class RangeRefusedError(InterruptedTransferError):
-    """The server's file doesn't go on where the part that is here ends."""
+    """The server's file doesn't continue after the local part."""

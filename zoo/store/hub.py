@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub, by its own library: what a repository has, addresses, tokens, uploads."""
+"""Models on the Hugging Face hub, through its own library: files of repositories, addresses, tokens, uploads."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class HubSource:
     def __post_init__(self) -> None:
         if _REPOSITORY.fullmatch(self.repository) is None:
             raise StoreError(
-                f"hf:{self.repository}: isn't a repository; it looks like hf:OWNER/NAME or hf:OWNER/NAME@v1"
+                f"hf:{self.repository}: not a repository; write it as in hf:OWNER/NAME or hf:OWNER/NAME@v1"
             )
 
     @property
     def address(self) -> str:
-        """As users write it."""
+        """The repository as users write it."""
         return f"hf:{self.repository}@{self.revision}" if self.revision else f"hf:{self.repository}"
 
     @property
@@ -48,11 +48,11 @@ class HubSource:
         return name_from(self.repository.partition("/")[2])
 
     def at(self, revision: str) -> HubSource:
-        """Return one version: a branch, a tag or a commit."""
+        """Return the repository at a branch, a tag or a commit."""
         return replace(self, revision=revision)
 
     def fill(self, folder: IncomingFolder) -> str:
-        """Fetch the files of the repository that a model needs."""
+        """Download the files of the repository that a model needs. Returns the commit."""
         commit, files = self._commit_and_files(folder)
         from huggingface_hub import get_token, hf_hub_url
 
@@ -61,7 +61,8 @@ class HubSource:
         taken = [file for file in files if "/" not in file.rfilename and is_kept(file.rfilename)]
         if not any(kind_of(file.rfilename) in (FileKind.NET, FileKind.WEIGHTS) for file in taken):
             raise StoreError(
-                f"{self.address}: has neither a net nor weights that can be taken{_reason_nothing_fits(files)}"
+                f"{self.address}: the repository contains neither a net nor weights that can be "
+                f"used{_reason_nothing_fits(files)}"
             )
         for file in sorted(taken, key=lambda file: file.size or 0):
             expected = ExpectedFile(file.lfs.sha256 if file.lfs else "", size=file.size)
@@ -74,13 +75,13 @@ class HubSource:
     def _commit_and_files(self, folder: IncomingFolder) -> tuple[str, list[RepoSibling]]:
         """Return the commit and the files of the repository."""
         if folder.settings.offline:
-            raise UnreachableError(f"{self.address}: isn't fetched, since no network is wanted")
+            raise UnreachableError(f"{self.address}: not downloaded, since offline mode is on")
         with _hub_errors(self.address):
             info = _hub_api().model_info(
                 self.repository, revision=self.revision or None, files_metadata=True, timeout=folder.settings.silence
             )
         if not info.sha:
-            raise DownloadError(f"{self.address}: has no commit yet")
+            raise DownloadError(f"{self.address}: the repository doesn't contain a commit yet")
         return info.sha, list(info.siblings or ())
 
 
@@ -89,7 +90,7 @@ def _reason_nothing_fits(files: list[RepoSibling]) -> str:
 
 
 def upload(folder: Path, repository: str, *, private: bool, message: str) -> str:
-    """Put all files of a folder into a repository, which is made if it isn't there; returns the commit's address."""
+    """Upload all files of a folder to a repository, which is created if needed. Returns the commit's address."""
     source = HubSource(repository)
     with _hub_errors(source.address):
         _hub_api().create_repo(repository, private=private, exist_ok=True)
@@ -107,12 +108,12 @@ def _hub_api() -> HfApi:
 
 @contextmanager
 def _hub_errors(address: str) -> Iterator[None]:
-    """The errors of the hub's library as sentences."""
+    """Turn the errors of the hub's library into sentences."""
     try:
         yield
     except CaffeError:
         raise
-    except Exception as problem:  # it passes on those of its own libraries, which differ between its versions
+    except Exception as problem:  # these include errors of other libraries, which depend on its version
         raise _hub_problem(address, problem) from None
 
 
@@ -120,13 +121,17 @@ def _hub_problem(address: str, problem: Exception) -> StoreError:
     from huggingface_hub import errors
 
     if isinstance(problem, errors.GatedRepoError):
-        return DownloadError(f"{address}: is for those who asked its owner; `hf auth login` shows who you are")
+        return DownloadError(
+            f"{address}: only users with the owner's permission can read it; `hf auth login` shows who you are"
+        )
     if isinstance(problem, errors.RepositoryNotFoundError):
-        return DownloadError(f"{address}: isn't there, or isn't public; `hf auth login` shows who you are")
+        return DownloadError(
+            f"{address}: the repository doesn't exist or isn't public; `hf auth login` shows who you are"
+        )
     if isinstance(problem, errors.RevisionNotFoundError):
         return DownloadError(f"{address}: the repository has no such revision")
     if isinstance(problem, errors.HfHubHTTPError):
         return DownloadError(f"{address}: the hub answers: {first_line(problem)}")
-    if isinstance(problem, ValueError):  # what it doesn't accept, such as a card's license
-        return StoreError(f"{address}: the hub's library says: {' '.join(str(problem).split())}")
+    if isinstance(problem, ValueError):  # the hub rejects some values, such as unknown licenses in a card
+        return StoreError(f"{address}: the hub's library reports: {' '.join(str(problem).split())}")
     return UnreachableError(f"{address}: the hub can't be reached: {first_line(problem)}")

@@ -1,4 +1,5 @@
-"""A folder that is filled with the files of one model: which it takes, by their names, and each with size and hash."""
+"""A folder into which the files of one model are collected. It checks their names, and records their sizes and
+hashes."""
 
 from __future__ import annotations
 
@@ -22,23 +23,23 @@ _NETS = (".prototxt", ".onnx")
 _OTHERS = (".binaryproto", ".npy", ".txt", ".md", ".onnx_data")
 _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib", ".t7", ".pdparams", ".msgpack")
 _LICENCES = ("license", "licence", "copying", "notice")
-_LONGEST_NAME = 200  # letters, so that a temporary name fits beside it
+_LONGEST_NAME = 200  # in characters, so that a temporary name fits too
 
 _BLOCK = 1 << 20
 
 
 class FileKind(Enum):
-    """What a model has a file for."""
+    """The purpose of a file in a model."""
 
     NET = auto()
     WEIGHTS = auto()
     OTHER = auto()  # a mean, labels, a licence, a card
-    PICKLED = auto()  # loading it runs what it says
+    PICKLED = auto()  # loading it can run any code
     FOREIGN = auto()
 
 
 def kind_of(name: str) -> FileKind:
-    """Return what a file is, by its name."""
+    """Return the kind of a file, by its name."""
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in _NETS:
         return FileKind.NET
@@ -51,37 +52,37 @@ def kind_of(name: str) -> FileKind:
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file is an archive that a model may be in."""
+    """Return whether a file is an archive that may contain a model."""
     return name.lower().endswith(ARCHIVES)
 
 
 def is_kept(name: str) -> bool:
-    """Return whether the store takes a file of this name."""
+    """Return whether the store accepts a file with this name."""
     return kind_of(name) not in (FileKind.PICKLED, FileKind.FOREIGN)
 
 
 def stored_name(name: str) -> str:
-    """Return the name that a file gets in the store: Caffe's readme.md is the card, too."""
+    """Return the name of a file in the store. Caffe's readme.md becomes the card."""
     return CARD if name.lower() == CARD.lower() else name
 
 
 def checked_name(name: str, where: str) -> str:
-    """Return a name that somebody else gave a file; an error if it could lie anywhere but in its own folder."""
+    """Return a name from an external source. Raises an error if the name could lead outside the model's folder."""
     is_plain = PurePosixPath(name).name == name and name.isprintable() and not set(name) & set("\\:")
     if not is_plain or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
-        raise StoreError(f"{where}: names a file '{name}', which isn't a plain name in the model's own folder")
+        raise StoreError(f"{where}: the file name '{name}' isn't a plain name in the model's own folder")
     return name
 
 
 class IncomingFolder:
-    """The files of a model that are here so far. With `pinned` files, others are refused."""
+    """The files of a model that have been collected so far. If `pinned` is given, all other files are refused."""
 
     def __init__(self, path: Path, settings: TransferSettings, pinned: Mapping[str, StoredFile] | None = None) -> None:
         self.path, self.settings, self._pinned = path, settings, pinned
         self.files: dict[str, StoredFile] = {}
 
     def tell(self, text: str) -> None:
-        """Tell the listeners something that the user should know."""
+        """Send a notice to the listeners."""
         self.settings.listen(Notice(text))
 
     def download(
@@ -91,7 +92,7 @@ class IncomingFolder:
         expected: ExpectedFile = ANY_FILE,
         headers: Mapping[str, str] | None = None,
     ) -> Path:
-        """Fetch a file, unless it is here already and proved to be the right one."""
+        """Download a file, unless a verified copy is already there."""
         path = self._path_of(name, addresses[0])
         wanted = self._expected_of_pin(name, expected)
         here = hash_file(path) if wanted.is_proof and path.is_file() else None
@@ -102,22 +103,22 @@ class IncomingFolder:
         return path
 
     def download_aside(self, name: str, addresses: Sequence[str], expected: ExpectedFile) -> Path:
-        """Fetch a file that isn't one of the model, such as the archive that it is in."""
+        """Download a file that isn't part of the model, such as an archive."""
         path = self._path_of(name, addresses[0])
         download(path, addresses, expected, self.settings)
         return path
 
     def copy(self, source: Path, name: str) -> Path:
-        """Copy a file of this machine."""
+        """Copy a local file."""
         check_regular(source)
         try:
             with source.open("rb") as file:
                 return self.receive(name, iter(lambda: file.read(_BLOCK), b""), str(source), source.stat().st_size)
         except OSError as problem:
-            raise FileError(f"{source}: can't be copied to {self.path}: {problem.strerror}") from None
+            raise FileError(f"{source}: the file can't be copied to {self.path}: {problem.strerror}") from None
 
     def receive(self, name: str, pieces: Iterable[bytes], where: str, total: int | None = None) -> Path:
-        """Write a file that comes in pieces, such as one of an archive."""
+        """Write a file that arrives in pieces, such as a member of an archive."""
         path = self._path_of(name, where)
         hashes = Hashes()
         try:
@@ -127,25 +128,25 @@ class IncomingFolder:
                     hashes.update(piece)
                     self.settings.listen(TransferProgress(name, hashes.size, total))
         except OSError as problem:
-            raise FileError(f"{path}: can't be written: {problem.strerror}") from None
+            raise FileError(f"{path}: the file can't be written: {problem.strerror}") from None
         self._note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def adopt(self, name: str) -> Path:
-        """Note a file that lies here already."""
+        """Record a file that is already in the folder."""
         path = self._path_of(name, str(self.path))
         hashes = hash_file(path)
         self._note_file(StoredFile(name, hashes.size, hashes.sha256))
         return path
 
     def keep_only_files(self) -> None:
-        """Remove what other attempts left here."""
+        """Remove the remains of earlier attempts."""
         for path in self.path.iterdir():
             if path.name not in self.files:
                 path.unlink(missing_ok=True)
 
     def check_card(self) -> None:
-        """Raise an error unless the card, now that it is complete, is the one that is pinned."""
+        """Raise an error if the complete card isn't the pinned one."""
         self._check_pinned(self.files[CARD])
 
     def _path_of(self, name: str, where: str) -> Path:
@@ -153,7 +154,7 @@ class IncomingFolder:
 
     def _expected_of_pin(self, name: str, expected: ExpectedFile) -> ExpectedFile:
         pin = (self._pinned or {}).get(name)
-        if pin is None or name == CARD:  # which may be completed once it is here
+        if pin is None or name == CARD:  # the card may still be completed, and is checked later
             return expected
         return ExpectedFile(pin.sha256, expected.sha1, pin.size)
 
@@ -165,17 +166,17 @@ class IncomingFolder:
     def _check_pinned(self, file: StoredFile) -> None:
         pinned = file if self._pinned is None else self._pinned.get(file.name)
         if pinned != file:
-            locked = f"has the SHA-256 {pinned.sha256} in" if pinned else "isn't in"
-            raise StoreError(f"{file.name}: {locked} the lock file, and the source's has {file.sha256}")
+            locked = f"the SHA-256 is {pinned.sha256} in" if pinned else "the file isn't in"
+            raise StoreError(f"{file.name}: {locked} the lock file, but the source's file has {file.sha256}")
 
 
 def is_partial(path: Path) -> bool:
-    """Return whether a file is a part of one, or what is noted about it."""
+    """Return whether a file is an incomplete download, or a record about one."""
     return path.name.endswith((PART, PART_NOTE))
 
 
 def hash_stored(folder: Path, file: StoredFile) -> StoredFile | None:
-    """Return a file as it is now; None if it is gone."""
+    """Return the current facts about a stored file, or `None` if it is missing."""
     path = folder / file.name
     if not path.is_file():
         return None
@@ -184,12 +185,12 @@ def hash_stored(folder: Path, file: StoredFile) -> StoredFile | None:
 
 
 def hash_file(path: Path) -> Hashes:
-    """Return the size and the hashes of a file that is here."""
+    """Return the size and the hashes of a local file."""
     hashes = Hashes()
     try:
         with path.open("rb") as file:
             while block := file.read(_BLOCK):
                 hashes.update(block)
     except OSError as problem:
-        raise FileError(f"{path}: can't be read: {problem.strerror}") from None
+        raise FileError(f"{path}: the file can't be read: {problem.strerror}") from None
     return hashes

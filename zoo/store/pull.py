@@ -1,4 +1,4 @@
-"""Pulling: a model comes from its source into the store, and its weights from where its card says."""
+"""Pulling: a model is copied from its source into the store, and its weights from the addresses in its card."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from zoo.store.records import LockedModel, StoredFile, StoreRecord, now, read_re
 from zoo.store.sources import ModelSource, is_local, open_model_source, taken_name
 from zoo.store.transfers import ANY_FILE, ExpectedFile, TransferSettings
 
-_OTHER_CARD = "published-card.md"  # a card of another form
+_OTHER_CARD = "published-card.md"  # a card in another format
 _FRONT_MATTER = re.compile(r"\A\ufeff?\s*---[ \t]*\n(?P<front>.*?)(?P<end>^---[ \t]*$)", re.DOTALL | re.MULTILINE)
 
 
 def with_fields(text: str, values: Mapping[str, str]) -> str:
-    """Return the text of a card with other values for some of its fields; empty ones go."""
+    """Return the text of a card with new values for some fields. Fields with empty values are removed."""
     match = _FRONT_MATTER.match(text)
     if match is None:
         return text
     front = match["front"]
     for name in values:
-        # A field goes on in lines that are further in, or that are items of its list.
+        # A field continues in lines that are indented, or that are items of its list.
         front = re.sub(rf"(?m)^{re.escape(name)}[ \t]*:.*\n(?:[ \t-].*\n|\n)*", "", front)
     lines = "".join(f"{name}: {value}\n" for name, value in values.items() if value)
     return text[: match.start("front")] + front + lines + text[match.start("end") :]
 
 
 def _settle_card(folder: IncomingFolder, name: str) -> Card:
-    """Return the card of a folder, which is given one if it has none. What hubs call a card may lack our only required
-    field, the name; one of any other form is kept as a text beside ours."""
+    """Return the card of a folder, and write one if it has none. A hub's card may lack the required field `name`, which
+    is added. A card in any other format is kept as a text under another name."""
     path = folder.path / CARD
     text = path.read_text(encoding="utf-8", errors="replace") if CARD in folder.files else ""
     for candidate in (text, with_fields(text, {"name": name})):
@@ -62,7 +62,7 @@ def _settle_card(folder: IncomingFolder, name: str) -> Card:
         return card
     if text:
         folder.receive(_OTHER_CARD, [text.encode()], CARD)
-        folder.tell(f"{name}: its {CARD} has no card that can be read, and is kept as {_OTHER_CARD}")
+        folder.tell(f"{name}: {CARD} contains no readable card, so it is kept as {_OTHER_CARD}")
     card = Card(name)
     folder.receive(CARD, [card_text(card).encode()], CARD)
     return card
@@ -70,22 +70,22 @@ def _settle_card(folder: IncomingFolder, name: str) -> Card:
 
 @dataclass(frozen=True)
 class PullRequest:
-    """What is pulled: from where, as what, with which weights besides, and the bytes that a lock file wants."""
+    """A request to pull: the source, the name, additional weights, and the bytes that a lock file pins."""
 
     source: ModelSource
-    name: str = ""  # by default that of the source
+    name: str = ""  # by default the source's name
     weights: tuple[str, ...] = ()  # files and addresses
-    expected: ExpectedFile = ANY_FILE  # of these weights
+    expected: ExpectedFile = ANY_FILE  # about the weights
     locked: LockedModel | None = None
 
     @property
     def pinned(self) -> dict[str, StoredFile] | None:
-        """The files that are wanted and no others; None if any will do."""
+        """The pinned files, which are the only ones accepted, or `None` to accept any."""
         return None if self.locked is None else {file.name: file for file in self.locked.files}
 
     @property
     def weights_sources(self) -> tuple[str, ...]:
-        """The weights as records have them: a file of this machine by its whole path."""
+        """The weights as in records, where local files have absolute paths."""
         return tuple(str(Path(each).resolve()) if is_local(each) else each for each in self.weights)
 
 
@@ -95,20 +95,20 @@ class PulledModel:
 
     folder: Path
     record: StoreRecord = field(metadata=MERGED)
-    is_new: bool = field(metadata={"json": "new"})  # whether this pull brought it
+    is_new: bool = field(metadata={"json": "new"})  # whether this pull stored it
 
 
 def pull_locked(store: Store, locked: LockedModel, settings: TransferSettings) -> PulledModel:
-    """Pull exactly the model that a lock file has."""
+    """Pull exactly the model that a lock file pins."""
     source = open_model_source(locked.source)
     request = PullRequest(source, locked.name, locked.weights, locked=locked)
     return pull(store, request, settings)
 
 
 def pull(store: Store, request: PullRequest, settings: TransferSettings) -> PulledModel:
-    """Pull a model, unless it is in the store already; then no network is touched."""
+    """Pull a model, unless it is already in the store. In that case the network isn't used."""
     name = checked_model_name(request.name or request.source.default_name)
-    waiting = Notice(f"{name}: another process pulls it; waiting for that")
+    waiting = Notice(f"{name}: another process is pulling it; waiting until that has ended")
     with store.locked(name, lambda: settings.listen(waiting)):
         is_new = not store.has(name)
         if is_new:
@@ -122,7 +122,7 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
 
 
 def _bring_model(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
-    """Bring the files of a source; the model appears when all are there."""
+    """Collect the files of a source. The model appears in the store when all are complete."""
     staging = store.staging(name)
     folder = IncomingFolder(staging, settings, request.pinned)
     try:
@@ -141,13 +141,15 @@ def _bring_model(store: Store, name: str, request: PullRequest, settings: Transf
         if not goes_on:
             store.remove(staging)
         if isinstance(problem, UnreachableError):
-            other_way = f"a file or folder that came another way is stored by `zoo pull PATH --as {name}`"
+            other_way = (
+                f"if you can get the model in another way, store its file or folder with `zoo pull PATH --as {name}`"
+            )
             raise UnreachableError(f"{problem}; {other_way}") from None
         raise
 
 
 def _bring_files(folder: IncomingFolder, request: PullRequest) -> str:
-    """Bring all that was asked for, and return the source's version."""
+    """Collect all requested files, and return the source's version."""
     source = request.source if request.locked is None else request.source.at(request.locked.revision)
     revision = source.fill(folder)
     for weights in request.weights:
@@ -156,7 +158,7 @@ def _bring_files(folder: IncomingFolder, request: PullRequest) -> str:
 
 
 def _check_card_and_weights(folder: IncomingFolder, card: Card) -> None:
-    """Raise an error for a card whose weights would lie elsewhere, or aren't those that came with it."""
+    """Raise an error if the card's weights would be outside the folder, or don't match the collected weights."""
     _weights_of(card, folder.path)
     weights = _weights_in(ModelFolder(folder.path, card))
     if weights is not None:
@@ -176,7 +178,7 @@ def _add_weights(folder: IncomingFolder, weights: str, expected: ExpectedFile) -
 
 def _weights_name(name: str, where: str) -> str:
     if kind_of(taken_name(name, where)) is not FileKind.WEIGHTS:
-        raise StoreError(f"{where}: isn't a file of weights, such as .caffemodel or .safetensors")
+        raise StoreError(f"{where}: not a weights file; name one such as .caffemodel or .safetensors")
     return name
 
 
@@ -184,14 +186,14 @@ def _check_source(record: StoreRecord, request: PullRequest) -> None:
     if record.source == request.source.address and (not request.weights or record.weights == request.weights_sources):
         return
     raise StoreError(
-        f"{record.name}: is in the store from {record.source}; --as gives this one another name, and `zoo store prune "
-        f"{record.name}` removes that one"
+        f"{record.name}: the store already contains a model with this name from {record.source}; choose another "
+        f"name with --as, or remove that model with `zoo store prune {record.name}`"
     )
 
 
 @dataclass(frozen=True)
 class _WeightsFile:
-    """The file with the weights, as a card describes it."""
+    """The weights file, as a card describes it."""
 
     name: str
     addresses: Sequence[str]
@@ -206,7 +208,7 @@ def _weights_of(card: Card, where: Path) -> _WeightsFile:
 
 
 def expected_weights(card: Card) -> ExpectedFile:
-    """Return what a card says about the file with the weights."""
+    """Return the card's facts about the weights file."""
     try:
         return ExpectedFile(card.sha256, card.sha1)
     except StoreError as problem:
@@ -214,7 +216,8 @@ def expected_weights(card: Card) -> ExpectedFile:
 
 
 def _with_weights(path: Path, record: StoreRecord, request: PullRequest, settings: TransferSettings) -> StoreRecord:
-    """Return the record of a model once its weights are there: from the card's addresses, or put there by hand."""
+    """Return the record of a model after its weights have been added, from the card's addresses or from a file that the
+    user put there."""
     model = open_stored(path)
     weights, here = _weights_of(model.card, path), _weights_in(model)
     recorded = {file.name: file for file in record.files}
@@ -227,7 +230,9 @@ def _with_weights(path: Path, record: StoreRecord, request: PullRequest, setting
     elif weights.addresses:
         _fetch_weights(folder, weights)
     else:
-        folder.tell(f"{record.name}: nobody says where its weights are; they can be put at {path / weights.name}")
+        folder.tell(
+            f"{record.name}: the source of its weights is unknown; if you have them, copy them to {path / weights.name}"
+        )
         return record
     files = sorted({**recorded, **folder.files}.values(), key=lambda file: file.name)
     record = replace(record, files=tuple(files))
@@ -237,16 +242,17 @@ def _with_weights(path: Path, record: StoreRecord, request: PullRequest, setting
 
 def _fetch_weights(folder: IncomingFolder, weights: _WeightsFile) -> None:
     if not weights.expected.is_proof:
-        folder.tell(f"{folder.path.name}: its card has no hash of the weights, so that nothing proves them")
+        folder.tell(f"{folder.path.name}: the card contains no hash of the weights, so they can't be verified")
     try:
         folder.download(weights.name, weights.addresses, weights.expected)
     except DownloadError as problem:
         place = folder.path / weights.name
-        raise type(problem)(f"{problem}; the file can also be put at {place}") from None
+        raise type(problem)(f"{problem}; if you have the file, copy it to {place}") from None
 
 
 def _weights_in(model: ModelFolder) -> Path | None:
-    """Return the weights that are there; None also if nothing says which of several files they are."""
+    """Return the weights in the folder, or `None` if there are none or it is unclear which of several files they
+    are."""
     try:
         return next(iter(model.weights), None)
     except NetError:
@@ -254,31 +260,32 @@ def _weights_in(model: ModelFolder) -> Path | None:
 
 
 def _needs_weights(model: ModelFolder) -> bool:
-    """Return whether a model has a net whose weights are in a file of their own, and not which of several they are."""
+    """Return whether a model's weights must be in a separate file."""
     try:
         has_own_weights = not model.weights and model.net.suffix == ".onnx"
-    except NetError:  # a file of weights alone, or several
+    except NetError:  # only weights, or several weights files
         return False
     return not has_own_weights
 
 
 def _prove_weights(path: Path, card: Card) -> None:
-    """Raise an error unless the weights are those that the card means."""
+    """Raise an error unless the weights match the card."""
     expected = expected_weights(card)
     difference = hash_file(path).difference(expected) if expected.is_proof else None
     if difference is not None:
-        raise StoreError(f"{path}: {difference}, since the card in README.md says so; one of them is wrong")
+        raise StoreError(f"{path}: {difference} by the card in README.md; correct the card or replace the file")
 
 
 def _check_locked(store: Store, record: StoreRecord, locked: LockedModel, *, is_new: bool) -> None:
-    """Raise an error unless the files are exactly those that are locked; what just came and isn't doesn't stay."""
+    """Raise an error unless the files are exactly the locked ones. Files that were just pulled and don't match are
+    removed."""
     here = {file.name: file for file in (hash_stored(store.folder(record.name), file) for file in record.files) if file}
     wanted = {file.name: file for file in locked.files}
     different = sorted(name for name in {*here, *wanted} if here.get(name) != wanted.get(name))
     if not different:
         return
-    problem = f"{record.name}: {', '.join(different)}: not as in the lock file"
+    problem = f"{record.name}: {', '.join(different)}: different from the lock file"
     if is_new:
         store.remove(store.folder(record.name))
-        raise StoreError(f"{problem}, in what {locked.source} has now")
-    raise StoreError(f"{problem}; `zoo store prune {record.name}` removes the model, and the next pull fetches it")
+        raise StoreError(f"{problem}, in the current version of {locked.source}")
+    raise StoreError(f"{problem}; remove the model with `zoo store prune {record.name}`, and pull it again")

@@ -1,4 +1,4 @@
-"""Pushing: a model's folder is given to others whole, with a card that has the hash of its weights."""
+"""Pushing: a model's whole folder is published, with a card that contains the hash of its weights."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from zoo.store.pull import expected_weights, with_fields
 from zoo.store.sources import HUB
 
 _WHAT_TO_WRITE = (
-    "begin it with a line of '---', `name: ...`, `summary: ...`, `license: ...`, a line of '---', and then what others "
-    "should know"
+    "begin it with a line of '---', `name: ...`, `summary: ...`, `license: ...`, a line of '---', and then a "
+    "description for users"
 )
 
 
 @dataclass(frozen=True)
 class PushedModel:
-    """Where a model is now, and what of its folder is there."""
+    """The destination of a pushed model, and the files that were written there."""
 
     address: str
     files: tuple[str, ...]
 
 
 def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Callable[[str], object]) -> PushedModel:
-    """Write a model's folder to a new folder, or to a repository of the hub."""
+    """Write a model's folder to a new folder, or to a repository on the hub."""
     card = _complete_card(folder)
     files = [path for path in sorted(folder.path.iterdir()) if path.is_file() and is_kept(path.name)]
     left_out = [path.name for path in folder.path.iterdir() if path not in files and not path.name.startswith(".")]
@@ -48,27 +48,30 @@ def push(folder: ModelFolder, target: str, *, private: bool = False, tell: Calla
 
 
 def _complete_card(folder: ModelFolder) -> Card:
-    """Return the card, which must say at least what others need to decide whether to use the model."""
+    """Return the card. It must contain the fields that others need to decide whether to use the model."""
     path = folder.path / CARD
     if not path.is_file():
-        raise StoreError(f"{folder.path}: has no {CARD}, which says what the model is; {_WHAT_TO_WRITE}")
+        raise StoreError(f"{folder.path}: there is no {CARD} that describes the model; {_WHAT_TO_WRITE}")
     missing = [name for name in ("summary", "license") if not getattr(folder.card, name)]
     if missing:
-        raise StoreError(f"{path}: says no {' and no '.join(missing)}; {_WHAT_TO_WRITE}")
+        raise StoreError(f"{path}: the card has no {' and no '.join(missing)}; {_WHAT_TO_WRITE}")
     return folder.card
 
 
 def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -> str:
-    """Return the card with the name and the hash of the weights. What it said about other weights goes."""
+    """Return the card with the name and the hash of the weights. Facts about other weights are removed."""
     text = (folder.path / CARD).read_text(encoding="utf-8", errors="replace")
     if not folder.weights:
-        tell(f"{folder.path}: has no weights, so its nets are given alone")
+        tell(f"{folder.path}: there are no weights, so only the nets are pushed")
         return text
     (weights,) = folder.weights
     hashes = hash_file(weights)
     changes = {"caffemodel": weights.name, "sha256": hashes.sha256}
     if hashes.difference(expected_weights(card)) is not None:
-        tell(f"{weights}: isn't what the card says; its hashes are replaced, and the addresses of others go")
+        tell(
+            f"{weights}: the file differs from the card, so the card's hashes are replaced and its addresses of "
+            "weights are removed"
+        )
         changes |= {"sha1": "", "caffemodel_url": "", "mirrors": ""}
     return _checked_card_text(with_fields(text, changes), folder.path / CARD)
 
@@ -83,7 +86,7 @@ def _checked_card_text(text: str, path: Path) -> str:
 
 def _push_to_folder(files: list[Path], card: str, target: Path) -> str:
     if target.exists():
-        raise StoreError(f"{target}: is there already; name a new folder")
+        raise StoreError(f"{target}: the folder already exists; name a new one")
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(target.absolute().parent, target.name) as hidden:
@@ -91,7 +94,7 @@ def _push_to_folder(files: list[Path], card: str, target: Path) -> str:
             hidden.chmod(0o755)
             hidden.rename(target)
     except OSError as problem:
-        raise FileError(f"{target}: can't be written: {problem.strerror or problem}") from None
+        raise FileError(f"{target}: the folder can't be written: {problem.strerror or problem}") from None
     return str(target)
 
 
@@ -104,7 +107,7 @@ def _push_to_hub(files: list[Path], card: str, repository: str, name: str, *, pr
 
 
 def _write_files(files: list[Path], card: str, folder: Path, *, links: bool = False) -> None:
-    """Bring all files into a folder; a big one needn't be copied to be sent."""
+    """Write all files to a folder. With `links`, large files are linked instead of copied."""
     for path in files:
         if stored_name(path.name) == CARD:
             continue

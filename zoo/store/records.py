@@ -12,7 +12,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.storage import check_regular, write_pieces
 from zoo.store.errors import StoreError
 
-RECORD = ".source.json"  # in a stored model's folder
+RECORD = ".source.json"  # a file in a stored model's folder
 _RECORD_VERSION = 1
 
 _LOCK_VERSION = 1
@@ -29,50 +29,50 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class StoreRecord:
-    """What the store knows about a model."""
+    """The record of a stored model."""
 
     name: str
     source: str
-    revision: str  # what the source calls this version; empty if it has no versions
-    fetched: str  # when, in UTC
+    revision: str  # the source's name for this version; empty if it has no versions
+    fetched: str  # the time of the pull, in UTC
     files: tuple[StoredFile, ...]
-    weights: tuple[str, ...] = ()  # files and addresses that a user named besides
+    weights: tuple[str, ...] = ()  # files and addresses that the user added
     version: int = _RECORD_VERSION
 
     @property
     def size(self) -> int:
-        """The bytes of all files."""
+        """The total size of all files in bytes."""
         return sum(file.size for file in self.files)
 
 
 def now() -> str:
-    """Return the time, as records have it."""
+    """Return the current time in the format of records."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_record(folder: Path) -> StoreRecord:
-    """Return the record of a model's folder."""
+    """Return the record in a model's folder."""
     path = folder / RECORD
     try:
         check_regular(path)
         record = msgspec.json.decode(path.read_bytes(), type=StoreRecord)
     except (FileError, OSError, msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(
-            f"{folder}: has no record of where it is from; `zoo store prune {folder.name}` removes it"
+            f"{folder}: there is no record of the model's source; remove it with `zoo store prune {folder.name}`"
         ) from None
     if record.version != _RECORD_VERSION or any(Path(file.name).name != file.name for file in record.files):
-        raise StoreError(f"{path}: is the record of another version of netdsl; pull the model again")
+        raise StoreError(f"{path}: the record is from another version of netdsl; pull the model again")
     return record
 
 
 def write_record(folder: Path, record: StoreRecord) -> None:
-    """Write the record of a model's folder, when all its files are there."""
+    """Write the record of a model's folder after all its files are there."""
     write_pieces(folder / RECORD, [msgspec.json.format(msgspec.json.encode(record), indent=2)], durable=True)
 
 
 @dataclass(frozen=True)
 class LockedModel:
-    """A model of a certain source, revision and bytes."""
+    """A model that is pinned to a source, a revision and hashes."""
 
     name: str
     source: str
@@ -83,7 +83,7 @@ class LockedModel:
 
 @dataclass(frozen=True)
 class LockFile:
-    """The models of a lock file, in the order of their names."""
+    """The models in a lock file, sorted by name."""
 
     models: tuple[LockedModel, ...] = ()
     version: int = _LOCK_VERSION
@@ -95,14 +95,14 @@ def read_lock(path: Path) -> LockFile:
     try:
         lock = msgspec.json.decode(path.read_bytes(), type=LockFile)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
-        raise StoreError(f"{path}: isn't a lock file: {problem}; `zoo pull MODEL --lock FILE` writes one") from None
+        raise StoreError(f"{path}: not a lock file: {problem}; write one with `zoo pull MODEL --lock FILE`") from None
     if lock.version != _LOCK_VERSION:
-        raise StoreError(f"{path}: is of version {lock.version}, and this netdsl reads version {_LOCK_VERSION}")
+        raise StoreError(f"{path}: the file has version {lock.version}, but this netdsl reads version {_LOCK_VERSION}")
     return lock
 
 
 def add_to_lock(path: Path, record: StoreRecord) -> None:
-    """Pin a stored model in a lock file, which is made if it isn't there."""
+    """Pin a stored model in a lock file, which is created if needed."""
     others = [model for model in read_lock(path).models if model.name != record.name] if path.exists() else []
     locked = LockedModel(record.name, record.source, record.revision, record.files, record.weights)
     models = sorted([*others, locked], key=lambda model: model.name)

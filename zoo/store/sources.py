@@ -1,4 +1,4 @@
-"""Where a model is pulled from: the catalogue, the web, gists, and files of this machine, by what a user writes."""
+"""Sources of models, from the text that a user writes: the catalogue, the web, gists, and local files."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ from zoo.store.local_store import name_from
 from zoo.store.transfers import ANY_FILE, ExpectedFile
 
 _GIST_ID = re.compile(r"(?:[\w-]+/)?[0-9a-f]{1,64}")
-_GIST_REVISION = re.compile(r"-([0-9a-f]{40})$")  # of the folder in a gist's archive
-_BESIDE_CARD = (DEPLOY, TRAIN_VAL, SOLVER, LABELS)  # of a card, where they are there
+_GIST_REVISION = re.compile(r"-([0-9a-f]{40})$")  # the commit in the name of the folder in a gist's archive
+_BESIDE_CARD = (DEPLOY, TRAIN_VAL, SOLVER, LABELS)  # files next to a card that are fetched if they exist
 _GITHUB_PAGE = re.compile(r"https?://github\.com/(?P<repository>[^/]+/[^/]+)/blob/(?P<path>.+)")
 HUB = "hf:"
 _GIST = "gist:"
 
 
 class ModelSource(Protocol):
-    """A place that a model is pulled from."""
+    """A source from which a model can be pulled."""
 
     @property
     def address(self) -> str:
-        """How the place is written, here and in records and lock files."""
+        """The source as it is written in commands, records and lock files."""
         ...
 
     @property
     def default_name(self) -> str:
-        """The model's name in the store, if a user gives it no other."""
+        """The default name of the model in the store."""
         ...
 
     def at(self, revision: str) -> ModelSource:
-        """Return the same place in one of its versions, if it has any."""
+        """Return the source at a revision, if it has revisions."""
         ...
 
     def fill(self, folder: IncomingFolder) -> str:
-        """Bring the model's files, and return the version that they are of."""
+        """Collect the model's files, and return their version."""
         ...
 
 
 def is_local(text: str) -> bool:
-    """Return whether this is something on the disk."""
+    """Return whether the text names a local file or folder."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):
@@ -69,22 +69,22 @@ def is_local(text: str) -> bool:
 
 @dataclass(frozen=True)
 class CatalogueSource:
-    """A net of the catalogue, by its name."""
+    """A net of the catalogue, by name."""
 
     name: str
 
     @property
     def address(self) -> str:
-        """The name."""
+        """The net's name."""
         return self.name
 
     @property
     def default_name(self) -> str:
-        """The same name."""
+        """The net's name."""
         return self.name
 
     def at(self, revision: str) -> CatalogueSource:
-        """Return the same, since this version of netdsl has one version of a net."""
+        """Return the source itself, since netdsl includes only one version of a net."""
         return self
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -96,7 +96,7 @@ class CatalogueSource:
 
 @dataclass(frozen=True)
 class GistSource:
-    """A gist by its ID, which may have its owner's name before it and a revision behind it."""
+    """A gist by its ID, with an optional owner before it and an optional revision after it."""
 
     id: str
     revision: str = ""
@@ -104,24 +104,24 @@ class GistSource:
 
     def __post_init__(self) -> None:
         if _GIST_ID.fullmatch(self.id) is None:
-            raise StoreError(f"gist:{self.id}: isn't a gist; it looks like gist:ID or gist:OWNER/ID")
+            raise StoreError(f"gist:{self.id}: not a gist; write it as in gist:ID or gist:OWNER/ID")
 
     @property
     def address(self) -> str:
-        """As users write it."""
+        """The gist as users write it."""
         return f"gist:{self.id}@{self.revision}" if self.revision else f"gist:{self.id}"
 
     @property
     def default_name(self) -> str:
-        """The ID, as Caffe's scripts name the folder."""
+        """The ID, which also names the folder in Caffe's scripts."""
         return name_from(self.id)
 
     def at(self, revision: str) -> GistSource:
-        """Return one version of the gist."""
+        """Return the gist at a revision."""
         return replace(self, revision=revision)
 
     def fill(self, folder: IncomingFolder) -> str:
-        """Fetch the gist's archive and unpack it."""
+        """Download the gist's archive and unpack it."""
         path = f"{self.id}/archive/{self.revision}.zip" if self.revision else f"{self.id}/download"
         archive = folder.download_aside("gist.zip", [urljoin(self.site, path)], ANY_FILE)
         match = _GIST_REVISION.search(unpack(archive, folder, self.address))
@@ -130,13 +130,13 @@ class GistSource:
 
 @dataclass(frozen=True)
 class LocalSource:
-    """A folder or a file, of which the store gets a copy."""
+    """A local folder or file, which is copied to the store."""
 
     path: Path
 
     @property
     def address(self) -> str:
-        """The whole path."""
+        """The absolute path."""
         return str(self.path.resolve())
 
     @property
@@ -147,7 +147,7 @@ class LocalSource:
         return name_from(name.removesuffix(name[len(name) - len(suffix) :]) if suffix else Path(name).stem)
 
     def at(self, revision: str) -> LocalSource:
-        """Return the same, since files of a disk have no versions."""
+        """Return the source itself, since local files have no versions."""
         return self
 
     def fill(self, folder: IncomingFolder) -> str:
@@ -164,54 +164,54 @@ class LocalSource:
         paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
         taken = [path for path in paths if path.is_file() and is_kept(path.name)]
         if not any(kind_of(path.name) in (FileKind.NET, FileKind.WEIGHTS) for path in taken):
-            raise StoreError(f"{self.path}: has neither a net nor weights")
+            raise StoreError(f"{self.path}: the folder contains neither a net nor weights")
         for path in taken:
             folder.copy(path, stored_name(path.name))
         tell_left_out(folder, [path.name for path in paths if path not in taken], str(self.path))
 
 
 def taken_name(name: str, where: str) -> str:
-    """Return the name of a single file in the store; an error if it is none of a model, or one that can't be
-    trusted."""
+    """Return the name of a single file in the store. Raises an error if the file isn't part of a model or isn't safe to
+    load."""
     if kind_of(name) is FileKind.PICKLED:
         raise StoreError(
-            f"{where}: is a pickled file, which runs what it says when it is loaded; take the model's .safetensors, "
-            ".onnx or .caffemodel"
+            f"{where}: the file is pickled, and loading it can run any code; use the model's .safetensors, "
+            ".onnx or .caffemodel instead"
         )
     if kind_of(name) not in (FileKind.NET, FileKind.WEIGHTS):
         raise StoreError(
-            f"{where}: isn't a file that a model can be pulled by, such as .prototxt, .caffemodel, .onnx, "
-            f".safetensors, {', '.join(ARCHIVES[:2])} or a README.md with a card"
+            f"{where}: not a file of a model; name a .prototxt, .caffemodel, .onnx or .safetensors file, an "
+            f"archive such as {', '.join(ARCHIVES[:2])}, or a README.md with a card"
         )
     return stored_name(name)
 
 
 @dataclass(frozen=True)
 class WebSource:
-    """A file's address. That of a card stands for the model's files beside it."""
+    """The address of a file. If the file is a card, the model's files in the same folder belong to it."""
 
     url: str
     expected: ExpectedFile = ANY_FILE
 
     @property
     def address(self) -> str:
-        """The address, without what is behind a '#'."""
+        """The address without a fragment."""
         page = _GITHUB_PAGE.match(self.url)
         url = f"https://raw.githubusercontent.com/{page['repository']}/{page['path']}" if page else self.url
         return urlunsplit(urlsplit(url)._replace(fragment=""))
 
     @property
     def default_name(self) -> str:
-        """The name of the file without its suffix, or of the folder that a card is in."""
+        """The name of the file without its suffix or, for a card, the name of its folder."""
         path = PurePosixPath(unquote(urlsplit(self.address).path))
         return name_from(path.parent.name) if self._is_card else LocalSource(Path(path.name)).default_name
 
     def at(self, revision: str) -> WebSource:
-        """Return the same, since files of the web have no versions."""
+        """Return the source itself, since files on the web have no versions."""
         return self
 
     def fill(self, folder: IncomingFolder) -> str:
-        """Fetch the model's files; what archives and cards stand for, too."""
+        """Download the model's files, including those in an archive or next to a card."""
         check_address(self.address)
         if self._is_card:
             self._fetch_card(folder)
@@ -220,7 +220,10 @@ class WebSource:
         else:
             folder.download(taken_name(self._file_name, self.address), [self.address], self.expected)
             if not self.expected.is_proof:
-                folder.tell(f"{self.address}: nothing says what its hash should be; zoo.lock keeps the one that it has")
+                folder.tell(
+                    f"{self.address}: no hash is known, so the file can't be verified; a lock file (--lock) can pin "
+                    "its current hash"
+                )
         return ""
 
     @property
@@ -235,12 +238,12 @@ class WebSource:
         card = read_card(folder.download(CARD, [self.address]))
         fetched = [name for name in (*_BESIDE_CARD, *_files_named_by(card)) if self._fetch_beside(folder, name)]
         if not any(name in fetched for name in (DEPLOY, TRAIN_VAL)):
-            raise StoreError(f"{self.address}: has neither {DEPLOY} nor {TRAIN_VAL} beside it")
+            raise StoreError(f"{self.address}: there is neither {DEPLOY} nor {TRAIN_VAL} next to it")
         if card.caffemodel and not card.caffemodel_url and not self._fetch_beside(folder, card.caffemodel):
-            folder.tell(f"{self.address}: {card.caffemodel} isn't beside it")
+            folder.tell(f"{self.address}: {card.caffemodel} isn't next to it")
 
     def _fetch_beside(self, folder: IncomingFolder, name: str) -> bool:
-        """Fetch a file of the same folder; False if there is none."""
+        """Download a file from the same folder. Returns False if it doesn't exist."""
         checked_name(name, self.address)
         beside = urljoin(self.address, quote(name))
         try:
@@ -251,7 +254,7 @@ class WebSource:
 
 
 def _files_named_by(card: Card) -> list[str]:
-    """Return the files that a card says the model needs, without its weights."""
+    """Return the files that the card names as parts of the model, except the weights."""
     mean = card.input.mean if card.input is not None and isinstance(card.input.mean, str) else ""
     return [
         name for name in (mean, card.labels) if name and name not in _BESIDE_CARD and " " not in name and is_kept(name)
@@ -259,7 +262,7 @@ def _files_named_by(card: Card) -> list[str]:
 
 
 def open_model_source(text: str, expected: ExpectedFile = ANY_FILE) -> ModelSource:
-    """Return the source that a text names. What is on the disk comes before a name, as everywhere."""
+    """Return the source that a text names. Local files take precedence over names."""
     place, _, revision = text.partition("@")
     if text.startswith(HUB):
         return HubSource(place.removeprefix(HUB), revision)

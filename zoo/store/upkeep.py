@@ -1,4 +1,4 @@
-"""Looking after the store: every file is compared with its hash again, and what is broken or unwanted goes."""
+"""Maintenance of the store: checking all files against their hashes, and removing damaged and unwanted models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zoo.store.records import RECORD, StoredFile, StoreRecord
 
 @dataclass(frozen=True)
 class ListedModel:
-    """A line about a model of the store."""
+    """A line about a model in the store."""
 
     name: str
     source: str
@@ -29,7 +29,7 @@ class ListedModel:
 
 @dataclass(frozen=True)
 class CheckedModel:
-    """What differs from what was stored; nothing if all is as it was."""
+    """The differences between a model and its record. There are none if the model is unchanged."""
 
     name: str
     problems: tuple[str, ...]
@@ -37,14 +37,14 @@ class CheckedModel:
 
 @dataclass(frozen=True)
 class RemovedPath:
-    """Something that isn't in the store any more."""
+    """A path that was removed from the store."""
 
     path: Path
     reason: str
 
 
 def list_models(store: Store) -> list[ListedModel]:
-    """Return all models of the store."""
+    """Return all models in the store."""
     return [_listed_model(store, name) for name in store.names()]
 
 
@@ -57,7 +57,7 @@ def _listed_model(store: Store, name: str) -> ListedModel:
 
 
 def check_model(store: Store, name: str) -> CheckedModel:
-    """Compare all files of a model with their hashes."""
+    """Check all files of a model against their hashes."""
     try:
         record = store.record(name)
     except StoreError as error:
@@ -76,26 +76,26 @@ def _difference_of_file(folder: Path, file: StoredFile) -> str | None:
     except CaffeError as problem:
         return str(problem)
     if here is None:
-        return f"{folder / file.name}: is gone"
-    return None if here == file else f"{folder / file.name}: isn't what was stored any more"
+        return f"{folder / file.name}: the file is missing"
+    return None if here == file else f"{folder / file.name}: the file has changed since it was stored"
 
 
 def added_files(store: Store, record: StoreRecord) -> list[str]:
-    """Files that somebody put into a model's folder since it was stored."""
+    """Return files that were added to a model's folder after it was stored."""
     known = {RECORD, *(file.name for file in record.files)}
     return sorted(path.name for path in store.folder(record.name).iterdir() if path.name not in known)
 
 
 def prune(store: Store, names: Sequence[str] = (), *, everything: bool = False) -> list[RemovedPath]:
-    """Remove models that are named, or all of them; without either what is broken, and parts of files."""
+    """Remove the named models, or all models. Without either, remove damaged models and incomplete downloads."""
     for name in names:
         if not store.has(name):
-            raise StoreError(f"{name}: isn't in the store; `zoo store list` has the names of what is")
+            raise StoreError(f"{name}: not in the store; `zoo store list` shows the models that are")
     remove_leftovers(store.path)
     removed = [] if names else _remove_unfinished(store)
     for name in names or store.names():
         with store.locked(name):
-            reason = "as asked" if names or everything else "; ".join(check_model(store, name).problems)
+            reason = "as requested" if names or everything else "; ".join(check_model(store, name).problems)
             if reason:
                 store.remove(store.folder(name))
                 removed.append(RemovedPath(store.folder(name), reason))
@@ -108,11 +108,11 @@ def _remove_unfinished(store: Store) -> list[RemovedPath]:
     for name, path in (found := store.unfinished()):
         with store.locked(name):
             store.remove(path)
-    return [RemovedPath(path, "a pull that broke off") for _, path in found]
+    return [RemovedPath(path, "an interrupted pull") for _, path in found]
 
 
 def _remove_parts(folder: Path) -> list[RemovedPath]:
     parts = [path for path in sorted(folder.iterdir()) if is_partial(path)]
     for path in parts:
         path.unlink(missing_ok=True)
-    return [RemovedPath(path, "a part of a file") for path in parts if path.name.endswith(PART)]
+    return [RemovedPath(path, "an incomplete download") for path in parts if path.name.endswith(PART)]

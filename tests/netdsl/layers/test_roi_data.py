@@ -276,7 +276,7 @@ def test_an_image_of_another_size_is_told(folder: Path):
         ({"scale": [600]}, "param_str has 'scale', which isn't read; there are .*scales"),
         ({"scales": 600}, "scales: 600, which must be a list of numbers"),
         ({"use_flipped": 1}, "use_flipped: 1, which must be True or False"),
-        ({"ims_per_batch": 2}, "takes one image at a time"),
+        ({"ims_per_batch": 2}, "reads one image at a time"),
         ({"bbox_normalize_stds": [0.1], "tops": FAST}, "four numbers, or 3 lists of four"),
         ({"scales": [0]}, "scales and max_size must be 1 or more"),
         ({"tops": FAST, "batch_size": 5}, "batch_size 5 can't be shared by 2 images"),

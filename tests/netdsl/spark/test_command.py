@@ -12,7 +12,7 @@ from zoo.cli import zoo
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--workers", "2", "--master", "local"], "--master is about Spark; give --backend spark too"),
+        (["--workers", "2", "--master", "local"], "--master needs --backend spark"),
         (["--workers", "2", "--backend", "spark", "--transport", "pigeon"], "'pigeon' is not one of 'shared-memory',"),
         (["--backend", "spark"], "are for several workers; give --workers too"),
         (["--backend", "spark", "--transport", "relay"], "are for several workers; give --workers too"),

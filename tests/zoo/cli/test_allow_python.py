@@ -149,4 +149,4 @@ def test_what_goes_wrong_in_the_code_is_one_line(zoo) -> None:
 @pytest.mark.parametrize("name", ["a/b", "", "a,,b", "../a"])
 def test_a_module_has_a_name(zoo, name: str) -> None:
     code, _, err = zoo("check", "net.prototxt", "--allow-python", name)
-    assert code == 2 and "isn't the name of a module, such as voc_layers" in err
+    assert code == 2 and "isn't the name of a module; give a name such as voc_layers" in err

@@ -248,21 +248,24 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ("", "caffe takes one command, and none is given; the commands are train, test, time, device_query"),
-        ("train test", "caffe takes one command, not 2 (train test); the commands are train, test, time, device_query"),
+        ("", "caffe needs exactly one command, but none is given; the commands are train, test, time, device_query"),
+        (
+            "train test",
+            "caffe needs exactly one command, not 2 (train test); the commands are train, test, time, device_query",
+        ),
         ("trian", "caffe has no command 'trian'; the commands are train, test, time, device_query"),
         ("train -solvr s", "there is no flag -solvr; did you mean -solver?"),
-        ("train -solver", "-solver needs a value, as -solver=VALUE"),
+        ("train -solver", "-solver needs a value; write -solver=VALUE"),
         ("train", "caffe train needs a solver's settings; give -solver FILE"),
         ("test -weights w", "caffe test needs a net; give -model FILE"),
         ("test -model net.prototxt", "caffe test needs the net's weights; give -weights FILE"),
         ("time", "caffe time needs a net; give -model FILE"),
-        ("time -model net.prototxt -iterations 0", "-iterations is 0; it must be 1 or more"),
+        ("time -model net.prototxt -iterations 0", "-iterations is 0; set it to 1 or more"),
         ("time -model net.prototxt -phase PLAY", "phase 'PLAY' is unknown; use TRAIN or TEST"),
-        ("time -model gone", "gone: is neither a file nor a model of the zoo; `zoo list` has the names of all"),
+        ("time -model gone", "gone: not a file or a model of the zoo; `zoo list` shows all names"),
         (
             "train -solver solver.prototxt -snapshot a -weights b",
-            "a snapshot has its own weights; give -snapshot or -weights, not both",
+            "-snapshot already contains weights; give -snapshot or -weights, not both",
         ),
         (
             "train -solver solver.prototxt -sigint_effect halt",

@@ -130,12 +130,12 @@ def test_a_data_layer_without_a_source_says_so(zoo) -> None:
 def test_a_shape_must_be_one(zoo, files, wrong) -> None:
     code, out, err = zoo("check", "--assume", wrong, "data.prototxt")
     assert (code, out) == (2, "")
-    assert f"'{wrong}' isn't like data=3x224x224" in err
+    assert f"'{wrong}' isn't a blob and its shape" in err
 
 
 def test_an_assumption_about_no_data_is_warned_of(zoo, files) -> None:
     code, _, err = zoo("check", "--assume", "daat=3x4x5", "good.prototxt")
-    assert (code, err) == (0, "zoo: warning: --assume daat: no data layer brings this blob\n")
+    assert (code, err) == (0, "zoo: warning: --assume daat: no data layer produces this blob\n")
 
 
 def test_stages_select_layers(zoo, files) -> None:
@@ -243,9 +243,11 @@ def test_training_is_tried_on_data_that_are_made_up(zoo, files) -> None:
     code, out, err = zoo("check", "--data", "nets")
     assert (code, err) == (1, "")
     lines = out.splitlines()
-    assert lines[0] == "nets/b.prototxt: has no loss in TRAIN"
+    assert lines[0] == "nets/b.prototxt: the net has no loss in TRAIN"
     assert lines[1].startswith("nets/c.prototxt:1: layer 'data': layer runs Python code from module 'm'")
-    assert re.fullmatch(r"nets/deep/a.prototxt: reads its data, a loss of 1\.099 and gradients in [\d.]+ s", lines[2])
+    assert re.fullmatch(
+        r"nets/deep/a.prototxt: reads its data and computes a loss of 1\.099 and gradients in [\d.]+ s", lines[2]
+    )
     assert lines[3] == "2 nets with a loss: 1 read their data, 1 compute the loss"
 
 

@@ -46,7 +46,7 @@ def test_what_is_printed_is_read_again(zoo) -> None:
         ("batch: many", "'many' is not a valid integer"),
         ("to: tflite", "'tflite' is not one of 'caffe', 'onnx', 'torch'"),
         ("opst: 9", "zoo export has no setting 'opst'; did you mean opset?"),
-        ("- a", "has no names with values"),
+        ("- a", "contains no names with values"),
         ("a: [", "can't be read: while parsing"),
     ],
 )

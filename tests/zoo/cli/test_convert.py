@@ -106,9 +106,9 @@ def test_a_net_with_its_weights_becomes_a_program_of_torchs(zoo) -> None:
         (["small.caffemodel", "a.npz", "--precision", "bfloat16"], "numpy doesn't have bfloat16"),
         (["small.caffemodel", "gone/a.npz"], "gone/a.npz: can't be written: No such file"),
         (["small.caffemodel", "a.npz", "--net", "gone.prototxt"], "gone.prototxt: can't be opened"),
-        (["w.npz", "a.onnx"], "w.npz: are weights without a net; name it with --net"),
+        (["w.npz", "a.onnx"], "w.npz: the file contains weights but no net; name the net with --net"),
         (["a.pt2", "a.onnx"], "a.pt2 can't be converted to a.onnx"),
-        (["small.caffemodel", "a.h5", "--precision", "float16"], "--precision is for .safetensors, .npz"),
+        (["small.caffemodel", "a.h5", "--precision", "float16"], "--precision needs an output in .safetensors, .npz"),
     ],
 )
 def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], what: str) -> None:

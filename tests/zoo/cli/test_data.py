@@ -98,7 +98,7 @@ def test_bad_items_are_an_error_of_one_line(zoo, folder) -> None:
 def test_bad_items_can_be_skipped_and_are_listed(zoo, folder) -> None:
     Path("in/dog/1.png").write_bytes(b"damaged")
     code, out, err = zoo("data", "convert", "in", "a_lmdb", "--skip-bad")
-    assert (code, out) == (0, "2 items written, 1 bad ones skipped\n")
+    assert (code, out) == (0, "2 items written, 1 damaged item skipped\n")
     assert err.startswith("zoo: skipped: in/dog/1.png: can't be decoded") and err.count("\n") == 1
     found = json.loads(zoo("data", "convert", "in", "b_lmdb", "--skip-bad", "--json").out)
     assert (found["written"], len(found["bad"])) == (2, 1)
@@ -148,8 +148,8 @@ def test_what_cannot_be_is_one_line(zoo, folder, words: list[str], what: str) ->
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["--resize", "6"], "'6' isn't like 256x256"),
-        (["--resize", "6x0"], "'6x0' isn't like 256x256"),
+        (["--resize", "6"], "'6' isn't a height and a width"),
+        (["--resize", "6x0"], "'6x0' isn't a height and a width"),
         (["--encoded", "gif"], "'gif' is not one of 'jpg', 'png'"),
     ],
 )
@@ -192,7 +192,9 @@ def test_sets_are_converted_and_what_is_lost_is_said(zoo, voc) -> None:
     code, out, err = zoo("data", "convert", "V", "train_lmdb")
     objects = int(out.split()[3])
     assert code == 0 and out == f"12 images with {objects} objects written\n" and objects >= 12
-    lost = f"zoo: left out: masks ({objects}), which train_lmdb can't have; `maps:FOLDER` has the class of each pixel"
+    lost = (
+        f"zoo: left out: masks ({objects}), which train_lmdb can't store; `maps:FOLDER` stores the class of each pixel"
+    )
     assert err.splitlines()[-1] == lost
     assert sorted(path.name for path in Path("train_lmdb").iterdir()) == [
         "data.mdb",
@@ -243,8 +245,8 @@ def test_a_set_is_shown_with_its_boxes(zoo, voc) -> None:
 def test_people_become_records_of_poses_that_are_shown(zoo) -> None:
     zoo("data", "convert", "people:train?count=12", "coco:people.json")
     code, out, err = zoo("data", "convert", "people.json", "poses:people_lmdb", "--shuffle")
-    assert (code, out) == (0, "13 records written, each of a person with 17 joints\n")
-    assert "with joints, but without a record of their own: 6 (too few of them, too small, or too near" in err
+    assert (code, out) == (0, "13 records written, one for each person, with 17 joints\n")
+    assert "people with joints but without their own record: 6 (too few joints, too small, or too near" in err
     report = json.loads(zoo("data", "convert", "people.json", "poses:again", "--json").out)
     assert report == {"written": 13, "joints": 17, "beside": 6, "bad": []}
     for name in ("people_lmdb", "poses:people_lmdb?joints=17"):
@@ -257,9 +259,9 @@ def test_people_become_records_of_poses_that_are_shown(zoo) -> None:
 
 def test_options_that_change_images_are_not_for_people(zoo) -> None:
     code, _, err = zoo("data", "convert", "people:train?count=2", "poses:out", "--gray")
-    assert code == 2 and "images of people stay as they are" in err
+    assert code == 2 and "images of people are copied unchanged" in err
     code, _, err = zoo("data", "convert", "digits", "poses:out")
-    assert code == 2 and "only images with marked objects can be written so" in err
+    assert code == 2 and "this format needs images with marked objects" in err
 
 
 def test_maps_of_classes_are_shown_laid_over(zoo) -> None:
@@ -288,7 +290,7 @@ def test_what_looks_like_a_mistake_is_counted(zoo, voc) -> None:
     assert err.startswith(f"zoo: 1 image can't be read; the first: {other}:1: isn't well-formed XML")
     assert zoo("data", "convert", "V", "out_lmdb") == (2, "", err.replace("1 image can't be read; the first: ", ""))
     done = zoo("data", "convert", "V", "out_lmdb", "--skip-bad")
-    assert done.out.endswith(", 1 bad one skipped\n") and f"zoo: skipped: {other}:1" in done.err
+    assert done.out.endswith(", 1 damaged image skipped\n") and f"zoo: skipped: {other}:1" in done.err
 
 
 def test_sides_and_parts(zoo, voc) -> None:
@@ -298,11 +300,13 @@ def test_sides_and_parts(zoo, voc) -> None:
     assert [(datum.height, datum.width) for datum in records] == [(24, 24)] * 2
     assert all(datum.data.startswith(b"\xff\xd8") for datum in records)
     done = zoo("data", "convert", "V", "x_lmdb", "--max-dim", "24", "--resize", "3x4")
-    assert done.code == 2 and "give one of these" in done.err
+    assert done.code == 2 and "give one of them" in done.err
     shutil.rmtree("small_lmdb")
     done = zoo("data", "convert", "digits", "x_lmdb", "--min-dim", "24")
     assert done.code == 2 and "are for images with objects" in done.err
     done = zoo("data", "convert", "V", "x.parquet")
     assert done.code == 2 and "the name doesn't say what to write; use lmdb:PATH" in done.err
     done = zoo("data", "convert", "digits", "voc:x")
-    assert done.code == 2 and "voc:x: only images with marked objects can be written so; digits has none" in done.err
+    assert (
+        done.code == 2 and "voc:x: this format needs images with marked objects, and digits contains none" in done.err
+    )

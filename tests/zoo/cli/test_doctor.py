@@ -13,7 +13,7 @@ from zoo.doctor.results import CheckResult, Verdict
 
 RESULTS = [
     CheckResult("core", "torch", Verdict.GOOD, "2.13"),
-    CheckResult("engines", "MPI", Verdict.WRONG, "ranks don't find each other, " * 4, "have one MPI only"),
+    CheckResult("engines", "MPI", Verdict.WRONG, "ranks don't find each other, " * 4, "use a single MPI"),
 ]
 
 
@@ -80,6 +80,6 @@ def test_what_is_wrong_stands_with_what_to_do_and_decides_the_exit_code(zoo, mon
     code, out, _ = zoo("doctor")
     assert code == 1
     assert "  wrong    MPI    ranks don't find each other, ranks" in out
-    assert out.splitlines()[-2:] == ["                  -> have one MPI only", "wrong: MPI"]
+    assert out.splitlines()[-2:] == ["                  -> use a single MPI", "wrong: MPI"]
     monkeypatch.setattr("zoo.doctor.examination.Examination.run", lambda self, done: RESULTS[:1])
     assert zoo("doctor")[:2] == (0, "core\n  good     torch  2.13\nEverything that is installed works.\n")

@@ -55,13 +55,13 @@ def test_shapes_that_were_assumed_are_told(zoo) -> None:
 
 def test_what_cannot_be_drawn(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     assert zoo("draw", "net.prototxt", "-o", "net.gif").err == (
-        "zoo: net.gif: isn't the name of a picture; it must end in .svg or .png\n"
+        "zoo: net.gif: not the name of a picture; use a name that ends in .svg or .png\n"
     )
     assert zoo("draw", "missing.prototxt").code == 2
     assert zoo("draw", "net.prototxt", "-o", "no/net.svg").code == 2
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert zoo("draw", "net.prototxt", "-o", "net.png").err == (
-        "zoo: a PNG of a net needs matplotlib; an SVG needs nothing: pip install 'netdsl[logs]'\n"
+        "zoo: drawing a net as PNG needs matplotlib; an SVG needs no extra package: pip install 'netdsl[logs]'\n"
     )
     assert not Path("net.png").exists()
     assert zoo("draw", "net.prototxt").code == 0

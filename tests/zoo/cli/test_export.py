@@ -88,7 +88,7 @@ def test_a_proof_by_outputs_that_never_change_is_none(zoo, value: float) -> None
     code, out, err = zoo(*words)
     assert (code, err) == (0, "")
     assert (
-        "output 'prob' is the same everywhere, or no number, for random inputs: the proof says nothing of it"
+        "output 'prob' is constant or not a number on random inputs, so the comparison proves nothing about it"
         in out.splitlines()
     )
     assert json.loads(zoo(*words, "--json").out)["unproved"] == ["prob"]
@@ -186,7 +186,11 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "what"),
     [
-        (["--to", "caffe", "-o", "."], 2, ".: has 'small.prototxt', which is exported; name another folder"),
+        (
+            ["--to", "caffe", "-o", "."],
+            2,
+            ".: the folder contains 'small.prototxt', which is being exported; name another folder",
+        ),
         (["--to", "onnx"], 2, "small.prototxt: net 'small' has no weights here; name the files that contain them"),
         (["--to", "onnx", "--weights", "gone.npz"], 2, "gone.npz: can't be opened"),
         (
@@ -196,11 +200,11 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
         ),
         (["--to", "caffe", "--fold"], 2, "small.prototxt: net 'small' can't be rewritten without its weights"),
         (["--to", "caffe", "--weights", "small.caffemodel", "--prune-to", "x"], 2, "there is no layer 'x'"),
-        (["--to", "caffe", "--mean", "red"], 2, "'red' isn't like 104,117,123"),
-        (["--to", "onnx", "--train-val"], 2, "--train-val and --solver are for --to caffe"),
-        (["--to", "caffe", "--data-lmdb"], 2, "--data-lmdb is for the data of --train-val or --solver"),
-        (["--to", "caffe", "--opset", "3"], 2, "--opset is for --to onnx"),
-        (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance is for verifying"),
+        (["--to", "caffe", "--mean", "red"], 2, "'red' isn't a list of channel means"),
+        (["--to", "onnx", "--train-val"], 2, "--train-val and --solver need --to caffe"),
+        (["--to", "caffe", "--data-lmdb"], 2, "--data-lmdb needs --train-val or --solver"),
+        (["--to", "caffe", "--opset", "3"], 2, "--opset needs --to onnx"),
+        (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance has no effect with --no-verify"),
     ],
 )
 def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], code: int, what: str) -> None:

@@ -43,11 +43,11 @@ def test_a_folder_of_photos_becomes_a_model(zoo, workers: list[str]) -> None:
     assert "3 classes: cross, flower, ring" in said
     assert "33 items to train on; 3 are held out" in said
     assert "'ip2' becomes 'ip2_photos'" in said
-    assert "3 layers keep them: conv1, conv2, conv3" in said
+    assert "3 layers keep their weights: conv1, conv2, conv3" in said
     folder = Path("shapes_tuned")
     assert (folder / "labels.txt").read_text() == "cross\nflower\nring\n"
     card = read_card(folder / "README.md")
-    assert card.results[0].data == "3 items that were held out"
+    assert card.results[0].data == "3 held-out items"
     assert "zoo finetune shapes --data photos" in card.text
     before, after = Net("shapes").get_weights(), Net(folder).get_weights()
     assert np.array_equal(before["conv1"][0], after["conv1"][0])
@@ -170,11 +170,17 @@ def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["lenet", "--data", "photos"], "lenet: has no weights to begin with; --weights names a file that has"),
+        (
+            ["lenet", "--data", "photos"],
+            "lenet: the model has no weights to begin with; name a weights file with --weights",
+        ),
         (["shapes", "--data", "nothing"], "nothing: there is no such file or folder"),
         (["shapes", "--data", "photos", "--replace", "fc8:3"], "has no layer 'fc8' to replace"),
         (["shapes", "--data", "photos", "--freeze", "fc*"], "--freeze 'fc*': no layer of such a name has weights"),
-        (["shapes", "--data", "photos", "-o", "photos"], "photos: has files already; --resume goes on with it"),
+        (
+            ["shapes", "--data", "photos", "-o", "photos"],
+            "photos: the folder isn't empty; continue its fine-tuning with --resume",
+        ),
         (["shapes"], "Give a MODEL and --data, or --resume FOLDER."),
         (["--resume", "nothing"], "nothing/finetune.json: can't be read"),
     ],

@@ -53,10 +53,10 @@ def test_other_words_may_stand_anywhere() -> None:
         ("-modle a", "there is no flag -modle; did you mean -model?"),
         ("--zyx", "there is no flag -zyx; there are -model, -iterations, -sigint_effect, -help, -loud"),
         ("-nomodel", "there is no flag -nomodel; did you mean -model?"),
-        ("-model", "-model needs a value, as -model=VALUE"),
-        ("-model -help", "-model needs a value, as -model=VALUE"),
-        ("-iterations ten", "-iterations is 'ten', which isn't a whole number"),
-        ("-help=maybe", "-help is 'maybe', which is neither true nor false"),
+        ("-model", "-model needs a value; write -model=VALUE"),
+        ("-model -help", "-model needs a value; write -model=VALUE"),
+        ("-iterations ten", "-iterations is 'ten'; set it to a whole number"),
+        ("-help=maybe", "-help is 'maybe'; set it to true or false"),
     ],
 )
 def test_a_wrong_flag_is_told(words: str, what: str) -> None:

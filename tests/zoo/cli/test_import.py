@@ -71,7 +71,10 @@ def test_a_net_that_would_not_work_is_written_with_a_warning(zoo) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["old.prototxt"], "old.prototxt: is a file, and no model of the zoo; --as-dsl writes it as a program"),
+        (
+            ["old.prototxt"],
+            "old.prototxt: this is a file, not a model of the zoo; to write it as a program, use --as-dsl",
+        ),
         (["--as-dsl", "gone.prototxt"], "gone.prototxt: can't be opened: No such file"),
         (["--as-dsl", "solver.prototxt"], "solver.prototxt: this file contains a solver's settings instead of"),
         (["--as-dsl", "both.prototxt"], "both.prototxt: net 'n': the net uses both `layer` and `layers`"),

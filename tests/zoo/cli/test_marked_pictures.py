@@ -76,7 +76,7 @@ def test_classes_are_matched_by_name(zoo) -> None:
         Path("voc"), [VocImage("a", SIDE, SIDE, [VocObject("cat", (5, 5, 12, 12)), VocObject("bee", (1, 1, 3, 3))])]
     )
     scores, told = scores_of(zoo, "middle.prototxt", "--weights", "middle.caffemodel", "--data", "voc:voc")
-    assert "the model knows no class 'bee', so it finds none of its objects" in told
+    assert "the model doesn't have the class 'bee', so it can't find its objects" in told
     found = {each["name"]: each["scores"]["VOC 2007"] for each in scores["classes"]}
     assert found == {"bee": 0, "cat": 1}
 
@@ -130,7 +130,7 @@ def test_what_chooses_batches_or_columns_is_refused_where_every_picture_is_taken
     for data in ("voc:voc", "captions:captions.json?images=voc"):
         done = zoo("test", digits.net, "--weights", digits.weights, "--data", data, *flags)
         assert done.code == 2
-        assert f"{data}: all of its images are tested once, on this machine; leave out {names}" in done.err
+        assert f"{data}: all images are tested once, on this machine; remove {names}" in done.err
 
 
 def test_a_detector_of_the_catalogue_is_made_for_other_classes(zoo) -> None:

@@ -63,7 +63,9 @@ def test_a_laptop_a_node_and_a_cluster_train_alexnet(
 def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
     done = zoo("plan", "lenet")
     assert done.code == 0
-    assert done.err == "zoo: an epoch is taken as ImageNet's 1,281,167 items; --items or --data says otherwise\n"
+    assert (
+        done.err == "zoo: assuming that an epoch has ImageNet's 1,281,167 items; use --items or --data to change that\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,11 +74,11 @@ def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
         (["--device", "h10"], "h100"),
         (["--deadline", "1us"], "1 us isn't enough: the quickest way takes "),
         (["--budget", "1us"], "1 us of devices aren't enough: the cheapest way takes "),
-        (["--batch", "512:64"], "'512:64' is neither a batch such as 256 nor a range such as 64:1024"),
-        (["--batch", "big"], "'big' is neither a batch"),
+        (["--batch", "512:64"], "'512:64' isn't a batch or a range of batches"),
+        (["--batch", "big"], "'big' isn't a batch"),
         (["--bandwidth", "fast"], "'fast' is not a bandwidth"),
         (["--deadline", "soon"], "'soon' is not a time; write it like 50us, 0.3s or 20h"),
-        (["--solver", "s.prototxt"], "Give a MODEL of the zoo, or --solver FILE."),
+        (["--solver", "s.prototxt"], "Give a MODEL of the zoo, or --solver FILE, but not both."),
         (["--strategy", "averagin"], "did you mean averaging?"),
     ],
 )

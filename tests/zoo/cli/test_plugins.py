@@ -112,7 +112,7 @@ def test_every_command_takes_plugins(zoo) -> None:
     for name in (name for names in grouped().values() for name in names):
         words = ("-plugin", "a b", "train", "-solver", "nowhere") if name == "caffe" else ("--plugin", "a b")
         code, _, err = zoo(name, *words)
-        assert code == 2 and "'a b' isn't the name of a module, such as voc_layers" in err, name
+        assert code == 2 and "'a b' isn't the name of a module; give a name such as voc_layers" in err, name
     assert "'a b' isn't the name of a module" in zoo("data", "show", "digits", "--plugin", "a b").err
 
 

@@ -97,16 +97,16 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["digits:test"], "digits:test: isn't a table of Parquet or Arrow; `zoo data convert digits:test"),
+        (["digits:test"], "digits:test: not a Parquet or Arrow table; convert it with `zoo data convert digits:test"),
         (["parquet:ROWS?columns=data"], "say which with --column BLOB=COLUMN, not in the name"),
         (["parquet:missing"], "missing: can't be opened"),
         (["ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
-        (["ROWS", "--column", "data"], "'data' isn't like data=pixels"),
-        (["ROWS", "--workers", "2"], "about Spark; give --backend spark too"),
-        (["ROWS", "--master", "yarn"], "about Spark; give --backend spark too"),
+        (["ROWS", "--column", "data"], "'data' isn't a blob and its column"),
+        (["ROWS", "--workers", "2"], "need --backend spark"),
+        (["ROWS", "--master", "yarn"], "need --backend spark"),
         (["ROWS", "-o", "missing/out"], "missing/out: can't be written"),
-        (["digits", "--backend", "spark"], "isn't a table"),
-        (["arrow:rows", "--backend", "spark"], "on Spark a table is Parquet"),
+        (["digits", "--backend", "spark"], "not a Parquet or Arrow table"),
+        (["arrow:rows", "--backend", "spark"], "Spark reads only Parquet tables"),
     ],
 )
 def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:

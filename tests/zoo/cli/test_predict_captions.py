@@ -84,7 +84,7 @@ def test_what_is_wrong_is_said(zoo, model: str) -> None:
     Path("labels.txt").write_text("a\ndog\n")
     assert "tells 4 words apart, and the vocabulary has 3" in zoo("predict", model, image).err
     Path("labels.txt").unlink()
-    assert "no labels.txt with its words lies beside it" in zoo("predict", model, image).err
+    assert "there is no labels.txt with its words next to it" in zoo("predict", model, image).err
 
 
 def test_a_net_that_writes_nothing_takes_no_options_of_captions(zoo, model: str) -> None:
@@ -156,12 +156,16 @@ def test_what_does_not_fit_two_nets_is_said(zoo, two_nets, model: str) -> None:
             "reads features of shape [5], but 'data' has shape [3, 4, 4]; choose another blob: net 'image'",
         ),
         (("--blob", "x"), "doesn't have the blob 'x'"),
-        (("--blob", "fc", "--text", "a"), "--text takes no INPUT"),
+        (("--blob", "fc", "--text", "a"), "--text doesn't allow INPUT"),
     ):
         done = zoo(*with_weights, *options)
         assert done.code == 2 and problem in done.err
     done = zoo("predict", "words.prototxt", "images/a.png", "--weights", model)
-    assert done.code == 2 and "words.prototxt: takes what another net makes of an image, 'features'; name" in done.err
+    assert (
+        done.code == 2
+        and "words.prototxt: the net reads features of an image, 'features', that another net computes; name"
+        in done.err
+    )
     done = zoo("predict", model, "images/a.png", "--blob", "fc")
     assert done.code == 2 and "writes captions; --blob is for other answers" in done.err
 
@@ -182,7 +186,7 @@ def test_captions_are_scored_beside_those_of_people(zoo, model: str) -> None:
     assert found["loss"] is None and list(found["outputs"].values()) == pytest.approx(expected)
     assert done.out.splitlines()[-4:] == [f"{name} {value:.6g}" for name, value in found["outputs"].items()]
     assert 0 < expected[0] <= 1
-    assert "takes no option but images=FOLDER" in zoo("test", model, "--data", f"{data}&steps=3").err
+    assert "allows only the option images=FOLDER" in zoo("test", model, "--data", f"{data}&steps=3").err
     captions[0]["image_id"] = 2
     Path("x.json").write_text(json.dumps({"images": images, "annotations": captions}))
     assert "images/c.png" in zoo("test", model, "--data", data).err
@@ -198,7 +202,7 @@ def test_captions_are_converted(zoo, model: str) -> None:
     assert (done.code, done.out) == (0, "2 captions written in 3 streams, 5 words in the vocabulary\n")
     assert done.err.splitlines() == [
         "zoo: skipped: images/d.png: isn't there",
-        "zoo: 1 caption written twice or more, so that all streams are as long",
-        "zoo: cut: 1 caption of more words than steps",
+        "zoo: 1 caption written more than once, so that all streams have the same length",
+        "zoo: cut: 1 caption with more words than steps",
     ]
     assert zoo(*words[:3], "again", "--gray").code == 2

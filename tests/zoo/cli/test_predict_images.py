@@ -99,7 +99,7 @@ def test_without_names_classes_are_numbers_and_wrong_names_are_told(zoo, model) 
     labels = Path(model, "labels.txt")
     labels.write_text("ant\nbee\n")
     done = zoo("predict", model, file, "--json")
-    assert "tells 4 classes apart; names of 2 lie beside it, which aren't used" in done.err
+    assert "the net distinguishes 4 classes, but the labels next to it name 2; they aren't used" in done.err
     labels.unlink()
     again = zoo("predict", model, file, "--json")
     assert again.out == done.out and "tells" not in again.err
@@ -112,7 +112,7 @@ def test_standard_input_is_one_image(zoo, model) -> None:
     wanted = lines(zoo("predict", model, str(file), "--json").out)[0]
     assert (done.code, lines(done.out)[0]) == (0, wanted | {"image": "-"})
     empty = zoo("predict", model, "-")
-    assert empty.code == 1 and "standard input: is empty" in empty.err
+    assert empty.code == 1 and "standard input: no data" in empty.err
 
 
 def test_patterns_and_data_sets_are_images(zoo, model) -> None:
@@ -153,7 +153,7 @@ def test_a_net_of_its_own_says_how_images_become_its_input(zoo, tmp_path) -> Non
     Path("my/train_val.prototxt").unlink()
     weights = "--weights", "lenet_iter_1.caffemodel"
     plain = zoo("predict", "my", *weights, file, "--json")
-    assert "no card and no data layer says how images become the input; they are gray" in plain.err
+    assert "neither a card nor a data layer describes how images become the input; they are gray" in plain.err
     assert lines(plain.out) != lines(done.out)
 
 
@@ -233,7 +233,9 @@ def test_of_several_maps_the_last_is_the_answer_and_other_nets_need_a_name(zoo, 
     edges = write_folder(tmp_path / "edges", params, weights, Card("edges", task=Task.EDGES, input=image))
     file = write("white.png", np.full((8, 6, 3), 255, np.uint8))
     done = zoo("predict", str(edges), file, "--json")
-    assert "has several outputs, side, fuse; the answer is the last one, or what --blob names" in done.err
+    assert (
+        "the net has several outputs, side, fuse; the answer is the last one, or the one that --blob names" in done.err
+    )
     assert lines(done.out)[0]["segments"] == [{"label": 1, "name": "1", "share": 1.0}]
     other = zoo("predict", str(edges), file, "--json", "--blob", "side")
     assert (
@@ -258,13 +260,13 @@ def test_a_number_and_an_embedding_are_no_classes(outputs, task, key, zoo, tmp_p
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["a.png", "--json", "--csv"], "--json and --csv are two forms; give one"),
-        (["a.png", "b.png", "-o", "out.parquet"], "several inputs are images, and out.parquet is to be a table"),
-        (["a.png", "--top", "2", "-o", "out.parquet"], "--top is for images, and out.parquet is to be a table"),
-        (["a.png", "--backend", "spark"], "--backend is for tables; -o OUT.parquet makes one"),
-        (["a.png", "--draw", "drawn"], "makes neither boxes nor segments, so there is nothing to draw"),
-        (["empty"], "empty: has no images, here or in folders below"),
-        (["*.gif"], "*.gif: no file has such a name"),
+        (["a.png", "--json", "--csv"], "--json and --csv are two formats; give one"),
+        (["a.png", "b.png", "-o", "out.parquet"], "several inputs are images, and out.parquet will be a table"),
+        (["a.png", "--top", "2", "-o", "out.parquet"], "--top is for images, and out.parquet will be a table"),
+        (["a.png", "--backend", "spark"], "--backend is for tables; add -o OUT.parquet"),
+        (["a.png", "--draw", "drawn"], "predicts neither boxes nor segments, so there is nothing to draw"),
+        (["empty"], "empty: there are no images in this folder or below it"),
+        (["*.gif"], "*.gif: no file matches the pattern"),
         (["a.png", "-o", "missing/out.csv"], "missing/out.csv: can't be written"),
         (["a.png", "--device", "cuda:99"], "there is no 'cuda:99'"),
         (["lmdb:missing"], "missing: there is no such folder"),

@@ -31,10 +31,10 @@ def test_what_is_wrong_is_said_and_nothing_written(zoo, written: str) -> None:
     words = ["predict", "char-rnn", "--weights", written]
     for options, problem in (
         (["--text", "a b"], "the character ' ' isn't in the alphabet"),
-        (["--text", "A", "photo.jpg"], "--text takes no INPUT"),
-        (["--text", "A", "--top", "3"], "--text takes no INPUT"),
-        (["--text", "A", "--beam", "3"], "--text takes no INPUT"),
-        (["photo.jpg", "--seed", "3"], "doesn't take an image alone"),
+        (["--text", "A", "photo.jpg"], "--text doesn't allow INPUT"),
+        (["--text", "A", "--top", "3"], "--text doesn't allow INPUT"),
+        (["--text", "A", "--beam", "3"], "--text doesn't allow INPUT"),
+        (["photo.jpg", "--seed", "3"], "needs more than an image"),
         ([], "Missing argument 'INPUT...'"),
     ):
         done = zoo(*words, *options, *(["-o", "out.txt"] if options else []))

@@ -82,5 +82,5 @@ def test_regions_are_in_the_images_own_pixels(zoo) -> None:
 def test_a_net_that_proposes_nothing_is_told(zoo) -> None:
     done = zoo("propose", "fast.prototxt", "--data", DATA, "-o", "x.npz")
     assert done.code == 2
-    assert "fast.prototxt: proposes no regions" in done.err
+    assert "fast.prototxt: the net proposes no regions" in done.err
     assert not Path("x.npz").exists()

@@ -116,7 +116,7 @@ def test_images_are_sized_and_boxes_found_as_in_py_faster_rcnn(zoo, codes, heigh
         "predict", "net.prototxt", "--weights", "net.caffemodel", file, "--json", "--threshold", "0.3", "--batch", "2"
     )
     assert done.code == 0, done.err
-    assert "takes one image at a time" in done.err
+    assert "reads one image at a time" in done.err
     assert "as in py-faster-rcnn" in done.err and "shorter side 600" in done.err
     expected = plain_detections(net, file, 600, 1000, 0.3)
     boxes = json.loads(done.out)["boxes"]
@@ -142,7 +142,7 @@ def folder(card_input: str) -> None:
     [
         ("size: [240, 400], mean: mean.binaryproto", "names 'mean.binaryproto' as a mean"),
         ("size: [240, 400], mean: [1, 2]", "has 2 values as a mean"),
-        ("size: [240, 400], resize: [256, 416]", "has a `resize`"),
+        ("size: [240, 400], resize: [256, 416]", "the card sets `resize`"),
     ],
 )
 def test_a_card_that_says_what_such_a_net_cant_have_is_refused(zoo, card_input, problem) -> None:

@@ -25,7 +25,7 @@ def test_a_run_in_numbers_and_as_a_page(zoo) -> None:
     done = zoo("report", "run")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[0] == (
-        "run: 3 workers, 4 rounds, iteration 40 after 20.0 s: 2 iterations/s by each worker, 6 iterations/s in all"
+        "run: 3 workers, 4 rounds, iteration 40 after 20.0 s: 2 iterations/s by each worker, 6 iterations/s in total"
     )
     table = rows(done.out)
     heads = "worker rounds iterations compute wait exchange test other MB divergence at last"
@@ -53,7 +53,7 @@ def test_exchanges_beside_computing_and_nothing_that_is_not(zoo) -> None:
 def test_one_worker(zoo) -> None:
     write_run(Path("run"), averaging(rounds=1, workers=1))
     out = zoo("report", "run").out
-    assert out.startswith("run: 1 worker, 1 round, iteration 10 after 5.0 s: 2 iterations/s in all\n")
+    assert out.startswith("run: 1 worker, 1 round, iteration 10 after 5.0 s: 2 iterations/s in total\n")
     assert not any(row.startswith("all") for row in rows(out))
 
 
@@ -109,7 +109,7 @@ def test_the_table_needs_no_jinja(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     _template_library.cache_clear()
     done = zoo("report", "run", "--items", "0")
-    assert "iterations/s in all" in done.out
+    assert "iterations/s in total" in done.out
     assert (done.code, done.err) == (2, "zoo: the page of a report needs Jinja2: pip install 'netdsl[logs]'\n")
 
 
@@ -121,7 +121,7 @@ def test_an_unfinished_run_without_tests_or_weights(zoo) -> None:
     assert zoo("report", "run").code == 0
     page = Path("run/report.html").read_text()
     assert "This training isn&#39;t finished; here is what there is so far." in page.replace("isn't", "isn&#39;t")
-    assert "Nothing was displayed or tested yet." in page
+    assert "There are no losses or test results yet." in page
     assert "There are no weights yet: neither a model nor a snapshot." in page
 
 
@@ -140,7 +140,7 @@ def test_damaged_lines(zoo) -> None:
     with Path("run", EVENTS).open("a") as log:
         log.write('{"event": "train", "itera\n5\n')
     done = zoo("report", "run", "--items", "0")
-    assert (done.code, done.err) == (0, "zoo: log.jsonl has 2 lines that are damaged, and left out here\n")
+    assert (done.code, done.err) == (0, "zoo: log.jsonl contains 2 damaged lines, which are left out here\n")
     lines = Path("run", RECORDS).read_text().splitlines(keepends=True)
     Path("run", RECORDS).write_text("".join([*lines[:2], "{oh\n", *lines[2:]]))
     done = zoo("report", "run", "--items", "0")

@@ -158,7 +158,7 @@ def test_an_unknown_type_is_named_and_can_be_stubbed(zoo) -> None:
     assert err.startswith("zoo: net.prototxt:3: unknown layer type 'Magic' (layers odd)")
     code, out, err = zoo("show", "--shapes", "--stub-unknown", "net.prototxt")
     assert (code, err) == (0, "")
-    assert table(out)[0] == "net.prototxt: Magic hands on what it gets"
+    assert table(out)[0] == "net.prototxt: Magic passes its input through"
     assert "odd Magic b 2 x 4 x 5 x 3" in table(out)
 
 
@@ -177,20 +177,20 @@ def test_what_has_no_shapes_says_so(zoo, files) -> None:
     code, _, err = zoo("show", "--shapes", "solver.prototxt")
     assert (code, err) == (
         2,
-        "zoo: solver.prototxt: has no shapes to infer: it isn't a net, but a SolverParameter\n",
+        "zoo: solver.prototxt: the file is a SolverParameter, not a net, so it has no shapes to infer\n",
     )
 
 
 def test_options_about_shapes_go_with_shapes(zoo, files) -> None:
     code, _, err = zoo("show", "--assume", "x=3x9x8", "net.prototxt")
     assert code == 2
-    assert "--assume, --stage and --stub-unknown go with --shapes" in err
+    assert "--assume, --stage and --stub-unknown need --shapes" in err
 
 
 def test_an_assumption_about_no_data_is_warned_of(zoo) -> None:
     Path("net.prototxt").write_text(SHAPED)
     code, _, err = zoo("show", "--shapes", "--assume", "y=3", "net.prototxt")
-    assert (code, err) == (0, "zoo: warning: --assume y: no data layer brings this blob\n")
+    assert (code, err) == (0, "zoo: warning: --assume y: no data layer produces this blob\n")
 
 
 def test_torch_is_not_waited_for_without_shapes() -> None:

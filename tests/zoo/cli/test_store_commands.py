@@ -49,11 +49,11 @@ def test_the_store_is_listed_checked_and_pruned(zoo, home: Path, model: Path) ->
     zoo("pull", "lenet", "--as", "b")
     listed = zoo("store", "list").out
     assert "a" in listed and "1.7 MB" in listed and "classification" in listed and str(model.resolve()) in listed
-    assert zoo("store", "check") == (0, "a is as it was stored\nb is as it was stored\n", "")
+    assert zoo("store", "check") == (0, "a is unchanged since it was stored\nb is unchanged since it was stored\n", "")
     (home / "b/solver.prototxt").write_text("x")
     code, out, err = zoo("store", "check")
-    assert (code, out) == (1, "a is as it was stored\n")
-    assert err == f"zoo: {home / 'b/solver.prototxt'}: isn't what was stored any more\n"
+    assert (code, out) == (1, "a is unchanged since it was stored\n")
+    assert err == f"zoo: {home / 'b/solver.prototxt'}: the file has changed since it was stored\n"
     assert [bool(each["problems"]) for each in json.loads(zoo("store", "check", "--json").out)] == [False, True]
     assert zoo("store", "prune").out.startswith(f"removed {home / 'b'}: ")
     assert [each["name"] for each in json.loads(zoo("store", "list", "--json").out)] == ["a"]
@@ -67,8 +67,8 @@ def test_an_address_is_pulled_with_its_hash_and_pinned(zoo, server: FileServer, 
     server.put("/w.caffemodel", (model / "weights.caffemodel").read_bytes())
     words = "pull", server.url("/w.caffemodel")
     code, out, err = zoo(*words, "--sha256", "0" * 64)
-    assert (code, out) == (2, "") and f"and {'0' * 64} is expected, so it isn't kept" in err
-    assert zoo(*words, "--max-size", "1K").err.endswith("1,024 are allowed; --max-size allows more\n")
+    assert (code, out) == (2, "") and f"but {'0' * 64} is expected, so it isn't kept" in err
+    assert zoo(*words, "--max-size", "1K").err.endswith("1,024 are allowed; allow more with --max-size\n")
     assert zoo(*words, "--lock", "zoo.lock").code == 0
     zoo("store", "prune", "w")
     assert zoo("pull", "--locked", "zoo.lock").out.startswith("w is stored: 2 files")
@@ -84,7 +84,7 @@ def test_offline_is_one_sentence_that_says_what_to_do(zoo, monkeypatch: pytest.M
     for source in ("https://127.0.0.1:9/x.caffemodel", "hf:me/x", "gist:0a"):
         code, out, err = zoo("pull", source, "--as", "x")
         assert (code, out) == (2, "")
-        assert "isn't fetched, since no network is wanted" in err and "`zoo pull PATH --as x`" in err
+        assert "not downloaded, since offline mode is on" in err and "`zoo pull PATH --as x`" in err
         assert len(err.splitlines()) == 1
     assert zoo("pull", "lenet").code == 0
 
@@ -103,19 +103,19 @@ def test_a_model_is_pushed_to_a_folder_and_pulled_from_there(zoo, model: Path) -
     [
         (["pull"], "Give a MODEL, or --locked FILE"),
         (["pull", "lenet", "--locked", "x"], "Give a MODEL, or --locked FILE"),
-        (["pull", "--locked", "x", "--as", "y"], "--locked says everything about its models"),
+        (["pull", "--locked", "x", "--as", "y"], "--locked already sets everything about its models"),
         (["pull", "--locked", "gone"], "gone: can't be opened: No such file"),
         (["pull", "gone.zip"], "gone.zip"),
         (["pull", "no-such-model"], "no-such-model: is neither a file nor a model of the zoo"),
         (["pull", "lenet", "--sha256", "0" * 64], "--sha256 is about the file of a URL or of --weights"),
-        (["pull", "lenet", "--max-size", "much"], "'much' isn't like 500M or 2G"),
-        (["pull", "lenet", "--as", "../x"], "'../x' isn't a name for a model"),
+        (["pull", "lenet", "--max-size", "much"], "'much' isn't a number of bytes"),
+        (["pull", "lenet", "--as", "../x"], "'../x' isn't a valid name for a model"),
         (["push", "no-such-model", "x"], "no-such-model: is neither a file nor a model of the zoo"),
-        (["push", "lenet", "x", "--private"], "--private is about repositories of the hub"),
-        (["store", "check", "gone"], "gone: isn't in the store; `zoo store list`"),
-        (["store", "prune", "gone"], "gone: isn't in the store"),
-        (["store", "prune", "x", "--all"], "Give names, or --all"),
-        (["store", "path", "../x"], "../x: isn't in the store"),
+        (["push", "lenet", "x", "--private"], "--private is about repositories on the hub"),
+        (["store", "check", "gone"], "gone: not in the store; `zoo store list`"),
+        (["store", "prune", "gone"], "gone: not in the store"),
+        (["store", "prune", "x", "--all"], "Give names or --all"),
+        (["store", "path", "../x"], "../x: not in the store"),
     ],
 )
 def test_what_cannot_be_done_is_said(zoo, words: list[str], what: str) -> None:

@@ -91,7 +91,7 @@ def test_class_names_are_the_models_and_the_tables(zoo, tmp_path) -> None:
     words = [ZOO, "test", "net.prototxt", "--weights", "net.caffemodel", "--data", "parquet:named.parquet"]
     done = subprocess.run([*words, "--backend", "spark"], capture_output=True, text=True, check=True)
     assert f"tests on parquet:named.parquet: {len(table)} items, 10 classes (one, zero, " in done.stdout
-    assert "label 0 is 'one' there, and the net learned it as 'zero'" in done.stderr
+    assert "label 0 is 'one', but the net was trained with 'zero'" in done.stderr
 
 
 def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> None:

@@ -62,9 +62,9 @@ def test_the_loss_is_printed_once_and_told_from_an_output_of_this_name(zoo, digi
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--backend", "spark"], "name it with --data, and give no --iterations"),
-        (["--backend", "spark", "--data", "digits"], "on Spark a table is Parquet"),
-        (["--column", "data=x"], "--column is about the table that --data names"),
+        (["--backend", "spark"], "name the table with --data, and remove --iterations"),
+        (["--backend", "spark", "--data", "digits"], "Spark reads only Parquet tables"),
+        (["--column", "data=x"], "--column needs a table; name one in --data"),
         (["--workers", "3"], "give --backend spark too"),
     ],
 )

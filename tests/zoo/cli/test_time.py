@@ -56,7 +56,7 @@ def test_weights_are_taken(zoo, net: str) -> None:
 
 def test_an_assumption_about_no_blob_is_told(zoo, net: str) -> None:
     code, _, err = zoo("time", net, "--iterations", "1", "--assume", "y=3x4")
-    assert (code, err) == (0, "zoo: warning: --assume y: no data layer brings this blob\n")
+    assert (code, err) == (0, "zoo: warning: --assume y: no data layer produces this blob\n")
 
 
 def test_a_shape_that_nothing_says_is_a_guess_that_is_told(zoo) -> None:

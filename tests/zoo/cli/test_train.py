@@ -107,7 +107,7 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo,
     stored = str(Path("run/weights0_lenet_iter_1.caffemodel").resolve())
     assert told.replace("lenet_iter_1.caffemodel", stored) in zoo(*training, "--run", "run").out
     tested = zoo("test", "new.prototxt", *words)
-    assert tested.code == 2 and "3 of 4 layers filled" in tested.err and "name the file that has" in tested.err
+    assert tested.code == 2 and "3 of 4 layers filled" in tested.err and "name a file that contains" in tested.err
     both = zoo("test", "new.prototxt", *words, "--weights", "solver_iter_2.caffemodel", "--iterations", "1", "--json")
     assert json.loads(both.out)["weights"] == f"4 of 4 layers filled; unused: '{last}'"
     exported = zoo("export", "new.prototxt", *words, "--to", "onnx", "-o", "new.onnx")
@@ -121,7 +121,7 @@ def test_files_of_another_kind_are_told_by_what_they_are(zoo, lenet: Path) -> No
         (["train", "--solver", net], f"{net}: this file contains a net instead of a solver's settings"),
         (["train", "--solver", model], f"{model}: this file contains a net instead of a solver's settings"),
         (["test", solver, "--weights", model], f"{solver}: this file contains a solver's settings instead of a"),
-        (["test", model, "--weights", model], "this file has trained weights and the net of their training, so name"),
+        (["test", model, "--weights", model], "this file contains trained weights and their training net, so name"),
     ):
         done = zoo(*words)
         assert done.code == 2 and done.err.count("\n") == 1 and says in done.err
@@ -146,10 +146,10 @@ def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(
     Path("train_val.prototxt").write_text((lenet / "train_val.prototxt").read_text())
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + "solver_mode: GPU\n")
     done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
-    assert done.code == 0 and "the solver asks for a GPU (solver_mode), and torch sees none here" in done.err
+    assert done.code == 0 and "the solver selects a GPU (solver_mode), but torch sees none here" in done.err
     assert zoo("train", "--solver", "solver.prototxt", "--max-iter", "1", "--device", "cpu").err == ""
     done = zoo("train", "lenet", "--max-iter", "1", "--device", "all")
-    assert "torch sees no GPU here, so 'all' is the CPU" in done.err
+    assert "torch sees no GPU here, so 'all' means the CPU" in done.err
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + 'eval_type: "detection"\n')
     done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
     assert done.code == 0 and "no layer of a test net says which detections are right" in " ".join(done.err.split())
@@ -222,9 +222,9 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "Give a MODEL of the zoo, or --solver FILE."),
-        (["lenet", "--solver", "x"], "Give a MODEL of the zoo, or --solver FILE."),
-        (["lenett"], "lenett: is neither a file nor a model of the zoo; did you mean lenet?"),
+        ([], "Give a MODEL of the zoo, or --solver FILE, but not both."),
+        (["lenet", "--solver", "x"], "Give a MODEL of the zoo, or --solver FILE, but not both."),
+        (["lenett"], "lenett: not a file or a model of the zoo; did you mean lenet?"),
         (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; name it KIND:PATH"),
         (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
         (["lenet", "--device", "gpu"], "'gpu' isn't a device"),
@@ -237,8 +237,8 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
         (["lenet", "--deadline", "9"], "and --deadline are for several workers; give --workers too."),
         (["lenet", "--workers", "2-8"], "--workers 2-8: give a number such as 4, or a range such as 2:8"),
         (["lenet", "--workers", "2:4", "--strategy", "allreduce"], "workers divide each batch, so their number can't"),
-        (["--replay", "run", "--workers", "2"], "--replay repeats a run; give only the folder of the new one"),
-        (["--resume", "run", "--strategy", "allreduce"], "--resume goes on as the run was begun"),
+        (["--replay", "run", "--workers", "2"], "--replay repeats a run with its own settings"),
+        (["--resume", "run", "--strategy", "allreduce"], "--resume continues a run with its own settings"),
     ],
 )
 def test_what_is_wrong_is_one_line(zoo, words: list[str], says: str) -> None:
@@ -283,8 +283,8 @@ def test_classes_and_held_out_items_are_told(zoo, lenet: Path, workers: list[str
     assert done.code == 0
     assert done.out.startswith(
         "trains on folder:photos?part=train: 18 items, 3 classes (cat, dog, horse)\n"
-        "tests on folder:photos?part=test: 3 items, 3 classes (cat, dog, horse); they are every tenth, which training "
-        "leaves out: --test-data names others, or none\n"
+        "tests on folder:photos?part=test: 3 items, 3 classes (cat, dog, horse); they are every tenth item, and "
+        "training leaves them out; choose others with --test-data, or none\n"
     )
     assert done.err.count("\n") == 1 and "blob 'ip2' has 10 outputs for the 3 classes" in done.err
     whole = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", "--test-data", "none")
@@ -333,7 +333,7 @@ def test_data_with_other_classes_than_a_nets_are_told(zoo, lenet: Path) -> None:
     done = zoo(*words, "folder:photos")
     assert done.err == "" and "\ntests on folder:photos: 21 items, 3 classes (cat, dog, horse)\n" in done.out
     done = zoo(*words, "folder:others")
-    assert done.err == "zoo: folder:others: label 0 is 'ant' there, and the net learned it as 'cat'\n"
+    assert done.err == "zoo: folder:others: label 0 is 'ant', but the net was trained with 'cat'\n"
 
 
 def test_names_of_other_classes_than_a_net_predicts_are_not_used(zoo) -> None:
@@ -342,6 +342,7 @@ def test_names_of_other_classes_than_a_net_predicts_are_not_used(zoo) -> None:
     zoo("data", "convert", "digits:test?part=test", "digits.parquet")
     done = zoo("predict", "lenet_iter_1.caffemodel", "digits.parquet", "-o", "out.parquet")
     assert done.err == (
-        "zoo: lenet_iter_1.caffemodel: predicts 10 classes; names of 2 lie beside it, which aren't used\n"
+        "zoo: lenet_iter_1.caffemodel: the net predicts 10 classes, but the labels next to it name 2; they aren't "
+        "used\n"
     )
     assert pq.read_table("out.parquet").column_names[-1] == "prediction"

@@ -60,8 +60,8 @@ def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
 @pytest.mark.parametrize(
     ("words", "changes", "problem"),
     [
-        (["--workers", "2"], {}, "--plan says how many workers train"),
-        (["--precision", "exact"], {}, "--plan says how many workers train"),
+        (["--workers", "2"], {}, "--plan sets the number of workers"),
+        (["--precision", "exact"], {}, "--plan sets the number of workers"),
         ([], {"net": "AlexNet"}, "the plan is for net 'AlexNet', and this is 'LeNet'; make one for it with `zoo plan`"),
         ([], {"version": 9}, "plan.json: is a plan of another version of netdsl"),
     ],

@@ -39,7 +39,7 @@ def test_the_result_is_written_where_one_says(zoo, old: Path) -> None:
 def test_the_result_is_written_in_place(zoo, old: Path) -> None:
     assert zoo("upgrade", "--in-place", "old.prototxt").code == 0
     assert content(old) == NEW
-    assert zoo("upgrade", "--in-place", "old.prototxt") == (0, "", "already in today's form\n")
+    assert zoo("upgrade", "--in-place", "old.prototxt") == (0, "", "already in the current format\n")
 
 
 def test_json_lists_the_changes(zoo, old: Path) -> None:
@@ -53,8 +53,8 @@ def test_json_lists_the_changes(zoo, old: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["--in-place", "old.prototxt", "new.prototxt"], "name OUTPUT or use --in-place, not both"),
-        (["w.caffemodel"], "a binary file can't be printed: name OUTPUT, or use --in-place"),
+        (["--in-place", "old.prototxt", "new.prototxt"], "OUTPUT and --in-place both name the result's file"),
+        (["w.caffemodel"], "a binary file can't be printed; name OUTPUT, or use --in-place"),
         (["old.prototxt", "new.txt"], "new.txt: can't tell the format from the name"),
         (["old.prototxt", "gone/new.prototxt"], "gone/new.prototxt: can't be written: No such file or directory"),
     ],

@@ -43,7 +43,7 @@ def test_it_is_said_why_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_pat
     blind = devices(built_for="")[1]
     assert (blind.verdict, blind.fact) == (
         Verdict.LIMITED,
-        "torch is built for processors only, and can't use this machine's GPU",
+        "torch is built for CPUs only, so it can't use this machine's GPU",
     )
     assert devices(no_gpu="the driver is too old")[1].fact.endswith("GPU: the driver is too old")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -73,4 +73,4 @@ def test_an_old_java_and_another_spark_are_wrong(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     java, spark = java_results(Outcome({**good, "version": 8}))
     assert java.verdict is Verdict.WRONG and java.fact.endswith("too old")
-    assert spark.verdict is Verdict.WRONG and spark.fact.startswith("SPARK_HOME has Spark 3.3.1, but pyspark is ")
+    assert spark.verdict is Verdict.WRONG and spark.fact.startswith("SPARK_HOME contains Spark 3.3.1, but pyspark is ")

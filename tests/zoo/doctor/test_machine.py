@@ -54,4 +54,4 @@ def test_a_store_that_cannot_be_made_limits_pulls(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("NETDSL_HOME", str(tmp_path / "file" / "home"))
     store = checks()["store"]
     assert store.verdict is Verdict.LIMITED and "NETDSL_HOME" in store.advice
-    assert store.fact.startswith(f"no model can be pulled, since {tmp_path}/file/home/store can't be written to: ")
+    assert store.fact.startswith(f"no model can be pulled, since {tmp_path}/file/home/store isn't writable: ")

@@ -27,7 +27,7 @@ from zoo.doctor.results import CheckResult, Outcome, Verdict
         ("2.11", ">=2.11.0", True),
         ("2.2.0rc1", ">=2.2,<3", True),
         ("1.0", "", True),
-        ("not needed, there is /usr/bin/mpiexec", ">=4.3", True),
+        ("not needed, since there is /usr/bin/mpiexec", ">=4.3", True),
     ],
 )
 def test_a_version_fits_by_its_numbers(version: str, versions: str, expected: bool) -> None:
@@ -74,7 +74,7 @@ def test_what_the_machine_has_by_itself_need_not_be_installed(tmp_path, monkeypa
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("zoo.doctor.packages.metadata.version", _not_installed)
     state = package_state(Requirement("mpich", ">=4.3", "mpi"), None)
-    assert (state.version, state.problem) == (f"not needed, there is {tmp_path / 'mpiexec'}", "")
+    assert (state.version, state.problem) == (f"not needed, since there is {tmp_path / 'mpiexec'}", "")
 
 
 def _not_installed(name: str) -> str:

@@ -31,7 +31,7 @@ def outputs(model: Model, images: np.ndarray) -> np.ndarray:
 
 def assert_takes_bgr(model: Model, prepared: PreparedModel, side: tuple[int, int]) -> None:
     assert prepared.swapped
-    assert "takes RGB. The channels of its first convolution are swapped" in prepared.notes[-1]
+    assert "reads RGB images. The channels of its first convolution are swapped" in prepared.notes[-1]
     assert prepared.transforms[pb.TEST].force_color
     images = np.random.default_rng(1).uniform(-2, 2, (2, 3, *side)).astype(np.float32)
     rgb, bgr = outputs(model, images), outputs(prepared.model, images[:, ::-1].copy())
@@ -85,7 +85,7 @@ def test_a_net_that_cant_take_the_other_order_is_told(tmp_path: Path) -> None:
     params = NetParams("one", RDDLayer("data", shape=[1, 3, 5, 6]), LinearLayer("scores", ["data"], num_outputs=4))
     card = Card("one", input=ImageInput((5, 6), Channels.RGB))
     path = write_folder(tmp_path / "one", params, None, card)
-    with pytest.raises(NetError, match=r"its card says RGB, .* layer 'scores' of type InnerProduct"):
+    with pytest.raises(NetError, match=r"the card says RGB, .* layer 'scores' of type InnerProduct"):
         prepare_images(open_model(path), open_folder(path), tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_what_the_card_leaves_out_is_told(tmp_path: Path) -> None:
     folder = open_folder(path)
     prepared = prepare_images(open_model(path), folder, tmp_path)
     assert prepared.notes == (
-        "The net's data layer subtracts a mean, and the card doesn't; what the card says is done.",
+        "The net's data layer subtracts a mean, but the card doesn't; the card's settings are used.",
     )
     assert folder.card.input is not None
     assert prepared.transforms[pb.TEST] == transform_of(folder.card.input, path)

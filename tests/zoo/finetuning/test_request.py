@@ -31,7 +31,7 @@ def test_the_batch_follows_from_the_items(strategy: str, workers: int, items: in
 
 def test_a_batch_that_workers_can_not_divide() -> None:
     assert train_batch(Recipe(batch=8), 99, parse("averaging"), 3) == 8
-    with pytest.raises(DistributedError, match="8 can't be divided by 3; give --batch 9, or another strategy"):
+    with pytest.raises(DistributedError, match="8 isn't a multiple of 3; give --batch 9, or another strategy"):
         train_batch(Recipe(batch=8), 99, parse("allreduce"), 3)
 
 

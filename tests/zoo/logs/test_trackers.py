@@ -87,7 +87,9 @@ def test_a_store_that_is_lost_is_noted_once_and_training_goes_on(tmp_path: Path)
     for iteration in (0, 10):
         log(events.TrainingProgress(iteration, 2.5, 0.1, ()))
     log.close()
-    assert len(notes) == 1 and notes[0].startswith("MLflow: can't be written to any more, training goes on: ")
+    assert len(notes) == 1 and notes[0].startswith(
+        "MLflow: the log can't be written any more, but training continues: "
+    )
 
 
 def test_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,9 @@ def test_a_function_has_the_fields_as_its_keywords() -> None:
 @pytest.mark.parametrize(
     ("wrong", "problem", "field"),
     [
-        ({"coats": 0}, "coats is 0; the least is 1", "coats"),
-        ({"coats": 10}, "coats is 10; the most is 9", "coats"),
-        ({"hue": "green"}, "hue is 'green', which is not one of red, blue", "hue"),
+        ({"coats": 0}, "coats is 0; set it to 1 or more", "coats"),
+        ({"coats": 10}, "coats is 10; set it to 9 or less", "coats"),
+        ({"hue": "green"}, "hue is 'green'; set it to one of red, blue", "hue"),
         ({"hue": "blue", "coats": 1}, "--hue blue needs --coats 2", None),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_wrong_request_is_refused_in_python_too(wrong: dict[str, object], prob
 def test_plain_values_become_typed_ones() -> None:
     made = typed_request(Paint, {"thing": "door", "shapes": ["x=2x3"], "coats": None})
     assert made == Paint(thing=Path("door"), shapes={"x": (2, 3)})
-    with pytest.raises(RequestError, match=r"'x=y' isn't like data=3x224x224"):
+    with pytest.raises(RequestError, match=r"'x=y' isn't a blob and its shape"):
         typed_request(Paint, {"thing": "door", "shapes": ["x=y"]})
 
 

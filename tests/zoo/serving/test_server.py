@@ -127,9 +127,9 @@ def test_boxes_and_masks_come_as_json(tmp_path) -> None:
         (b"no image at all", "image/png", 422, "the image: can't be decoded as an image"),
         (b"", "image/png", 422, "the image: can't be decoded"),
         (b"GIF", "text/plain", 415, "send an image's bytes"),
-        (b"{}", "application/json", 400, "no JSON such as"),
-        (b'{"image": "%%"}', "application/json", 400, "no JSON such as"),
-        (b"[" * 100_000, "application/json", 400, "no JSON such as"),
+        (b"{}", "application/json", 400, "isn't JSON such as"),
+        (b'{"image": "%%"}', "application/json", 400, "isn't JSON such as"),
+        (b"[" * 100_000, "application/json", 400, "isn't JSON such as"),
     ],
 )
 def test_what_is_no_image_is_told_and_the_server_lives_on(data, kind, status, says, server, image) -> None:
@@ -141,7 +141,7 @@ def test_what_is_no_image_is_told_and_the_server_lives_on(data, kind, status, sa
 @pytest.mark.parametrize("query", ["top=0", "top=many", "threshold=x", "threshold=nan"])
 def test_a_query_that_makes_no_sense_is_refused(query, server, image) -> None:
     reply = ask(server, f"predict?{query}", image)
-    assert reply.status == 400 and "?top= is a number" in reply.json["error"]
+    assert reply.status == 400 and "?top= must be a number" in reply.json["error"]
 
 
 def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(model, image) -> None:
@@ -213,7 +213,7 @@ def test_an_address_that_others_reach_needs_a_token() -> None:
 @pytest.mark.parametrize("name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""])
 def test_a_name_that_isnt_this_machines_is_refused(name, server) -> None:
     reply = ask(server, "card", Host=name)
-    assert reply.status == 421 and "isn't called so" in reply.json["error"]
+    assert reply.status == 421 and "another host name" in reply.json["error"]
     assert ask(server, "card", Host="localhost").json["name"] == "four"
 
 
@@ -299,5 +299,7 @@ def test_a_signal_ends_it_after_the_requests_under_way(number, model, image) -> 
 
 def test_a_port_that_is_taken_is_told(server, model) -> None:
     port = int(server.address.rstrip("/").rpartition(":")[2])
-    with pytest.raises(NetError, match=f"127.0.0.1:{port}: can't be listened at: Address already in use; is another"):
+    with pytest.raises(
+        NetError, match=f"127.0.0.1:{port}: the server can't listen there: Address already in use; another"
+    ):
         open_server(AnswererRequest(str(model)), replace(SETTINGS, port=port), ignore_event, pytest.fail)

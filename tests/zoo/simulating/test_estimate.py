@@ -44,5 +44,5 @@ def test_a_net_without_accuracy_has_nothing_to_compare_by(trial: Trial) -> None:
     message = copy_of(trial.plan.solver.message)
     del message.net_param.layer[-2]
     solver = open_settings(message)
-    with pytest.raises(DistributedError, match="nothing that is called accuracy"):
+    with pytest.raises(DistributedError, match="no output with the name accuracy"):
         estimate_speedup(replace(trial.plan, solver=solver), SimulatedCluster(Link(), 1.0), lambda done, total: None)

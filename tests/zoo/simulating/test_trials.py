@@ -86,7 +86,9 @@ def test_where_a_net_is_written_does_not_change_its_key(trial: Trial) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DistributedError, match="file/cache: can't be made: Not a directory; name another --cache"):
+    with pytest.raises(
+        DistributedError, match="file/cache: the folder can't be created: Not a directory; name another --cache"
+    ):
         TrialCache(tmp_path / "file" / "cache")
 
 

@@ -131,7 +131,7 @@ def test_a_length_that_is_too_long_is_an_error_after_some_attempts(
     server: FileServer, target: Path, told: Told
 ) -> None:
     server.put(PATH, DATA, length=len(DATA) + 10, etag="")
-    with pytest.raises(DownloadError, match=r"net.caffemodel: ended after 512,000 of 512,010 bytes"):
+    with pytest.raises(DownloadError, match=r"net.caffemodel: the transfer ended after 512,000 of 512,010 bytes"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(attempts=3))
     assert len(server.asked) == 3
     assert not target.exists()
@@ -139,9 +139,9 @@ def test_a_length_that_is_too_long_is_an_error_after_some_attempts(
 
 def test_a_length_that_is_too_short_is_noticed_by_size_and_hash(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, length=len(DATA) - 10)
-    with pytest.raises(DownloadError, match=r"has the SHA-256 [0-9a-f]{64}, and [0-9a-f]{64} is expected"):
+    with pytest.raises(DownloadError, match=r"has the SHA-256 [0-9a-f]{64}, but [0-9a-f]{64} is expected"):
         download(target, [server.url(PATH)], ExpectedFile(SHA256), told.settings())
-    with pytest.raises(DownloadError, match="has 511,990 bytes, and 512,000 are expected"):
+    with pytest.raises(DownloadError, match="has 511,990 bytes, but 512,000 are expected"):
         download(target, [server.url(PATH)], ExpectedFile(size=len(DATA)), told.settings())
     assert names_in(target.parent) == set()
 
@@ -152,15 +152,15 @@ def test_wrong_bytes_are_not_kept_and_the_mirror_gives_the_right_ones(
     server.put(PATH, b"other")
     server.put("/mirror", DATA)
     addresses = [server.url("/gone"), server.url(PATH)]
-    with pytest.raises(DownloadError, match=rf"answers 404.*; .*has the SHA-256 {OTHER}, and {SHA256} is expected"):
+    with pytest.raises(DownloadError, match=rf"answers 404.*; .*has the SHA-256 {OTHER}, but {SHA256} is expected"):
         download(target, addresses, ExpectedFile(SHA256), told.settings())
     assert names_in(target.parent) == set()
-    with pytest.raises(DownloadError, match=rf"has the SHA-1 \w+, and {SHA1} is expected, so it isn't kept"):
+    with pytest.raises(DownloadError, match=rf"has the SHA-1 \w+, but {SHA1} is expected, so it isn't kept"):
         download(target, addresses, ExpectedFile(sha1=SHA1), told.settings())
     told.notices.clear()
     download(target, [*addresses, server.url("/mirror")], ExpectedFile(SHA256), told.settings())
     assert target.read_bytes() == DATA
-    assert len(told.notices) == 2 and told.notices[1].endswith("so it isn't kept; 127.0.0.1 is tried")
+    assert len(told.notices) == 2 and told.notices[1].endswith("so it isn't kept; trying 127.0.0.1")
     assert len(server.asked_for(PATH)) == 3, "wrong bytes aren't asked for again"
 
 
@@ -184,7 +184,7 @@ def test_what_is_not_there_is_said_at_once_and_what_may_pass_is_tried_again(
 
 def test_a_silent_server_is_given_up(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, silent=True)
-    with pytest.raises(DownloadError, match=r"is silent for 0.2 seconds"):
+    with pytest.raises(DownloadError, match=r"the server has been silent for 0.2 seconds"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(silence=0.2, attempts=2))
 
 
@@ -203,7 +203,9 @@ def test_redirects_are_followed_without_the_token_and_only_on_the_web(
     with pytest.raises(DownloadError, match="file:///etc/passwd' is not allowed"):
         download(target, [server.url("/file")], ANY_FILE, told.settings())
     server.put("/ftp", redirect="ftp://127.0.0.1/x")
-    with pytest.raises(DownloadError, match=r"leads to ftp://127.0.0.1/x, which isn't followed from http"):
+    with pytest.raises(
+        DownloadError, match=r"the server redirects to ftp://127.0.0.1/x, which isn't allowed from http"
+    ):
         download(target, [server.url("/ftp")], ANY_FILE, told.settings())
     server.put("/round", redirect="/round")
     with pytest.raises(DownloadError, match="redirect"):
@@ -217,14 +219,16 @@ def test_a_file_without_a_length_comes_and_has_a_limit_too(server: FileServer, t
     target.unlink()
     for has_length in (True, False):
         server.put(PATH, DATA, has_length=has_length)
-        with pytest.raises(DownloadError, match="bytes or more, and 1,000 are allowed; --max-size allows more"):
+        with pytest.raises(
+            DownloadError, match="bytes or more, but only 1,000 are allowed; allow more with --max-size"
+        ):
             download(target, [server.url(PATH)], ANY_FILE, told.settings(most_bytes=1000))
         assert names_in(target.parent) == set()
 
 
 def test_a_web_page_is_no_model(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, b"\n<!DOCTYPE HTML><title>Sign in</title>")
-    with pytest.raises(DownloadError, match="is a web page, and no file of a model"):
+    with pytest.raises(DownloadError, match="the server sent a web page instead of a model's file"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings())
     assert names_in(target.parent) == set()
 
@@ -232,13 +236,13 @@ def test_a_web_page_is_no_model(server: FileServer, target: Path, told: Told) ->
 @pytest.mark.parametrize(
     ("address", "what"),
     [
-        ("ftp://127.0.0.1/x", "isn't an address of a file, such as https://"),
-        ("http://", "isn't an address of a file"),
-        ("http://[::1/x", "isn't an address of a file"),
-        ("http://127.0.0.1:99999/x", "isn't an address of a file"),
-        ("http://127.0.0.1/a b", "isn't an address of a file"),
-        ("http://127.0.0.1/\u00e9", "isn't an address of a file"),
-        ("http://me:secret@127.0.0.1/x", "127.0.0.1: addresses with a password in them aren't taken"),
+        ("ftp://127.0.0.1/x", "not the address of a file; write it as in https://"),
+        ("http://", "not the address of a file"),
+        ("http://[::1/x", "not the address of a file"),
+        ("http://127.0.0.1:99999/x", "not the address of a file"),
+        ("http://127.0.0.1/a b", "not the address of a file"),
+        ("http://127.0.0.1/\u00e9", "not the address of a file"),
+        ("http://me:secret@127.0.0.1/x", "127.0.0.1: the address contains a password"),
     ],
 )
 def test_what_is_no_address_is_said(target: Path, told: Told, address: str, what: str) -> None:
@@ -250,7 +254,7 @@ def test_what_is_no_address_is_said(target: Path, told: Told, address: str, what
 def test_no_network_is_one_sentence(target: Path, told: Told) -> None:
     with pytest.raises(UnreachableError, match=r"^http://nowhere.invalid/x: nowhere.invalid can't be reached: [^<>]*$"):
         download(target, ["http://nowhere.invalid/x"], ANY_FILE, told.settings())
-    with pytest.raises(UnreachableError, match="isn't fetched, since no network is wanted"):
+    with pytest.raises(UnreachableError, match="not downloaded, since offline mode is on"):
         download(target, ["http://nowhere.invalid/x"], ANY_FILE, told.settings(offline=True))
 
 
@@ -270,7 +274,10 @@ except FileError as problem:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     part = target.with_name("net.caffemodel.part")
-    assert done.stdout == f"{part}: can't be written: File too large; the next pull goes on from what is there\n"
+    assert (
+        done.stdout
+        == f"{part}: the file can't be written: File too large; the next pull continues with the part that is there\n"
+    )
     assert part.stat().st_size == 200_000
     download(target, [server.url(PATH)], ANY_FILE, told.settings())
     assert [each.start for each in server.asked] == [0, 200_000]
@@ -279,7 +286,7 @@ except FileError as problem:
 
 def test_a_disk_that_is_too_small_is_said_before_it_is_full(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, length=1 << 62)
-    with pytest.raises(FileError, match=r"the disk has [\d,]+ bytes too few for net.caffemodel; make room"):
+    with pytest.raises(FileError, match=r"the disk needs [\d,]+ more free bytes for net.caffemodel; free some space"):
         download(target, [server.url(PATH)], ANY_FILE, told.settings(most_bytes=1 << 63))
 
 

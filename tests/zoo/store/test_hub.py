@@ -70,7 +70,7 @@ def test_a_repository_is_pulled_and_pinned_to_its_commit(
     names = {path.name for path in model.folder.iterdir()}
     assert names == {".source.json", "README.md", "deploy.prototxt", "w.caffemodel"}
     assert (model.folder / "w.caffemodel").read_bytes() == WEIGHTS
-    assert "left out pytorch_model.bin, since loading a pickled file runs what it says" in told.notices[0]
+    assert "left out pytorch_model.bin, since loading a pickled file can run any code" in told.notices[0]
     assert "left out onnx/w.onnx" in told.notices[1]
     resolved = [asked for asked in hub.asked if "/resolve/" in asked.path]
     assert {asked.headers["authorization"] for asked in resolved} == {"Bearer hf_secret"}
@@ -83,7 +83,7 @@ def test_a_repository_is_pulled_and_pinned_to_its_commit(
 
 def test_bytes_that_the_hub_does_not_mean_are_refused(hub: FileServer, store: Store, told: Told) -> None:
     hub.files[f"/me/net/resolve/{COMMIT}/w.caffemodel"].data = WEIGHTS[::-1]
-    with pytest.raises(StoreError, match=rf"w.caffemodel: has the SHA-256 \w+, and {SHA256} is expected"):
+    with pytest.raises(StoreError, match=rf"w.caffemodel: the file has the SHA-256 \w+, but {SHA256} is expected"):
         pull(store, PullRequest(open_model_source("hf:me/net")), told.settings())
     assert store.names() == []
 
@@ -91,8 +91,8 @@ def test_bytes_that_the_hub_does_not_mean_are_refused(hub: FileServer, store: St
 @pytest.mark.parametrize(
     ("code", "what"),
     [
-        ("RepoNotFound", "isn't there, or isn't public; `hf auth login` shows who you are"),
-        ("GatedRepo", "is for those who asked its owner"),
+        ("RepoNotFound", "the repository doesn't exist or isn't public; `hf auth login` shows who you are"),
+        ("GatedRepo", "only users with the owner's permission can read it"),
         ("RevisionNotFound", "the repository has no such revision"),
         ("", "the hub answers: .*404"),
     ],
@@ -106,7 +106,7 @@ def test_what_the_hub_refuses_is_one_sentence(hub: FileServer, store: Store, tol
 
 def test_what_is_no_repository_is_said() -> None:
     for wrong in ("hf:net", "hf:", "hf:a/b/c", "hf:a/b c", "hf:../b"):
-        with pytest.raises(StoreError, match="isn't a repository; it looks like hf:OWNER/NAME"):
+        with pytest.raises(StoreError, match="not a repository; write it as in hf:OWNER/NAME"):
             open_model_source(wrong)
 
 

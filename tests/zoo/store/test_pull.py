@@ -72,7 +72,10 @@ def test_once_it_is_stored_no_network_is_touched(server: FileServer, store: Stor
     asked = len(server.asked)
     model = pulled(store, zoo_model, told, offline=True)
     assert not model.is_new and len(server.asked) == asked
-    with pytest.raises(StoreError, match=rf"some_net: is in the store from {zoo_model}; --as gives this one another"):
+    with pytest.raises(
+        StoreError,
+        match=rf"some_net: the store already contains a model with this name from {zoo_model}; choose another name",
+    ):
         pulled(store, server.url("/other/some_net.caffemodel"), told)
 
 
@@ -80,14 +83,14 @@ def test_weights_that_break_off_or_are_put_there_by_hand_complete_a_model(
     server: FileServer, store: Store, told: Told, zoo_model: str
 ) -> None:
     server.files["/dl/some.caffemodel"].breaks = [5000]
-    with pytest.raises(DownloadError, match=r"ended after 5,000 of 7,000 bytes; the file can also be put at /.*"):
+    with pytest.raises(DownloadError, match=r"ended after 5,000 of 7,000 bytes; if you have the file, copy it to /.*"):
         pulled(store, zoo_model, told, attempts=1)
     place = store.folder("some_net") / "some.caffemodel"
     place.write_bytes(b"wrong")
-    with pytest.raises(StoreError, match=rf"some.caffemodel: has the SHA-1 \w+, and {SHA1} is expected"):
+    with pytest.raises(StoreError, match=rf"some.caffemodel: the file has the SHA-1 \w+, but {SHA1} is expected"):
         pulled(store, zoo_model, told, offline=True)
     place.unlink()
-    with pytest.raises(UnreachableError, match=rf"no network is wanted; the file can also be put at {place}"):
+    with pytest.raises(UnreachableError, match=rf"offline mode is on; if you have the file, copy it to {place}"):
         pulled(store, zoo_model, told, offline=True)
     assert len(pulled(store, zoo_model, told, attempts=1).record.files) == 4
     assert [each.start for each in server.asked_for("/dl/some.caffemodel")] == [0, 5000]
@@ -110,9 +113,7 @@ def test_a_card_cannot_name_files_elsewhere(
     server.put("/m/deploy.prototxt", NET)
     for path in ("/w", "/x.caffemodel", "/x.npy", "/m/sub/x.npy", "/m/sub/x.caffemodel", "/tmp/x.npy"):
         server.put(path, WEIGHTS)
-    with pytest.raises(
-        StoreError, match=rf"names a file '{folder}/x.\w+', which isn't a plain name in the model's own"
-    ):
+    with pytest.raises(StoreError, match=rf"the file name '{folder}/x.\w+' isn't a plain name in the model's own"):
         pulled(store, server.url("/m/README.md"), told)
     assert leftovers(store) == set()
     assert not list(store.path.parent.rglob("x.*"))
@@ -122,7 +123,7 @@ def test_a_name_of_the_catalogue_is_kept_with_its_nets(store: Store, told: Told)
     model = pulled(store, "lenet", told, name="mine")
     assert names_in(model) == {"README.md", "deploy.prototxt", "solver.prototxt", "train_val.prototxt"}
     place = store.folder("mine") / "weights.caffemodel"
-    assert told.notices == [f"mine: nobody says where its weights are; they can be put at {place}"]
+    assert told.notices == [f"mine: the source of its weights is unknown; if you have them, copy them to {place}"]
     Net("lenet").save(place)
     assert [file.name for file in pulled(store, "lenet", told, name="mine").record.files][-1] == "weights.caffemodel"
 
@@ -156,11 +157,11 @@ def test_a_single_file_is_a_model_with_its_weights_besides(
     assert names_in(model) == {"README.md", "VGG_deploy.prototxt", "vgg.caffemodel"}
     stored = store.model("vgg")
     assert stored is not None and stored.net.name == "VGG_deploy.prototxt" and stored.weights
-    assert "nothing says what its hash should be" in told.notices[0]
+    assert "no hash is known, so the file can't be verified" in told.notices[0]
     (tmp_path / "deploy.prototxt").write_bytes(NET)
     (tmp_path / "w.npz").write_bytes(WEIGHTS)
     request = PullRequest(open_model_source(str(tmp_path / "deploy.prototxt")), "x", (str(tmp_path / "w.npz"),))
-    with pytest.raises(StoreError, match=rf"w.npz: has the SHA-256 {SHA256}, and 0+ is expected"):
+    with pytest.raises(StoreError, match=rf"w.npz: the file has the SHA-256 {SHA256}, but 0+ is expected"):
         pull(store, replace(request, expected=ExpectedFile("0" * 64)), told.settings())
     pull(store, replace(request, expected=ExpectedFile(SHA256)), told.settings())
     local = pulled(store, str(tmp_path / "deploy.prototxt"), told)
@@ -191,10 +192,10 @@ def test_the_net_of_a_published_model_is_found_by_its_name(
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("x.pt", "is a pickled file, which runs what it says when it is loaded"),
-        ("x.BIN", "is a pickled file"),
-        ("x.exe", "isn't a file that a model can be pulled by"),
-        ("solver", "isn't a file that a model can be pulled by"),
+        ("x.pt", "the file is pickled, and loading it can run any code"),
+        ("x.BIN", "the file is pickled"),
+        ("x.exe", "not a file of a model"),
+        ("solver", "not a file of a model"),
     ],
 )
 def test_what_is_no_models_file_is_refused(
@@ -257,7 +258,7 @@ def test_an_archive_with_files_elsewhere_is_refused(
     path = tmp_path / f"some.{suffix}"
     files = {"deploy.prototxt": NET, name: NET}
     path.write_bytes(zipped(**files) if suffix == "zip" else tarred(*((*each, FILE) for each in files.items())))
-    with pytest.raises(StoreError, match=r"which would lie outside the model's folder; it is refused"):
+    with pytest.raises(StoreError, match=r"which would be outside the model's folder; it isn't unpacked"):
         pulled(store, str(path), told)
     assert leftovers(store) == set()
     assert list(tmp_path.rglob("deploy.prototxt")) == []
@@ -266,13 +267,13 @@ def test_an_archive_with_files_elsewhere_is_refused(
 @pytest.mark.parametrize("kind", [LINK, HARD_LINK, DEVICE], ids=["link", "hard link", "device"])
 def test_an_archive_with_links_and_devices_is_refused(tmp_path: Path, store: Store, told: Told, kind: bytes) -> None:
     (tmp_path / "some.tar").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("w.caffemodel", b"", kind), mode="w"))
-    with pytest.raises(StoreError, match=r"has 'w.caffemodel', which is a link or a device; it is refused"):
+    with pytest.raises(StoreError, match=r"'w.caffemodel' is a link or a device, so the archive isn't unpacked"):
         pulled(store, str(tmp_path / "some.tar"), told)
     info = zipfile.ZipInfo("deploy.prototxt")
     info.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "some.zip", "w") as file:
         file.writestr(info, "/etc/passwd")
-    with pytest.raises(StoreError, match=r"has 'deploy.prototxt', which is a link or a device"):
+    with pytest.raises(StoreError, match=r"'deploy.prototxt' is a link or a device"):
         pulled(store, str(tmp_path / "some.zip"), told)
 
 
@@ -282,7 +283,9 @@ def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, store: S
     (tmp_path / "a.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("w.caffemodel", huge, FILE)))
     (tmp_path / "b.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("left-out", huge, FILE)))
     for name in ("a.zip", "a.tgz", "b.tgz"):
-        with pytest.raises(StoreError, match=r"unpacks to more than 1,000,000 bytes; --max-size allows more"):
+        with pytest.raises(
+            StoreError, match=r"the files unpack to more than 1,000,000 bytes; allow more with --max-size"
+        ):
             pulled(store, str(tmp_path / name), told, most_bytes=1_000_000)
     assert leftovers(store) == set()
 
@@ -291,13 +294,13 @@ def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, store: S
 def test_a_damaged_archive_is_said(tmp_path: Path, store: Store, told: Told, name: str) -> None:
     whole = zipped(**{"deploy.prototxt": NET * 100}) if name == "a.zip" else tarred(("deploy.prototxt", NET, FILE))
     (tmp_path / name).write_bytes(whole[:60])
-    with pytest.raises(StoreError, match=r"a\.[a-z.]+: isn't a whole archive"):
+    with pytest.raises(StoreError, match=r"a\.[a-z.]+: the archive is incomplete or damaged"):
         pulled(store, str(tmp_path / name), told)
     (tmp_path / name).write_bytes(zipped(readme=b"x"))
-    with pytest.raises(StoreError, match=r"has neither a net nor weights"):
+    with pytest.raises(StoreError, match=r"contains neither a net nor weights"):
         pulled(store, str(tmp_path / name), told)
     (tmp_path / name).write_bytes(zipped(**{"a/deploy.prototxt": NET, "b/deploy.prototxt": NET}))
-    with pytest.raises(StoreError, match=r"has several models, a, b; unpack it"):
+    with pytest.raises(StoreError, match=r"contains several models, a, b; unpack it"):
         pulled(store, str(tmp_path / name), told)
 
 
@@ -321,7 +324,7 @@ def test_a_gist_is_its_archive_and_the_weights_that_its_card_names(
     again = pull(store, PullRequest(source.at(revision), "again"), told.settings())
     assert again.record.files == model.record.files
     for wrong in ("gist:../../x", "gist:", "gist:me/x y"):
-        with pytest.raises(StoreError, match="isn't a gist; it looks like gist:ID"):
+        with pytest.raises(StoreError, match="not a gist; write it as in gist:ID"):
             open_model_source(wrong)
 
 
@@ -338,22 +341,27 @@ def test_a_lock_file_pins_every_byte(
     elsewhere = Store(tmp_path / "elsewhere")
     assert pull_locked(elsewhere, locked, told.settings()).record.files == store.record("some_net").files
     for path, what in {
-        "/models/some_net/solver.prototxt": "has the SHA-256 [0-9a-f]{64}, and [0-9a-f]{64} is expected|bytes",
-        "/dl/some.caffemodel": "bytes, and 7,000 are expected",
+        "/models/some_net/solver.prototxt": "has the SHA-256 [0-9a-f]{64}, but [0-9a-f]{64} is expected|bytes",
+        "/dl/some.caffemodel": "bytes, but 7,000 are expected",
     }.items():
         before, server.files[path].data = server.files[path].data, b"changed"
         with pytest.raises(StoreError, match=what):
             pull_locked(Store(tmp_path / path.replace("/", "-")), locked, told.settings())
         server.files[path].data = before
     server.put("/models/some_net/labels.txt", b"a\n")
-    with pytest.raises(StoreError, match=r"labels.txt: isn't in the lock file"):
+    with pytest.raises(StoreError, match=r"labels.txt: the file isn't in the lock file"):
         pull_locked(Store(tmp_path / "more"), locked, told.settings())
     del server.files["/models/some_net/labels.txt"], server.files["/models/some_net/solver.prototxt"]
-    with pytest.raises(StoreError, match=r"solver.prototxt: not as in the lock file, in what http"):
+    with pytest.raises(
+        StoreError, match=r"solver.prototxt: different from the lock file, in the current version of http"
+    ):
         pull_locked(Store(tmp_path / "fewer"), locked, told.settings())
     assert Store(tmp_path / "fewer").names() == []
     (store.folder("some_net") / "deploy.prototxt").write_bytes(b"x")
-    with pytest.raises(StoreError, match=r"some_net: deploy.prototxt: not as in the lock file; `zoo store prune"):
+    with pytest.raises(
+        StoreError,
+        match=r"some_net: deploy.prototxt: different from the lock file; remove the model with `zoo store prune",
+    ):
         pull_locked(store, locked, told.settings())
     lock.write_text("{}x")
     with pytest.raises(StoreError, match=r"zoo.lock: isn't a lock file"):
@@ -370,24 +378,24 @@ def test_a_card_of_another_form_stays_as_a_text(tmp_path: Path, store: Store, to
     (folder / "README.md").write_bytes(b"# A net\n")
     other = pulled(store, str(folder), told, name="other")
     assert (other.folder / "published-card.md").read_bytes() == b"# A net\n"
-    assert "has no card that can be read, and is kept as published-card.md" in told.notices[-2]
+    assert "contains no readable card, so it is kept as published-card.md" in told.notices[-2]
 
 
 def test_weights_that_are_not_those_of_the_card_are_refused(tmp_path: Path, store: Store, told: Told) -> None:
     (tmp_path / "deploy.prototxt").write_bytes(NET)
     (tmp_path / "w.caffemodel").write_bytes(b"other")
     (tmp_path / "README.md").write_bytes(card(sha256=SHA256))
-    with pytest.raises(StoreError, match=rf"and {SHA256} is expected, since the card in README.md says so"):
+    with pytest.raises(StoreError, match=rf"but {SHA256} is expected by the card in README.md"):
         pulled(store, str(tmp_path), told, name="x")
     (tmp_path / "README.md").write_bytes(card(sha256="123"))
-    with pytest.raises(StoreError, match=r"the card of Some Net: '123' is no sha256, which has 64 digits"):
+    with pytest.raises(StoreError, match=r"the card of Some Net: '123' isn't a sha256; write 64 digits"):
         pulled(store, str(tmp_path), told, name="x")
     assert leftovers(store) == set()
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "a b", "", "x" * 101])
 def test_a_name_that_is_no_name_is_refused(store: Store, told: Told, name: str) -> None:
-    with pytest.raises(StoreError, match="isn't a name for a model" if name else "isn't fetched"):
+    with pytest.raises(StoreError, match="isn't a valid name for a model" if name else "not downloaded"):
         pulled(store, "http://127.0.0.1:9/w.caffemodel", told, name=name, offline=True)
     assert not store.path.exists() or leftovers(store) == set()
 
@@ -418,7 +426,7 @@ def test_while_one_pulls_another_waits_and_says_so(store: Store, told: Told, tmp
     (tmp_path / "deploy.prototxt").write_bytes(NET)
     with (
         store.locked("deploy"),
-        pytest.raises(StoreError, match="deploy: another process pulls it now"),
+        pytest.raises(StoreError, match="deploy: another process is pulling it"),
         store.locked("deploy"),
     ):
         pass

@@ -37,7 +37,7 @@ def test_what_is_pushed_is_pulled_and_proved(folder: Path, store: Store, told: T
     assert given.text == "What there is to say."
     pull(store, PullRequest(open_model_source(str(target))), told.settings())
     (target / "w.caffemodel").write_bytes(b"other")
-    with pytest.raises(StoreError, match=rf"and {SHA256} is expected"):
+    with pytest.raises(StoreError, match=rf"but {SHA256} is expected"):
         pull(store, PullRequest(open_model_source(str(target)), "again"), told.settings())
     assert told.notices == []
 
@@ -48,7 +48,7 @@ def test_a_card_of_other_weights_loses_their_addresses(folder: Path, told: Told,
     push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     given = read_card(tmp_path / "new/README.md")
     assert (given.sha256, given.sha1, given.caffemodel_url, given.mirrors) == (SHA256, "", "", ())
-    assert "w.caffemodel: isn't what the card says" in told.notices[0]
+    assert "w.caffemodel: the file differs from the card" in told.notices[0]
     (folder / "README.md").write_bytes(card(**FIELDS, **{**old, "sha1": SHA1}))
     push(open_folder(folder), str(tmp_path / "same"), tell=told.notices.append)
     given = read_card(tmp_path / "same/README.md")
@@ -58,17 +58,19 @@ def test_a_card_of_other_weights_loses_their_addresses(folder: Path, told: Told,
 
 def test_what_lacks_a_card_is_told_what_to_write(folder: Path, told: Told, tmp_path: Path) -> None:
     (folder / "README.md").write_bytes(card(summary="A net."))
-    with pytest.raises(StoreError, match=r"README.md: says no license; begin it with a line of '---', `name: ...`"):
+    with pytest.raises(
+        StoreError, match=r"README.md: the card has no license; begin it with a line of '---', `name: ...`"
+    ):
         push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     (folder / "README.md").unlink()
-    with pytest.raises(StoreError, match=r"mine: has no README.md, which says what the model is; begin it with"):
+    with pytest.raises(StoreError, match=r"mine: there is no README.md that describes the model; begin it with"):
         push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     assert not (tmp_path / "new").exists()
 
 
 def test_nothing_is_overwritten_and_a_failure_leaves_nothing(folder: Path, told: Told, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
-    with pytest.raises(StoreError, match="new: is there already; name a new folder"):
+    with pytest.raises(StoreError, match="new: the folder already exists; name a new one"):
         push(open_folder(folder), str(tmp_path / "new"), tell=told.notices.append)
     (folder / "deploy.prototxt").unlink()
     (folder / "train_val.prototxt").write_bytes(NET)

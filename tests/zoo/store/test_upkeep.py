@@ -30,7 +30,7 @@ def test_models_are_listed_with_what_is_wrong_with_their_records(filled: Store, 
     whole, broken = list_models(filled)
     assert (whole.name, whole.task, whole.source) == ("a", "detection", str(tmp_path / "net"))
     assert whole.size == sum(path.stat().st_size for path in filled.folder("a").iterdir() if path.name[0] != ".")
-    assert "b: has no record of where it is from; `zoo store prune b` removes it" in broken.problem
+    assert "b: there is no record of the model's source; remove it with `zoo store prune b`" in broken.problem
     assert list_models(Store(tmp_path / "empty")) == []
 
 
@@ -41,7 +41,9 @@ def test_a_changed_and_a_missing_file_are_found_and_pruned(filled: Store) -> Non
     (filled.folder("b") / "deploy.prototxt").write_bytes(NET + b" ")
     (filled.folder("b") / "README.md").unlink()
     gone, changed = check_model(filled, "b").problems
-    assert gone.endswith("README.md: is gone") and changed.endswith("deploy.prototxt: isn't what was stored any more")
+    assert gone.endswith("README.md: the file is missing") and changed.endswith(
+        "deploy.prototxt: the file has changed since it was stored"
+    )
     assert [each.path for each in prune(filled)] == [filled.folder("b")]
     assert filled.names() == ["a"]
 
@@ -58,12 +60,12 @@ def test_pruning_removes_parts_and_pulls_that_broke_off_and_nothing_whole(filled
 
 
 def test_pruning_by_name_removes_these_and_all_removes_all(filled: Store) -> None:
-    with pytest.raises(StoreError, match="c: isn't in the store; `zoo store list` has the names"):
+    with pytest.raises(StoreError, match="c: not in the store; `zoo store list` shows the models"):
         prune(filled, ["a", "c"])
     assert filled.names() == ["a", "b"], "nothing goes for a list that has a wrong name"
     prune(filled, ["b"])
     assert filled.names() == ["a"]
-    with filled.locked("a"), pytest.raises(StoreError, match="a: another process pulls it now"):
+    with filled.locked("a"), pytest.raises(StoreError, match="a: another process is pulling it"):
         prune(filled, everything=True)
     prune(filled, everything=True)
     assert filled.names() == []
@@ -72,5 +74,5 @@ def test_pruning_by_name_removes_these_and_all_removes_all(filled: Store) -> Non
 @pytest.mark.parametrize("name", ["..", "../x", ".locks", ".", ""])
 def test_a_name_does_not_lead_out_of_the_store(filled: Store, name: str) -> None:
     assert filled.model(name) is None
-    with pytest.raises(StoreError, match="isn't in the store"):
+    with pytest.raises(StoreError, match="not in the store"):
         filled.record(name)
