@@ -173,7 +173,7 @@ def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
         (["lenet", "--data", "photos"], "lenet: has no weights to begin with; --weights names a file that has"),
         (["shapes", "--data", "nothing"], "nothing: there is no such file or folder"),
         (["shapes", "--data", "photos", "--replace", "fc8:3"], "has no layer 'fc8' to replace"),
-        (["shapes", "--data", "photos", "--freeze", "fc*"], "--freeze 'fc*': no layer of such a name has weights"),
+        (["shapes", "--data", "photos", "--freeze", "fc*"], "--freeze 'fc*': no layer with weights has such a name"),
         (["shapes", "--data", "photos", "-o", "photos"], "photos: has files already; --resume goes on with it"),
         (["shapes"], "Give a MODEL and --data, or --resume FOLDER."),
         (["--resume", "nothing"], "nothing/finetune.json: can't be read"),

@@ -267,6 +267,6 @@ def test_a_kind_of_a_program_is_a_kind_like_others(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(KINDS, "_values", {**KINDS})
     register_source("ones", form)
     assert len(open_source("ones:3?part=test")) == 1
-    with pytest.raises(RegistryError, match="two things are the kind of data 'csv'"):
+    with pytest.raises(RegistryError, match="the kind of data 'csv' is defined twice"):
         register_source("csv", form)
     assert find_source("ones:3") and not find_source("one:3")
