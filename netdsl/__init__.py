@@ -1,4 +1,4 @@
-"""Nets: described in Python or imported from Caffe, compiled into torch modules."""
+"""Nets that are described in Python or imported from Caffe and compiled into torch modules."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def _find_plugins() -> None:
-    """Import plug-ins, since one may know dialects."""
+    """Import the plug-ins, because they can add dialects."""
     from netdsl.plugins import load_plugins
 
     load_plugins()
@@ -55,7 +55,8 @@ def _find_plugins() -> None:
 
 extensions.finders.append(_find_plugins)
 
-# Imported when they are used: to print the command line's help shouldn't take the seconds that torch takes.
+# These modules are imported on first use, so that printing the command line's help doesn't load torch, which takes
+# seconds.
 _MODULES = {
     "Action": "netdsl.solver.events",
     "Alphabet": "netdsl.data.sources.alphabet",
@@ -77,7 +78,7 @@ _MODULES = {
     "Vocabulary": "netdsl.data.sources.vocabulary",
     "WeightCollection": "netdsl.model.collection",
     "deploy_model": "netdsl.model.deploy.deploy_net",
-    "finetune": "zoo.finetuning.fine_tune",  # which knows the models that have names
+    "finetune": "zoo.finetuning.fine_tune",  # which resolves the names of models
     "judge_as_voc": "netdsl.scores.voc",
     "open_model": "netdsl.model.opening",
     "open_reader": "netdsl.data.reader",
@@ -134,12 +135,10 @@ if TYPE_CHECKING:
     __all__ += layer_types.__all__
 else:
     _NAMES = __all__
-    del (
-        __all__
-    )  # with it `from netdsl import *` would have no layer types; without it, it asks __getattr__ for the names
+    del __all__  # a fixed list would leave out layer types; without one, `from netdsl import *` asks __getattr__
 
     def __getattr__(name: str) -> object:
-        """Public names, and every layer type as its constructor in the DSL."""
+        """Return a public name, or a layer type as its constructor in the DSL."""
         if name == "__all__":
             return [*_NAMES, *import_module("netdsl.layers").LAYERS]
         if name.startswith("_"):

@@ -1,5 +1,5 @@
-"""The command line as `python -m netdsl`, the same as `zoo`."""
+"""The command line as `python -m netdsl`, which is the same as `zoo`."""
 
 from importlib import import_module
 
-import_module("zoo.cli").main()  # which is above
+import_module("zoo.cli").main()  # the packages above this one

@@ -1,4 +1,4 @@
-"""The modules whose code a user allows by name: those of Python layers, which any net can name, and plug-ins."""
+"""The modules whose code a user allows by name: plug-ins, and the modules of Python layers, which any net can name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-ModuleFolders = Mapping[str, str]  # the folder of each module; empty for one that is found without
+ModuleFolders = Mapping[str, str]  # the folder of each module; empty for modules that are importable already
 
 
 class AllowedModules(MutableSet[str]):
-    """Modules that are allowed for one purpose, with the folders where those are that aren't installed."""
+    """A set of modules that are allowed for one purpose, with the folders of those that aren't installed."""
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
@@ -30,22 +30,22 @@ class AllowedModules(MutableSet[str]):
         return len(self._folders)
 
     def add(self, name: str) -> None:
-        """Allow a module that is found where Python finds its packages."""
+        """Allow a module that Python finds on its own search path."""
         self.allow({name: ""})
 
     def discard(self, name: str) -> None:
-        """Don't allow a module any more."""
+        """Stop allowing a module."""
         self._folders.pop(name, None)
 
     def allow(self, modules: ModuleFolders) -> None:
-        """Allow modules from now on."""
+        """Allow modules until they are discarded."""
         self._folders.update(modules)
         if any(modules.values()) and _finder not in sys.meta_path:
             sys.meta_path.append(_finder)
 
     @contextmanager
     def allowing(self, modules: ModuleFolders) -> Iterator[None]:
-        """Allow modules meanwhile."""
+        """Allow modules until the context ends."""
         earlier = dict(self._folders)
         self.allow(modules)
         try:
@@ -54,12 +54,14 @@ class AllowedModules(MutableSet[str]):
             self._folders = earlier
 
     def places(self) -> dict[str, str]:
-        """Return all modules with the folders in which this process finds them, for other processes of the same
-        user."""
+        """Return the folder in which this process finds each module, for other processes of the same user."""
         return {name: _folder_of(name) for name in self}
 
     def folder_of_top(self, name: str) -> str:
-        """Return the folder of the module at the top of an allowed name, if it has that name; else empty."""
+        """Return the folder of an allowed module whose top-level name this is.
+
+        Returns an empty text if there is none.
+        """
         return next((folder for module, folder in self._folders.items() if folder and _top(module) == name), "")
 
 
@@ -67,12 +69,12 @@ PYTHON_LAYERS, PLUGINS = AllowedModules(), AllowedModules()
 
 
 class _AllowedFinder(MetaPathFinder):
-    """Finds allowed modules in their folders, and nothing else there. What is installed comes before it."""
+    """Finds allowed modules, and only those, in their folders. Installed modules take precedence."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the module at the top of an allowed name; packages find their own parts."""
+        """Return the spec of an allowed top-level module. Packages find their own submodules."""
         folder = PYTHON_LAYERS.folder_of_top(fullname) or PLUGINS.folder_of_top(fullname)
         return None if not folder or path is not None else PathFinder.find_spec(fullname, [folder])
 
@@ -81,15 +83,18 @@ _finder = _AllowedFinder()
 
 
 def in_folder(names: Iterable[str], folder: str | Path) -> dict[str, str]:
-    """Modules that are looked for in a folder, where they aren't installed."""
+    """Return modules with the folder to search if they aren't installed."""
     return dict.fromkeys(names, str(folder))
 
 
 def module_file(name: str) -> Path | None:
-    """Return the file or folder of the module at the top of a name; None if there is none. Nothing is imported."""
+    """Return the file or folder of a name's top-level module without importing it.
+
+    Returns `None` if there is no such module.
+    """
     try:
         spec = find_spec(_top(name))
-    except ValueError:  # a module that some program made up
+    except ValueError:  # a module that a program created, which has no spec
         return None
     if spec is None:
         return None

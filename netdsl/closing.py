@@ -1,4 +1,4 @@
-"""Things that are closed: a context, which closes them at its end."""
+"""The base class of objects that a `with` statement closes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 
 
 class ClosedAtEnd:
-    """Something that is used as a context and closed at its end."""
+    """An object that a `with` statement closes at its end."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release the files, threads and memory that the object holds."""
 
     def __enter__(self) -> Self:
         return self

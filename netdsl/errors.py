@@ -1,4 +1,4 @@
-"""What can be wrong with a net, below the one tree of exceptions that Caffe's files have."""
+"""Errors and warnings about nets, data and training. The errors are part of the exception tree for Caffe's files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from caffe_proto.errors import CaffeError
 
 
 class NetError(CaffeError):
-    """A net that can't be built; the message names the layer."""
+    """A net that can't be built. The message names the layer."""
 
 
 class GraphError(NetError):
-    """Blobs that don't connect: a bottom that nobody makes, a top that two make."""
+    """Blobs that don't connect: a bottom that no layer produces, or a top that two layers produce."""
 
 
 class ShapeError(NetError):
@@ -20,15 +20,15 @@ class ShapeError(NetError):
 
 
 class UnknownLayerError(NetError):
-    """A layer type that nobody knows."""
+    """An unknown layer type."""
 
 
 class RegistryError(NetError):
-    """A name that is taken, or an extension that can't be loaded."""
+    """A name that is already registered, or an extension that can't be loaded."""
 
 
 class ConversionError(NetError):
-    """A net that has no counterpart in another format, or one that doesn't compute the same."""
+    """A net that another format can't express, or one that computes something else there."""
 
 
 class WeightsError(NetError):
@@ -36,13 +36,13 @@ class WeightsError(NetError):
 
 
 class SolverError(NetError):
-    """Settings of a solver, or a state of one, that don't work; or training that went wrong."""
+    """Solver settings or a solver state that can't be used, or training that diverged."""
 
 
 class DataError(CaffeError):
-    """Data that can't be read, or doesn't fit a net; the message says where it is.
+    """Data that can't be read or don't fit a net. The message says where.
 
-    It is one line, also where names that a damaged file has are several.
+    The message is always one line, even if names from a damaged file contain line breaks.
     """
 
     def __init__(self, message: str) -> None:
@@ -50,58 +50,61 @@ class DataError(CaffeError):
 
 
 class WeightsWarning(UserWarning):
-    """Layers that learn got no weights, and begin from scratch."""
+    """Layers with parameters got no weights, so their training starts from scratch."""
 
 
 class ShapeWarning(UserWarning):
-    """The shapes of a net's data are guesses, since nothing says them."""
+    """The shapes of a net's data are guesses, because neither the net nor its data state them."""
 
 
 class DialectWarning(UserWarning):
-    """A layer means different things in forks of Caffe, and the net doesn't say which of them it is for."""
+    """A layer means different things in different forks of Caffe, and the net doesn't name its fork."""
 
 
 class GradientWarning(UserWarning):
-    """Gradients, or values, that differ from Caffe's, where layers in place write over blobs."""
+    """Gradients or values differ from Caffe's because in-place layers overwrite blobs."""
 
 
 class LabelWarning(UserWarning):
-    """Labels that aren't whole numbers, of which Caffe takes the whole part."""
+    """Labels that aren't whole numbers. Caffe drops their fractions."""
 
 
 class DataWarning(UserWarning):
-    """Data were read, but some of them may be missing."""
+    """Some of the data that were read may be missing."""
 
 
 class DistributedError(NetError):
-    """Training with several workers that can't begin or go on."""
+    """Training with several workers that can't start or continue."""
 
 
 class PlanError(NetError):
-    """A plan that can't be made, read or followed."""
+    """A plan that can't be made, read or carried out."""
 
 
 class MemoryBoundError(PlanError):
-    """What must be in memory at once is more than there is."""
+    """The values that must be in memory at the same time need more memory than there is."""
 
 
 class PeerLostError(DistributedError):
-    """Another worker ended or hangs, so that this round can't be finished; it can be done again."""
+    """Another worker ended or hangs, so this round can't be finished. The round can be repeated."""
 
 
 def first_line(problem: BaseException | None) -> str:
-    """Return what an exception says, without what torch adds to it; its name if it says nothing."""
+    """Return the first line of an exception's message, without torch's additions.
+
+    Returns the exception's name if its message is empty.
+    """
     return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
 
 
 class LayerNote(str):
-    """A note on an exception that came from a user's own code: the layer that ran it, and the line of the code."""
+    """A note on an exception from a user's own code. It names the layer that ran the code, and the line."""
 
     __slots__ = ()
 
 
 def user_code_problem(problem: BaseException) -> str | None:
-    """Return a sentence about an exception that came from a user's own code in a layer; None for others."""
+    """Return a sentence about an exception that a user's own code raised in a layer, or `None` for other exceptions."""
     note = next((note for note in getattr(problem, "__notes__", ()) if isinstance(note, LayerNote)), None)
     if note is None:
         return None
@@ -110,10 +113,13 @@ def user_code_problem(problem: BaseException) -> str | None:
 
 
 def range_problem(problem: BaseException) -> str | None:
-    """Return a sentence about a number that a GPU found out of range, without saying which; None for other errors."""
+    """Return a sentence about an index that a GPU found out of range, or `None` for other errors.
+
+    A GPU doesn't report which index it was.
+    """
     if not isinstance(problem, RuntimeError) or "device-side assert" not in str(problem):
         return None
-    return "a label or an index is out of range; on a CPU the error says which one, and of which layer"
+    return "a label or an index is out of range; run the net on a CPU, where the error names the index and the layer"
 
 
 _ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory|Storage size calculation", re.IGNORECASE)
@@ -121,9 +127,9 @@ _ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
 
 
 def memory_shortage(problem: BaseException) -> str | None:
-    """Return a sentence about an error of numpy's or torch's that there isn't enough memory; None for other errors."""
+    """Return a sentence about numpy's or torch's lack of memory, or `None` for other errors."""
     text = str(problem)
     if not isinstance(problem, MemoryError) and not (isinstance(problem, RuntimeError) and _ALLOCATORS.search(text)):
         return None
     asked = _ASKED.search(text)
-    return f"there isn't enough memory{f' for {asked[1]} more' if asked else ''}; a smaller batch takes less"
+    return f"there isn't enough memory{f' for {asked[1]} more' if asked else ''}; use a smaller batch"

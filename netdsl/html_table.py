@@ -1,4 +1,4 @@
-"""A table in HTML, as notebooks show objects."""
+"""HTML tables, with which notebooks display objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def html_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table with a caption; names from files are escaped."""
+    """Return a table with a caption. Names from files are escaped."""
     lines = [_row("th", heads), *(_row("td", row) for row in rows)]
     return f"<table><caption>{escape(caption)}</caption>{''.join(lines)}</table>"
 

@@ -1,6 +1,6 @@
-"""Plug-ins: modules that register what they add when they are imported, by the decorators of `netdsl.registry`.
+"""Plug-ins: modules that register their additions on import, with the decorators of `netdsl.registry`.
 
-They are those of installed packages, by the entry-point group `netdsl.plugins`, and those that a user allows by name.
+They come from installed packages, by the entry-point group `netdsl.plugins`, or are allowed by a user by name.
 """
 
 from __future__ import annotations
@@ -17,21 +17,27 @@ from netdsl.allowed_modules import PLUGINS, in_folder
 from netdsl.errors import RegistryError, first_line
 
 GROUP = "netdsl.plugins"
-VARIABLE = "NETDSL_PLUGINS"  # allows modules, as --plugin does, for programs that have no command line
+VARIABLE = "NETDSL_PLUGINS"  # allows modules as --plugin does, for programs without a command line
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A module to import; `package` is the installed one that has it, with its version; empty if a user allowed it."""
+    """A module to import.
+
+    `package` is the installed package that contains it, with its version. It is empty if a user allowed the module.
+    """
 
     module: str
     package: str = ""
 
     def load(self) -> None:
-        """Import the module; a RegistryError that names it, and its package, if that fails."""
+        """Import the module.
+
+        Raises a `RegistryError` that names the module and its package if the import fails.
+        """
         try:
             import_module(self.module)
-        except Exception as problem:  # whatever is wrong with code that isn't netdsl's
+        except Exception as problem:  # code outside netdsl can raise anything
             raise RegistryError(f"{self}: {self._reason(problem)}") from problem
 
     def __str__(self) -> str:
@@ -39,25 +45,25 @@ class Plugin:
 
     def _reason(self, problem: Exception) -> str:
         if isinstance(problem, ModuleNotFoundError) and f"{self.module}.".startswith(f"{problem.name}."):
-            return "there is no such module, neither installed nor in the current folder"
+            return "there is no such module, neither installed nor in the current folder; check its name"
         what = (
             str(problem) if isinstance(problem, RegistryError) else f"{type(problem).__name__}: {first_line(problem)}"
         )
-        advice = f"; mend it, or remove it with pip uninstall {self.package.split()[0]}" if self.package else ""
+        advice = f"; fix the package, or remove it with pip uninstall {self.package.split()[0]}" if self.package else ""
         return f"can't be imported: {what}{advice}"
 
 
 _lock = RLock()
-_loaded = set[str]()  # names of modules
+_loaded = set[str]()  # the names of modules
 _installed: list[Plugin] | None = None
-_loading = False  # a plug-in may look names up itself while it is imported
-_complete: tuple[str, ...] = ("never",)  # what was allowed when all plug-ins were loaded
+_loading = False  # a plug-in may look up names while it is imported
+_complete: tuple[str, ...] = ("never",)  # the modules that were allowed when all plug-ins were loaded
 
 
 def load_plugins() -> None:
-    """Import all plug-ins that aren't yet."""
+    """Import the plug-ins that haven't been imported yet."""
     global _loading, _complete
-    if _complete == _allowed():  # names are looked up often
+    if _complete == _allowed():  # a quick exit, because names are looked up often
         return
     with _lock:
         if _loading:
@@ -78,8 +84,7 @@ def _allowed() -> tuple[str, ...]:
 
 
 def plugins() -> list[Plugin]:
-    """Return all plug-ins: first those of installed packages, in the order of their names, then those that a user
-    allows."""
+    """Return all plug-ins: those of installed packages, sorted by name, and then those that a user allows."""
     global _installed
     if _installed is None:
         _installed = [_plugin_of(entry) for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)]
@@ -88,14 +93,14 @@ def plugins() -> list[Plugin]:
 
 
 def allowed_plugins() -> Iterable[str]:
-    """Return the modules that a user allows by --plugin or the environment."""
+    """Return the modules that a user allows with --plugin or in the environment."""
     names = filter(None, (name.strip() for name in os.environ.get(VARIABLE, "").split(",")))
     PLUGINS.allow(in_folder((name for name in names if name not in PLUGINS), Path.cwd()))
     return PLUGINS
 
 
 def plugin_places() -> dict[str, str]:
-    """Allowed plug-ins with the folders in which this process finds them, for other processes of the same user."""
+    """Return the folder in which this process finds each allowed plug-in, for other processes of the same user."""
     allowed_plugins()
     return PLUGINS.places()
 

@@ -1,4 +1,4 @@
-"""Which of several processes this one is, by the environment variables of the program that started them."""
+"""The rank of this process among several, read from the environment variables of the program that started them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from netdsl.errors import DistributedError
 
-# Each has the names for the rank, the size, the rank on this machine, and the number of processes there.
+# Each row names the variables for the rank, the size, the rank on this machine, and the number of processes there.
 _MPI_VARIABLES = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
-    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),  # MPICH's mpiexec, and Intel's
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),  # Intel's and MPICH's mpiexec
 )
 _OF_PROCESSES = (
-    ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun and Kubernetes' training operators
     *_MPI_VARIABLES,
 )
 _VARIABLES = (
@@ -26,15 +26,15 @@ _VARIABLES = (
         "SLURM_NTASKS",
         "SLURM_LOCALID",
         "SLURM_NTASKS_PER_NODE",
-    ),  # last: a job that runs mpiexec has them
+    ),  # last, because a job that runs mpiexec has them too
 )
 
 
-_STEP = "SLURM_STEP_ID"  # which srun sets
+_STEP = "SLURM_STEP_ID"  # srun sets it
 
 
 class Ranks(NamedTuple):
-    """A process's place among all, and among those of its machine."""
+    """The rank of a process among all processes, and among those of its machine."""
 
     rank: int
     size: int
@@ -43,7 +43,7 @@ class Ranks(NamedTuple):
 
 
 def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
-    """Return the ranks that an environment describes; None if it describes none."""
+    """Return the ranks that an environment describes, or `None` if it describes none."""
     for names in _VARIABLES:
         if environment.keys() >= set(names[:2]):
             texts = [environment.get(*pair) for pair in zip(names, "0101", strict=True)]
@@ -51,12 +51,14 @@ def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
                 return Ranks(*map(int, filter(None, texts)))
             except ValueError:
                 where = ", ".join(f"{name}={environment[name]}" for name in names if name in environment)
-                raise DistributedError(f"{where}: ranks must be whole numbers; start the processes again") from None
+                raise DistributedError(
+                    f"{where}: ranks must be whole numbers; start the processes again with mpiexec, torchrun or srun"
+                ) from None
     return None
 
 
 def started_by_mpiexec(environment: Mapping[str, str]) -> bool:
-    """Return whether the processes are those of one MPI job."""
+    """Return whether the process belongs to an MPI job."""
     return any(environment.keys() >= set(names[:2]) for names in _MPI_VARIABLES)
 
 
@@ -65,7 +67,7 @@ _TOGETHER = ContextVar("together", default=False)
 
 @contextmanager
 def working_together() -> Iterator[None]:
-    """Inside, this process does its part of what all ranks do."""
+    """Mark that, until the context ends, this process does its part of work that all ranks share."""
     token = _TOGETHER.set(True)
     try:
         yield
@@ -74,9 +76,10 @@ def working_together() -> Iterator[None]:
 
 
 def ranks_apart(environment: Mapping[str, str]) -> Ranks | None:
-    """Return the place of a process that is one of several which don't work together yet; None of any other process.
+    """Return the ranks of a process whose group doesn't work together yet, or `None` for any other process.
 
-    The script of a batch job has SLURM's variables too, but is one process: only srun starts several, in a step.
+    The script of a batch job has SLURM's variables too, although it is a single process. Only srun starts several, in a
+    step.
     """
     if not any(environment.keys() >= set(names[:2]) for names in _OF_PROCESSES) and _STEP not in environment:
         return None
@@ -85,5 +88,5 @@ def ranks_apart(environment: Mapping[str, str]) -> Ranks | None:
 
 
 def share_of_cores(processes: int) -> int:
-    """Return the number of processor cores for each of this many processes of this machine."""
+    """Return how many processor cores each of `processes` on this machine can use."""
     return max(1, (os.cpu_count() or 1) // processes)

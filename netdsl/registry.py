@@ -1,4 +1,4 @@
-"""What is known by name, and the decorators by which a class of your own gets one. Importing this needs no library."""
+"""Registries of names, and the decorators that register classes of your own. Importing this module needs no library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Named(Protocol):
 
 
 class _Kind(Protocol):
-    """A kind of data, as `netdsl.data.sources.open_source.SourceKind`."""
+    """A kind of data, such as `netdsl.data.sources.open_source.SourceKind`."""
 
     @property
     def module(self) -> str: ...
@@ -35,17 +35,17 @@ NamedClass = TypeVar("NamedClass", bound=type[_Named])
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Values by name, netdsl's own and those of plug-ins, which are loaded when a name is looked up or all are listed.
+    """Values by name: netdsl's own and those of plug-ins.
 
-    `noun` says in errors what the values are, such as "layer type". `taken` has names that netdsl itself has elsewhere,
-    with where that is.
+    Plug-ins are loaded when a name is looked up or all names are listed. In errors, `noun` describes the values, such
+    as "layer type". `taken` contains names that netdsl uses elsewhere, with their places.
     """
 
     def __init__(self, noun: str, taken: Mapping[str, str] = MappingProxyType({})) -> None:
         self.noun = noun
         self._taken = taken
         self._values: dict[str, T] = {}
-        self._definitions: dict[str, str] = {}  # where each value is written
+        self._definitions: dict[str, str] = {}  # the place in the code that defines each value
 
     def __getitem__(self, name: str) -> T:
         load_plugins()
@@ -60,36 +60,36 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._values)
 
     def own(self) -> dict[str, T]:
-        """Return the values that netdsl itself has, for which no plug-in is loaded."""
+        """Return netdsl's own values, without loading plug-ins."""
         return {name: self._values[name] for name in self.names_of("netdsl")}
 
     def names_of(self, module: str) -> list[str]:
-        """Return the names of what is written in a module or a package, as far as it is registered."""
+        """Return the registered names that a module or a package defines."""
         return [name for name in self._values if self._definitions.get(name, "").startswith(f"{module}.")]
 
     def register(self, name: str, value: T, definition: str = "") -> None:
-        """Make a value known. A definition that runs again, as in a notebook, replaces what it made before.
+        """Register a value. If a definition runs again, as in a notebook, it replaces the earlier value.
 
-        `definition` says where it is written, of a value that is neither a class nor a function.
+        `definition` names the place in the code for values that are neither classes nor functions.
         """
         definition = definition or f"{value.__module__}.{getattr(value, '__qualname__', name)}"
         known = self._taken.get(name) or (self._definitions.get(name) if name in self._values else None)
         if known not in (None, definition):
             both = f"{known} and {definition}"
-            raise RegistryError(f"two things are the {self.noun} '{name}': {both}; give one of them another name")
+            raise RegistryError(f"the {self.noun} '{name}' is defined twice, by {both}; rename one of them")
         self._values[name], self._definitions[name] = value, definition
 
     def unregister(self, name: str) -> None:
-        """Forget a value."""
+        """Remove a name."""
         del self._values[name]
 
     def near(self, name: str) -> str | None:
-        """Return the known name that is most like a wrong one, if one is."""
+        """Return the known name that is most similar to a wrong one, or `None` if none is similar."""
         names = {known.lower(): known for known in self}
         return next((names[match] for match in get_close_matches(name.lower(), names, 1)), None)
 
 
-# Where the registries are: the modules, and their names there.
+# The module and the name of each registry.
 _LAYERS = "netdsl.layers", "LAYERS"
 _STRATEGIES = "netdsl.distributed.strategies.settings", "STRATEGIES"
 _LAUNCHERS = "netdsl.distributed.launchers", "LAUNCHERS"
@@ -102,32 +102,30 @@ _DIALECTS = "caffe_proto.dialects"
 
 
 def register_layer(layer_class: Class) -> Class:
-    """Return a decorator that makes a class of `netdsl.layer.Layer` known as the layer type of its name."""
+    """Register a subclass of `netdsl.layer.Layer` under its own name as a layer type."""
     _registry(_LAYERS).register(layer_class.__name__, layer_class)
     return layer_class
 
 
 def register_source(name: str, kind: _Kind) -> None:
-    """Make a kind of data known by its name, as in `name:PATH`."""
+    """Register a kind of data, which users name as in `name:PATH`."""
     _registry(_SOURCES).register(name, kind, f"{kind.module}.{name}")
 
 
 def register_strategy(settings_class: NamedClass) -> NamedClass:
-    """Return a decorator that makes the settings of a strategy known by its `name`: as text, in runs and in plans."""
+    """Register the settings of a strategy by their `name`, which users type and which runs and plans store."""
     _registry(_STRATEGIES).register(settings_class.name, settings_class)
     return settings_class
 
 
 def register_launcher(launcher_class: NamedClass) -> NamedClass:
-    """Return a decorator that makes a launcher, which needs no arguments, known by its `name` as a choice of
-    --backend."""
+    """Register a launcher by its `name` as a choice of --backend. Its constructor needs no arguments."""
     _registry(_LAUNCHERS).register(launcher_class.name, launcher_class)
     return launcher_class
 
 
 def register_transport(name: str) -> Callable[[Function], Function]:
-    """Return a decorator that makes a transport known as a choice of --transport, by a function as those in
-    `CONNECTIONS`.
+    """Return a decorator that registers a function as a choice of --transport, as in `CONNECTIONS`.
 
     The function gets a worker's control client, rank, number of workers and device, and returns its communicator.
     """
@@ -140,9 +138,9 @@ def register_transport(name: str) -> Callable[[Function], Function]:
 
 
 def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
-    """Return a decorator that lets files with a suffix be opened wherever a net or weights are, by a function.
+    """Return a decorator that registers a function that reads files with a suffix, wherever nets or weights are opened.
 
-    It gets the file's path, and returns the `netdsl.model.Model` that is in it.
+    The function gets the file's path and returns the file's `netdsl.model.Model`.
     """
 
     def register(reader: FormatReader) -> FormatReader:
@@ -153,9 +151,10 @@ def register_format(suffix: str) -> Callable[[FormatReader], FormatReader]:
 
 
 def register_model(name: str) -> Callable[[ModelMaker], ModelMaker]:
-    """Return a decorator that makes a model known by its name, as those of the zoo are, by a function.
+    """Return a decorator that registers a function as a model's maker, so that the model has a name as in the zoo.
 
-    It returns the model's folder, with a `deploy.prototxt` or `train_val.prototxt` and perhaps weights and a card.
+    The function returns the model's folder, which contains a `deploy.prototxt` or `train_val.prototxt`, and optionally
+    weights and a card.
     """
 
     def register(maker: ModelMaker) -> ModelMaker:
@@ -166,12 +165,12 @@ def register_model(name: str) -> Callable[[ModelMaker], ModelMaker]:
 
 
 def register_dialect(path: str | Path) -> None:
-    """Make a fork of Caffe known by the name of a file NAME.toml, which has the numbers that the fork gave fields."""
+    """Register a fork of Caffe under the name of its file NAME.toml, which lists the numbers of the fork's fields."""
     import_module(_DIALECTS).register_dialect(path)
 
 
 def registered_by(module: str) -> list[str]:
-    """Return what a module registered, such as "layer type SoftSign", with the dialects whose files are in its
+    """Return what a module registered, such as "layer type SoftSign", and the dialects whose files are in its
     folder."""
     registries = [_registry(home) for home in _HOMES if home[0] in sys.modules]
     names = [f"{registry.noun} {name}" for registry in registries for name in registry.names_of(module)]
@@ -181,7 +180,6 @@ def registered_by(module: str) -> list[str]:
 
 
 def _registry(home: tuple[str, str]) -> Registry[Any]:
-    """Return the registry that a module has, with netdsl's own values. Only who registers something pays for importing
-    it."""
+    """Return a module's registry, including netdsl's own values. The import happens only when a name is registered."""
     registry: Registry[Any] = getattr(import_module(home[0]), home[1])
     return registry

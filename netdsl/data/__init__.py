@@ -1,1 +1,1 @@
-"""The data of nets: sources of items, transforms of images, batches, and items written to files."""
+"""The data of nets: sources of items, transforms of images, batches, and writers of items to files."""

@@ -1,4 +1,4 @@
-"""Readers: the items of a source as numpy arrays, shared among processes, for programs of any kind."""
+"""Readers for programs of any kind: the items of a source as numpy arrays, shared among processes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def open_reader(
 ) -> Reader:
     """Open a reader of a source such as `mnist:FOLDER`, `data.nc?x=images&y=labels` or `table.parquet`.
 
-    It reads the share of process `rank` of `size`. If they aren't given, they are those that torchrun, mpiexec or srun
-    has set in the environment; without any, the reader reads everything.
+    It reads the share of process `rank` of `size`. By default, torchrun, mpiexec or srun sets both in the environment.
+    Without them, the reader reads all items.
     """
     ranks = _ranks(rank, size)
     source = open_source(name, in_parallel=rank is None and started_by_mpiexec(os.environ))
@@ -47,13 +47,15 @@ def open_reader(
 
 
 class Reader(ClosedAtEnd):
-    """The share of a source's items that one of several processes reads: batches of numpy arrays, by name.
+    """The share of a source's items that one of several processes reads, in batches of numpy arrays by name.
 
-    In each epoch every item belongs to exactly one process: Caffe's rule, every size-th, in the order of the source or,
-    with `shuffle`, in one that is new in each epoch. Bytes stay bytes, and all other values are float32.
+    In each epoch, every item belongs to exactly one process. As in Caffe, a process reads every size-th item in the
+    order of the source. With `shuffle`, the order is new in each epoch. Bytes stay bytes, and all other values are
+    float32.
 
-    Iterating reads the rest of an epoch. Processes have as many batches, or one more; with `drop_last` equally many,
-    all of them full, and what is left over is left out. `position` counts the batches that were read, over all epochs.
+    Iterating reads the rest of an epoch. Processes differ by at most one batch. With `drop_last`, they have equally
+    many batches, all of them full, and the remaining items are left out. `position` counts the batches that were read,
+    over all epochs.
     """
 
     def __init__(
@@ -69,9 +71,12 @@ class Reader(ClosedAtEnd):
         if batch_size < 1:
             raise DataError(f"batch_size is {batch_size}; it must be 1 or more")
         if not 0 <= seed < SEEDS:
-            raise DataError(f"seed {seed} must be from 0 to 2^63 - 1")
+            raise DataError(f"the seed is {seed}; it must be from 0 to 2^63 - 1")
         if drop_last and len(source) < batch_size * ranks.size:
-            raise DataError(f"{len(source)} items aren't enough for a batch of {batch_size} in {ranks.size} processes")
+            raise DataError(
+                f"{len(source)} items aren't enough for a batch of {batch_size} in each of {ranks.size} processes; "
+                "use a smaller batch_size"
+            )
         self.source, self.batch_size, self.rank, self.size = source, batch_size, ranks.rank, ranks.size
         self.position = 0
         self._groups = source.rows if isinstance(source, Hdf5Source) else (len(source),)
@@ -85,24 +90,24 @@ class Reader(ClosedAtEnd):
 
     @property
     def epoch(self) -> int:
-        """The epoch that the next batch belongs to."""
+        """The epoch to which the next batch belongs."""
         return self.position // max(1, len(self))
 
     @property
     def in_parallel(self) -> bool:
-        """Whether all processes opened the file together by MPI; otherwise each has opened it for itself."""
+        """Whether all processes opened the file together with MPI. Otherwise each process opened it separately."""
         return isinstance(self.source, ParallelSource) and self.source.in_parallel
 
     def indices(self) -> Indices:
-        """Return the places in the source of all items that this process reads in the present epoch."""
+        """Return the places in the source of all items that this process reads in the current epoch."""
         return self._indices(self.epoch, 0, self._count)
 
     def arrays(self) -> Arrays:
-        """Return all items of this process in the present epoch at once."""
+        """Return all items of this process in the current epoch at once."""
         return self._read(self.indices())
 
     def __iter__(self) -> Iterator[Arrays]:
-        """Read the batches that are left of the present epoch."""
+        """Read the remaining batches of the current epoch."""
         for _ in range(len(self) - self.position % max(1, len(self))):
             epoch, number = divmod(self.position, len(self))
             first = number * self.batch_size
@@ -111,9 +116,9 @@ class Reader(ClosedAtEnd):
             yield batch
 
     def seek(self, position: int) -> None:
-        """Continue with the batch of this number, as if those before it had been read."""
+        """Continue with the batch of this number, as if the batches before it had been read."""
         if position < 0:
-            raise DataError(f"there is no batch {position}; the first is 0")
+            raise DataError(f"there is no batch {position}; use a number from 0 on")
         self.position = position
 
     def close(self) -> None:
@@ -125,7 +130,7 @@ class Reader(ClosedAtEnd):
         return Order(self._groups, self._shuffle, self._seed, start, self.rank, self.size).indices(first, count)
 
     def _read(self, indices: Indices) -> Arrays:
-        if not len(indices):  # the shapes are those of any item
+        if not len(indices):  # all items have the same shapes, so item 0 supplies them
             return {name: array[:0] for name, array in self._read(np.zeros(1, np.int64)).items()}
         arrays = _take(self.source, indices)
         return dict(zip(array_names_of(self.source, len(arrays)), map(in_net_types, arrays), strict=True))
@@ -133,17 +138,17 @@ class Reader(ClosedAtEnd):
 
 @runtime_checkable
 class ParallelSource(Protocol):
-    """A source whose file all processes may have opened together."""
+    """A source whose file may have been opened by all processes together."""
 
     in_parallel: bool
 
 
 def _take(source: Source, indices: Indices) -> Item:
-    """Return the arrays of some items, with one more axis in front."""
+    """Return the arrays of some items, stacked along a new first axis."""
     if isinstance(source, WholeSource):
         try:
             arrays = source.take(indices)
-        except DataError:  # which single items tell more about
+        except DataError:  # reading single items finds the bad one
             arrays = None
         if arrays is not None:
             return arrays
@@ -156,9 +161,11 @@ def _take(source: Source, indices: Indices) -> Item:
 
 def _ranks(rank: int | None, size: int | None) -> Ranks:
     if (rank is None) != (size is None):
-        raise DataError("rank and size go together; give both, or neither if the environment has them")
+        raise DataError("only one of rank and size is given; give both, or neither if the environment sets them")
     given = None if rank is None or size is None else Ranks(rank, size)
     ranks = given or ranks_in(os.environ) or Ranks(0, 1)
     if not 0 <= ranks.rank < ranks.size:
-        raise DataError(f"rank {ranks.rank} of {ranks.size}: ranks go from 0 to {ranks.size - 1}")
+        raise DataError(
+            f"the rank is {ranks.rank}, but with {ranks.size} processes it must be from 0 to {ranks.size - 1}"
+        )
     return ranks

@@ -1,4 +1,4 @@
-"""Columns of predictions, added to a table: Arrow batches of rows in, the same batches with new columns out."""
+"""Adds columns of predictions to a table, one Arrow batch of rows after another."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class ColumnForm(Enum):
 
     ARRAY = "array"
     NUMBER = "number"
-    BEST = "best"  # the index of the largest value, or a single value itself: what pyspark.ml calls a prediction
-    NAME = "name"  # the name of the class that has the largest value
+    BEST = "best"  # the index of the largest value, or a single value itself; pyspark.ml calls it a prediction
+    NAME = "name"  # the name of the class with the largest value
 
 
 class NewColumn(NamedTuple):
-    """A column that is added: its name, the edge whose values it has, and their form."""
+    """A new column: its name, the edge that its values come from, and their form."""
 
     name: str
     edge: int
@@ -41,9 +41,10 @@ class NewColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The names of new columns: of blobs, by their names, and of the prediction and its probabilities, '' for none.
+    """The names of new columns: for blobs by their names, for the prediction, and for its probabilities.
 
-    `predicted_class` is the column with the predicted class's name, if `classes` names them.
+    An empty name means no column. `predicted_class` is the column for the name of the predicted class, if `classes`
+    lists the names.
     """
 
     blobs: Mapping[str, str]
@@ -53,7 +54,10 @@ class ColumnNames:
     classes: tuple[str, ...] = ()
 
     def columns(self, predictor: Predictor) -> list[NewColumn]:
-        """Return the new columns that a net can fill; there are probabilities only of several classes."""
+        """Return the new columns that a net can fill.
+
+        A net with a single class has no column of probabilities.
+        """
         columns = list[NewColumn]()
         for blob, name in self.blobs.items():
             edge = predictor.outputs[blob]
@@ -69,18 +73,19 @@ class ColumnNames:
 
 
 def check_new_columns(names: Sequence[str], columns: Sequence[NewColumn]) -> None:
-    """Raise a DataError if a new column would have the name of another one."""
+    """Raise a `DataError` if a new column would have the same name as another column."""
     new_names = [column.name for column in columns]
     for name in new_names:
         if name in names or new_names.count(name) > 1:
-            raise DataError(f"there would be two columns '{name}'; name another one, or drop the old one")
+            raise DataError(f"there would be two columns '{name}'; rename one of them, or drop the old one")
 
 
 @dataclass(frozen=True)
 class ColumnAdder:
-    """The names of the columns to add, the number of rows in a batch, a user's function, and what invalid rows become.
+    """Adds columns to a table in batches of `batch` rows, after a user's function has changed each batch.
 
-    A row is invalid if an input is null, or if an input or a new column isn't finite.
+    A row is invalid if an input is null, or if an input or a new column isn't finite. `invalid` says what happens to
+    it.
     """
 
     names: ColumnNames
@@ -89,7 +94,7 @@ class ColumnAdder:
     invalid: InvalidRows = InvalidRows.ERROR
 
     def add(self, predictor: Predictor, batches: Iterable[Any], part: str) -> Iterator[Any]:
-        """Yield the batches of one part of a table, with the new columns."""
+        """Yield the batches of one part of a table with the new columns."""
         random, first = np.random.default_rng(0), 0
         for batch in batches:
             for start in range(0, max(1, batch.num_rows), self.batch):
@@ -124,7 +129,7 @@ class ColumnAdder:
         return batch.filter(arrow().array(valid)) if self.invalid is InvalidRows.SKIP and not valid.all() else batch
 
     def _all_invalid(self, predictor: Predictor, batch: Any, columns: Sequence[NewColumn]) -> Any:
-        """Return a batch of which no row has values."""
+        """Return a batch in which all rows are invalid, with the new columns."""
         if self.invalid is InvalidRows.SKIP:
             batch = batch.slice(0, 0)
         valid, new_columns = np.zeros(batch.num_rows, bool), dict[str, Any]()
@@ -150,7 +155,7 @@ def _with_columns(batch: Any, columns: dict[str, Any]) -> Any:
 
 
 def _column(values: Array, form: ColumnForm, valid: Mask) -> Any:
-    """Return a new column, which is NaN in rows that aren't valid."""
+    """Return a new column. Invalid rows contain NaN."""
     rows = values.reshape(len(values), math.prod(values.shape[1:]))
     if not valid.all():
         rows = np.where(valid[:, None], rows, np.float32(np.nan))

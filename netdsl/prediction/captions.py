@@ -1,4 +1,4 @@
-"""Captions that a recurrent net writes about images: word by word, with the features of an image in each step."""
+"""Captions of images, which a recurrent net writes word by word. Each step reads the image's features."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from netdsl.model.deploy.deploy_net import deploy_model
 from netdsl.model.model import Model
 from netdsl.prediction.sequence_net import SequenceNet, choose
 
-_END = 0  # the number of a caption's end, which is also read before its first word
+_END = 0  # the number that ends a caption; the net also reads it before the first word
 
 
 @dataclass(frozen=True)
 class CaptionSettings:
-    """How captions are chosen, of at most `length` words.
+    """How a caption of at most `length` words is chosen.
 
-    At temperature 0 the likeliest are looked for, with the best `beam` beginnings kept after each word; otherwise
-    words are drawn by chance, and the same seed gives the same caption.
+    At temperature 0, a beam search finds the likeliest captions and keeps the best `beam` beginnings after each word.
+    At other temperatures, words are drawn at random. The same seed then gives the same caption.
     """
 
     length: int = 20
@@ -34,7 +34,7 @@ class CaptionSettings:
 
 @dataclass(frozen=True)
 class Caption:
-    """The words of a caption, the logarithm of how likely they are, and whether the net ended it itself."""
+    """The words of a caption, its log-likelihood, and whether the net ended it."""
 
     words: tuple[str, ...]
     log_likelihood: float
@@ -46,13 +46,13 @@ class Caption:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The numbers of a caption's words so far, and the logarithm of how likely they are."""
+    """The numbers of a caption's words so far, and their log-likelihood."""
 
     numbers: tuple[int, ...] = ()
     score: float = 0.0
 
     def is_whole(self, length: int) -> bool:
-        """Return whether nothing follows: it ended, or has this many words."""
+        """Return whether the caption has ended or has `length` words."""
         return self.numbers[-1:] == (_END,) or len(self.numbers) >= length
 
 
@@ -63,17 +63,23 @@ class CaptionGenerator:
         self._net, self._vocabulary = SequenceNet(deploy_model(model, batch=1), device), vocabulary
         words = len(vocabulary.words)
         if self._net.outputs != words:
-            found = f"tells {self._net.outputs} words apart, and the vocabulary has {words}, with the end of captions"
-            raise NetError(f"{found}; take the one that it learned")
+            found = (
+                f"the net distinguishes {self._net.outputs} words, but the vocabulary has {words}, including the "
+                "end of captions"
+            )
+            raise NetError(f"{found}; use the vocabulary that the net was trained with")
 
     def write(self, features: Mapping[str, Array], settings: CaptionSettings = CaptionSettings()) -> list[Caption]:
-        """Return the captions of an image, the likeliest first, from its features by the names of the net's inputs."""
+        """Return the captions of an image, the likeliest first.
+
+        `features` contains the image's features by the names of the net's inputs.
+        """
         self._net.begin(features)
         whole = self._by_chance(settings) if settings.temperature else self._by_beams(settings)
         return [self._caption(sentence) for sentence in whole]
 
     def _by_beams(self, settings: CaptionSettings) -> list[Sentence]:
-        """Return the best of all that follows the best beginnings; whole sentences stay among them as they are."""
+        """Return the best captions that a beam search finds. Finished captions compete with longer ones."""
         whole, begun = list[Sentence](), [Sentence()]
         while begun:
             likely = self._step(begun)
@@ -101,7 +107,7 @@ class CaptionGenerator:
         return [sentence]
 
     def _step(self, sentences: Sequence[Sentence]) -> Array:
-        """Return how likely each word is to follow, a row for each sentence."""
+        """Return the probability of each word to come next, in a row for each sentence."""
         return self._net.step([(_END, *sentence.numbers)[-1] for sentence in sentences])
 
     def _caption(self, sentence: Sentence) -> Caption:

@@ -1,4 +1,4 @@
-"""Text that a recurrent net writes: it reads one character at a time, and says what may follow."""
+"""Text that a recurrent net writes. The net reads one character at a time and predicts the next one."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from netdsl.prediction.sequence_net import SequenceNet, choose
 
 
 class TextGenerator:
-    """A model that writes. What it was trained on is steps of several texts; here it is one of each."""
+    """A model that writes text. It was trained on many steps of several texts at once; here it reads one step of one
+    text."""
 
     def __init__(self, model: Model, alphabet: Alphabet, device: torch.device | str = "cpu") -> None:
         if not alphabet.characters:
-            raise NetError("has no alphabet: a labels.txt with a character on each line must lie beside it")
+            raise NetError("the net has no alphabet; put a labels.txt with a character on each line next to it")
         self._net = SequenceNet(deploy_model(model, batch=1), device)
         if self._net.feature_shapes:
-            raise NetError(f"can't write text: it has an input '{next(iter(self._net.feature_shapes))}', too")
+            raise NetError(
+                f"the net can't write text, because it also has an input '{next(iter(self._net.feature_shapes))}'; "
+                "use a net that reads only characters"
+            )
         self._alphabet = alphabet
 
     def write(self, beginning: str, length: int, temperature: float = 1.0, seed: int = 0) -> Iterator[str]:
         """Return the characters that follow a beginning, one by one.
 
-        The higher the temperature, the bolder; at 0 the likeliest character always follows. The same seed gives the
-        same text.
+        At temperature 0 the likeliest character always follows. Higher temperatures make less likely characters more
+        frequent. The same seed gives the same text.
         """
         numbers = self._alphabet.numbers(beginning, "the beginning")
         if not numbers:
-            raise NetError("needs at least one character to begin with")
+            raise NetError("the beginning is empty; give at least one character to begin with")
         return self._follow(numbers, length, temperature, np.random.default_rng(seed))
 
     def _follow(
@@ -51,13 +55,13 @@ class TextGenerator:
                 likely = self._step(number)
 
     def _step(self, number: int) -> Array:
-        """Return how likely each output is after this character; 0 for those that are no characters."""
+        """Return the probability of each output after this character. Outputs that aren't characters get 0."""
         numbers = list(self._alphabet.characters.values())
         (likely,) = self._net.step([number])
         if len(likely) <= max(numbers):
             raise NetError(
-                f"doesn't predict characters: its output has {len(likely)} values, and it must have probabilities of "
-                f"all {max(numbers) + 1} in the alphabet"
+                f"the net doesn't predict characters: its output has {len(likely)} values, but the alphabet "
+                f"needs {max(numbers) + 1} probabilities; use the labels.txt that the net was trained with"
             )
         possible = np.zeros(len(likely), bool)
         possible[numbers] = True

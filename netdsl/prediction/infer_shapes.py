@@ -1,4 +1,4 @@
-"""Shapes of a net's inputs, inferred from the rows of a table."""
+"""Infers the shapes of a net's inputs from the rows of a table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from netdsl.prediction.predictor import input_tensor
 
 
 def infer_shapes(rows: Any, inputs: Sequence[NetInput]) -> dict[str, Shape]:
-    """Return the shapes of items that inputs have in an Arrow batch, by their blobs, where the net doesn't say them
-    itself."""
+    """Return the shapes of items for inputs whose shapes the net doesn't state, by blob. They come from an Arrow
+    batch."""
     shapeless = [net_input for net_input in inputs if net_input.blob.shape is None]
     if not rows.num_rows:
         return {}

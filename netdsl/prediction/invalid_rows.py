@@ -1,4 +1,4 @@
-"""Rows of a table with values that are null, or that aren't finite as what a net makes of them: they have no class."""
+"""Invalid rows of a table: rows with a null, or with an input or output that isn't finite."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from netdsl.data.tables.columns import Mask, RowRange
 from netdsl.data.tables.table import Arrays, BlobColumn, missing_rows
 from netdsl.data.types import Array
 
-_ADVICE = "correct it, or skip or keep such rows, by handleInvalid on Spark and --invalid on the command line"
+_ADVICE = "correct it, or skip or keep such rows with handleInvalid on Spark or --invalid on the command line"
 
 
 class InvalidRows(Enum):
-    """What becomes of rows that are null or not finite: an error, no row, or a row whose new columns are NaN."""
+    """What happens to rows that contain nulls or values that aren't finite.
+
+    The choices are an error, leaving out the row, and keeping the row with NaN in the new columns.
+    """
 
     ERROR = "error"
     SKIP = "skip"
@@ -25,10 +28,10 @@ class InvalidRows(Enum):
 
 
 def without_missing(batch: Any, blobs: Sequence[BlobColumn], invalid: InvalidRows) -> tuple[Any, Mask]:
-    """Return the batch with another row in place of those without values, so that the rest keep their numbers; and
-    which.
+    """Return the batch with another row in place of each row that has nulls, and a mask of those rows.
 
-    Where rows are errors none is replaced, so that reading them raises one. If all lack values there is no other row.
+    The replacement keeps the numbers of all other rows. Nothing is replaced if invalid rows are errors, because reading
+    them raises one. If all rows have nulls, the batch is empty.
     """
     missing = np.zeros(batch.num_rows, bool) if invalid is InvalidRows.ERROR else missing_rows(batch, blobs)
     if not missing.any():
@@ -39,7 +42,8 @@ def without_missing(batch: Any, blobs: Sequence[BlobColumn], invalid: InvalidRow
 
 
 def finite_rows(values: Array) -> Mask:
-    """Return which rows are finite. Encoded images are; their pixels are whole numbers."""
+    """Return a mask of the rows that are finite. Encoded images are always finite, because their pixels are whole
+    numbers."""
     if values.dtype == object:
         return np.array([isinstance(row, bytes) or bool(np.isfinite(row).all()) for row in values], bool)
     if values.dtype.kind != "f":
@@ -48,12 +52,15 @@ def finite_rows(values: Array) -> Mask:
 
 
 def check_inputs(arrays: Arrays, blobs: Sequence[BlobColumn], rows: RowRange) -> None:
-    """Raise a DataError about the first row with an input that isn't finite."""
+    """Raise a `DataError` that names the first row with an input that isn't finite."""
     for blob in blobs:
         rows.check(blob.column, ~finite_rows(arrays[blob.name]), f"has a value that isn't finite; {_ADVICE}")
 
 
 def check_outputs(outputs: Mapping[str, Array], rows: RowRange) -> None:
-    """Raise a DataError about the first row with an output, by the name of its column, that isn't finite."""
+    """Raise a `DataError` that names the first row with an output that isn't finite.
+
+    `outputs` contains the values by the names of their columns.
+    """
     for name, values in outputs.items():
         rows.check(name, ~finite_rows(values), f"isn't finite, although its inputs are; {_ADVICE}")

@@ -1,4 +1,4 @@
-"""The inputs of a net that predicts, and the user's function that is applied to rows before."""
+"""The inputs of a net that predicts, and the user's function that preprocesses rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from netdsl.data.tables.table import Arrays, BlobColumn
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.errors import DataError
 
-if TYPE_CHECKING:  # writing rows doesn't need torch, whose import takes seconds
+if TYPE_CHECKING:  # torch takes seconds to import, and writing rows doesn't need it
     from netdsl.net.graph import Graph
 
-Preprocess = Callable[[Arrays], Mapping[str, Any]]  # a user's function for a batch of rows
+Preprocess = Callable[[Arrays], Mapping[str, Any]]  # a user's function, which gets a batch of rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,10 @@ class NetInput:
 
 
 def inputs_of(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
-    """Return all inputs of a net. `columns` has the columns of blobs; by default a column has the blob's name."""
+    """Return all inputs of a net.
+
+    `columns` contains the columns of blobs. The default column has the blob's name.
+    """
     from netdsl.layers import data_layer_of
 
     inputs = []
@@ -47,26 +50,38 @@ def inputs_of(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
 
 
 def inputs_from_outside(graph: Graph, columns: Mapping[str, str]) -> list[NetInput]:
-    """Return all inputs of a net that takes its data from outside; a DataError for any other net."""
+    """Return all inputs of a net whose data come from outside.
+
+    Raises a `DataError` if the net has no such input.
+    """
     inputs = inputs_of(graph, columns)
     if not inputs:
-        raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
+        raise DataError("no blob of the net comes from outside; add an RDDLayer for each column")
     return inputs
 
 
 def apply_preprocess(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Preprocess | None) -> Arrays:
-    """Return the arrays that a user's function returns for a batch; an error unless every blob has as many rows."""
+    """Return the arrays that a user's function returns for a batch.
+
+    Raises a `DataError` if a blob is missing or the numbers of rows differ.
+    """
     if preprocess is None:
         return arrays
     values = preprocess(arrays)
     missing = [blob.name for blob in blobs if blob.name not in values]
     if missing:
-        raise DataError(f"what preprocess returns has no '{missing[0]}'; it has {', '.join(values) or 'nothing'}")
+        raise DataError(
+            f"preprocess didn't return '{missing[0]}', but {', '.join(values) or 'nothing'}; return an array for "
+            "each input"
+        )
     returned = {blob.name: np.asarray(values[blob.name]) for blob in blobs}
     for name, array in returned.items():
         if array.dtype.kind not in "biufO":
-            raise DataError(f"what preprocess returns has no numbers for '{name}', but {array.dtype}")
+            raise DataError(f"preprocess returned {array.dtype} values for '{name}'; return numbers")
     lengths = {name: len(array) if array.ndim else 0 for name, array in returned.items()}
     if len(set(lengths.values())) > 1:
-        raise DataError(f"what preprocess returns has different numbers of rows: {lengths}")
+        raise DataError(
+            f"preprocess returned different numbers of rows: {lengths}; return a row of each input for each row of "
+            "the batch"
+        )
     return {blob.name: as_items(returned[blob.name], blob.shape) for blob in blobs}

@@ -1,4 +1,4 @@
-"""The predictor: the layers of a model that predict, which take rows of arrays and return rows of arrays."""
+"""The predictor runs the predicting layers of a model, from rows of arrays to rows of arrays."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from netdsl.prediction.net_inputs import NetInput, inputs_of
 
 _NO_COLUMNS: Mapping[str, str] = {}
 _BATCH = RowRange("the batch")
-_PREDICTION = "(prediction)"  # the name of a layer in place of a loss
+_PREDICTION = "(prediction)"  # the name of the layer that replaces a loss
 
 
 class Predictor:
-    """What predicts of a model: those layers of its TEST phase, or of TRAIN if it has no other, that some blobs and the
-    prediction depend on.
+    """The layers of a model's TEST phase that compute the prediction and the chosen blobs.
 
-    Losses become their predictions, as in deploy nets. The prediction of a net without losses is what it measures, or
-    else its only output. It can be asked at once, and is called when it is loaded.
+    A model without a TEST phase uses TRAIN. Losses are replaced by their predictions, as in deploy nets. A net without
+    losses predicts the blob that it measures, or else its only output. Shapes are available at once; calling the
+    predictor requires `load`.
     """
 
     def __init__(self, model: Model, blobs: Collection[str] = (), columns: Mapping[str, str] = _NO_COLUMNS) -> None:
@@ -58,7 +58,7 @@ class Predictor:
         if prediction is not None and prediction.layer is not None:
             predicted = (len(graph.blobs),)
             nodes.append((prediction.place, Node(_named(prediction.layer), prediction.edges, predicted)))
-            nodes.sort(key=lambda pair: pair[0])  # behind the loss, if that is among them
+            nodes.sort(key=lambda pair: pair[0])  # after the loss, if that is one of the layers
         self._columns = columns
         self._model = _of_layers(model, [node.layer for _, node in nodes])
         pairs = zip(nodes, self._model.graph(Phase.TEST).nodes, strict=True)
@@ -69,21 +69,21 @@ class Predictor:
         self._module: NetModule | None = None
 
     def take_items(self, items: Mapping[str, Shape]) -> None:
-        """Expect data whose items have these shapes. The net is built when it is first asked for shapes."""
+        """Set the shapes of the items that will come. The net is built when its shapes are needed."""
         if items:
             self._model = self._model.with_items(items)
             vars(self).pop("built", None)
 
     @cached_property
     def built(self) -> Built:
-        """The layers, with the wanted blobs and the prediction as the only outputs."""
+        """The layers, whose only outputs are the chosen blobs and the prediction."""
         return self._ending_at_outputs(self._model.settled(Phase.TEST).built)
 
     def _ending_at_outputs(self, built: Built) -> Built:
         return replace(built, graph=replace(built.graph, outputs=self._wanted), shapes=list(built.shapes))
 
     def load(self, device: torch.device | str = "cpu") -> Predictor:
-        """Take memory of a device for the model's weights; returns the predictor itself."""
+        """Load the model's weights onto a device. Returns the predictor itself."""
         self._device = torch.device(device)
         self.built = self._ending_at_outputs(self._model.layers(Phase.TEST).with_own_blobs())
         try:
@@ -95,37 +95,40 @@ class Predictor:
 
     @cached_property
     def _needed(self) -> set[int]:
-        """The edges that layers read, and those that are wanted."""
+        """The edges that layers read, and the edges of the outputs."""
         graph = self._model.graph(Phase.TEST)
         return {*self._wanted, *(edge for node in graph.nodes for edge in node.bottoms)}
 
     @property
     def input_edges(self) -> list[int]:
-        """The edges of the inputs that it needs."""
+        """The edges of the inputs that the layers need."""
         return [edge for edge in self.built.input_edges() if edge in self._needed]
 
     @cached_property
     def inputs(self) -> list[NetInput]:
-        """The inputs that it needs, with their columns, before anything says their shapes."""
+        """The inputs that the layers need, with their columns. Their shapes needn't be known."""
         inputs = inputs_of(self._model.graph(Phase.TEST), self._columns)
         return [net_input for net_input in inputs if net_input.edge in self._needed]
 
     @property
     def batch(self) -> int:
-        """The batch size that the net states."""
+        """The batch size that the net states, or 1 if it states none."""
         return next((self.built.shapes[edge][0] for edge in self.input_edges if self.built.shapes[edge]), 1)
 
     def values(self, edge: int) -> int:
-        """Return the number of values that a blob has for a row."""
+        """Return the number of values that a blob has for each row."""
         return math.prod(self.built.shapes[edge][1:])
 
     def classes(self) -> int:
-        """Return the number of predicted classes; 0 if the prediction isn't a vector for each row."""
+        """Return the number of predicted classes, or 0 if the prediction isn't a vector for each row."""
         shape = () if self.prediction is None else self.built.shapes[self.prediction]
         return shape[1] if shape[:1] == (self.batch,) and len(shape) > 1 and math.prod(shape[2:]) == 1 else 0
 
     def __call__(self, arrays: Arrays, random: Random, rows: RowRange = _BATCH) -> dict[int, Array]:
-        """Return the predicted blobs by their edges, for some rows of a table. `random` is for transforms."""
+        """Return the predicted blobs of some rows of a table, by edge.
+
+        The transforms draw from `random`.
+        """
         edges = {net_input.edge: input_tensor(net_input, arrays, random, rows) for net_input in self.inputs}
         count = len(next(iter(edges.values())))
         graph = self.built.graph
@@ -133,14 +136,14 @@ class Predictor:
         for edge in graph.outputs:
             if tops[edge].shape[:1] != (count,):
                 raise ShapeError(
-                    f"blob '{graph.blobs[edge]}' has shape {list(tops[edge].shape)} for {count} rows; only a blob "
-                    "with a value for each row can be a column"
+                    f"blob '{graph.blobs[edge]}' has shape {list(tops[edge].shape)} for {count} rows; choose a "
+                    "blob with a value for each row"
                 )
         return tops
 
     def run(self, edges: Mapping[int, Tensor]) -> dict[int, Array]:
-        """Return the predicted blobs by their edges, of any shapes, for the values of the inputs by theirs."""
-        assert self._module is not None, "it must be loaded before"
+        """Return the predicted blobs, by edge, for input values of any shape, by edge."""
+        assert self._module is not None, "call `load` first"
         shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
         try:
             with torch.no_grad(), running(self.built):
@@ -154,14 +157,14 @@ class Predictor:
         return {edge: tops[edge].cpu().numpy() for edge in self.built.graph.outputs}
 
     def _input_shapes(self, shapes: Mapping[int, Shape] | Sequence[Shape]) -> str:
-        """Return the shapes of the inputs of one row, such as: 'data' of 3 x 28 x 28."""
+        """Return the shapes of a row's inputs as text, such as "'data' of 3 x 28 x 28"."""
         edges, blobs = self.input_edges, self.built.graph.blobs
         sizes = {blobs[edge]: " x ".join(map(str, shapes[edge][1:])) or "one number" for edge in edges}
         return ", ".join(f"'{name}' of {size}" for name, size in sizes.items())
 
 
 def _prediction(graphs: Sequence[Graph]) -> Prediction | None:
-    """Return the only prediction that counts, of a net with these graphs."""
+    """Return the prediction of a net with these graphs, or `None` if there isn't exactly one candidate."""
     for prediction in (*loss_predictions(graphs), *measured_predictions(graphs[0])):
         if prediction.is_single:
             return prediction
@@ -170,14 +173,17 @@ def _prediction(graphs: Sequence[Graph]) -> Prediction | None:
 
 
 def _named(layer: pb.LayerParameter) -> pb.LayerParameter:
-    """Return a layer in place of a loss, with a name that no other layer has."""
+    """Return the layer that replaces a loss, with a name that no other layer has."""
     named = deploy_layer(layer)
     named.name, named.top[:] = _PREDICTION, [_PREDICTION]
     return named
 
 
 def _of_layers(model: Model, layers: Sequence[pb.LayerParameter]) -> Model:
-    """Return a model of some layers of another one's first phase, for tests; the same if they are all that it has."""
+    """Return a model that contains only these layers of another model, in phase TEST.
+
+    Returns the same model if these are all of its layers.
+    """
     graph = model.graphs[0]
     own = [node.layer for node in graph.nodes]
     if graph.phase is Phase.TEST and len(layers) == len(own) and all(map(_is_of_tests, layers, own)):
@@ -205,16 +211,18 @@ def input_tensor(net_input: NetInput, arrays: Arrays, random: Random, rows: RowR
             where = rows.place(blob.column, row)
             image = decode(item, blob.color, where) if isinstance(item, bytes) else item
             images.append(image if transform is None else _transform(transform, image, random, where))
-        rows.check_shapes(blob.column, images, "bring all to one, or give the layer a crop_size or a resize_param")
+        rows.check_shapes(
+            blob.column, images, "make all images the same size, or give the layer a crop_size or a resize_param"
+        )
         values = np.stack(images)
     return torch.from_numpy(np.require(values, np.float32, ["C", "W"]))
 
 
 def _transform(transform: ImageTransform, values: Array, random: Random, where: str) -> Array:
-    """Return an image after a transform, or several images if the transform does the same to all."""
+    """Return an image after a transform. A transform that doesn't vary can also transform several images at once."""
     if values.ndim < 3:
         raise DataError(
-            f"{where}: transform_param is for images of channels, height and width, and a row has shape "
+            f"{where}: transform_param needs images of channels, height and width, but a row has shape "
             f"{list(values.shape[-1:])}; give the net an Input layer with a shape, or keep images encoded"
         )
     *several, channels, height, width = values.shape

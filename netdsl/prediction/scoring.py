@@ -28,7 +28,7 @@ Values = tuple[float, ...]
 
 @dataclass(frozen=True)
 class RowScore:
-    """The sums of losses and outputs over rows; means over a batch are multiplied by its number of rows."""
+    """The sums of losses and outputs over rows. A mean over a batch counts once for each row."""
 
     rows: int = 0
     loss: float = 0.0
@@ -41,15 +41,20 @@ class RowScore:
         return RowScore(self.rows + other.rows, self.loss + other.loss, outputs)
 
     def _means(self, other: RowScore) -> list[tuple[str, Values]]:
-        """Return the outputs that are means in both scores; one with a value for each row differs in size between
-        batches."""
+        """Return the outputs of the other score's size.
+
+        An output with a value for each row differs in size between batches, so it has no mean.
+        """
         outputs = self.outputs.items()
         return [(name, values) for name, values in outputs if len(values) == len(other.outputs.get(name, ()))]
 
     def means(self) -> tuple[float, dict[str, Values]]:
-        """Return the mean loss and the mean outputs over all rows."""
+        """Return the mean loss and the mean outputs over all rows.
+
+        Raises a `DataError` if there are no rows.
+        """
         if not self.rows:
-            raise DataError("there are no rows to test on")
+            raise DataError("the table has no rows to test on; add rows")
         return self.loss / self.rows, {
             name: tuple(value / self.rows for value in values) for name, values in self.outputs.items()
         }
@@ -60,17 +65,19 @@ def _sum(one: Values, other: Values) -> Values:
 
 
 def scoring_inputs(model: Model, columns: Mapping[str, str]) -> list[NetInput]:
-    """Return the inputs that layers of a model's TEST phase read."""
+    """Return the inputs that the layers of a model's TEST phase read."""
     graph = model.graph(Phase.TEST)
     read = {edge for node in graph.nodes for edge in node.bottoms}
     inputs = [net_input for net_input in inputs_of(graph, columns) if net_input.edge in read]
     if not inputs:
-        raise DataError(f"none of the blobs of net '{graph.net.name}' come from outside")
+        raise DataError(
+            f"none of the blobs of net '{graph.net.name}' come from outside; add an RDDLayer for each column"
+        )
     return inputs
 
 
 class Scorer:
-    """A model whose TEST phase runs on batches of its own size, and finally on the rows that are left."""
+    """Runs a model's TEST phase on batches of the net's size, and finally on the remaining rows."""
 
     def __init__(self, model: Model, columns: Mapping[str, str], device: torch.device | None = None) -> None:
         self._device = device or torch.device("cpu")
@@ -108,20 +115,23 @@ class Scorer:
         wrong = [name for name, row in zip(names, values, strict=True) if not all(map(math.isfinite, row))]
         if wrong:
             last = rows.first + count - 1
-            raise DataError(f"rows {rows.first} to {last} of {rows.part}: '{wrong[0]}' isn't finite for them")
+            raise DataError(
+                f"rows {rows.first} to {last} of {rows.part}: '{wrong[0]}' isn't finite for these rows; check their "
+                "values"
+            )
         sums = [tuple(count * value for value in row) for row in values]
         return RowScore(count, sums.pop(0)[0] if loss else 0.0, dict(zip(tops, sums, strict=True)))
 
 
 def _values(tensors: Sequence[Tensor]) -> list[list[float]]:
-    """Return the values of tensors; a GPU is waited for once."""
+    """Return the values of tensors, with a single transfer from a GPU."""
     lengths = [tensor.numel() for tensor in tensors]
     values = iter(torch.cat([tensor.double().flatten() for tensor in tensors]).tolist() if tensors else [])
     return [list(islice(values, length)) for length in lengths]
 
 
 def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:
-    """Yield the same rows in batches of `size`, of which the last may be smaller."""
+    """Yield the same rows in batches of `size`. The last batch may be smaller."""
     waiting: list[Any] = []
     for batch in batches:
         waiting.append(batch)
@@ -136,5 +146,5 @@ def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:
 
 
 def _single_batch(table: Any) -> Any:
-    """Return a table as one batch."""
+    """Return all rows of a table as one batch."""
     return table.combine_chunks().to_batches()[0]

@@ -1,4 +1,4 @@
-"""Nets that remember, run step by step: each step takes a number of every sequence, and says what may follow."""
+"""Recurrent nets, run step by step. Each step reads a number for every sequence and predicts what follows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from netdsl.prediction.predictor import Predictor
 
 
 class SequenceNet:
-    """A net to be used, whose inputs are the numbers of words or characters, a marker that is 0 where sequences begin,
-    and perhaps features that stay the same.
+    """A recurrent net whose inputs are numbers of words or characters, a marker, and perhaps features.
+
+    The marker is 0 where a sequence begins. Features stay the same in all steps.
     """
 
     def __init__(self, model: Model, device: torch.device | str = "cpu") -> None:
         if not beginning_edges(model.graph(Phase.TEST)):
-            raise NetError("can't write: none of its layers keeps what was before")
+            raise NetError(
+                "the net can't write text, because none of its layers remembers earlier steps; use a recurrent net"
+            )
         self._predictor = Predictor(model).load(device)
         built = self._predictor.built
         self._layers = [layer for _, layer in built.remembering_layers()]
@@ -34,8 +37,8 @@ class SequenceNet:
         numbers = [edge for edge in inputs if edge not in markers and kinds[edge] is BlobKind.LABEL]
         if len(markers) != 1 or not markers <= inputs.keys() or len(numbers) != 1:
             raise NetError(
-                "can't write: its inputs must be the number of a word or a character, and what says whether the "
-                f"sequence goes on; they are {', '.join(map(repr, inputs.values())) or 'none'}"
+                "the net can't write text: its inputs must be the number of a word or a character and a marker "
+                f"that is 0 where sequences begin; they are {', '.join(map(repr, inputs.values())) or 'none'}"
             )
         self._numbers, self._goes_on = numbers[0], markers.pop()
         self.feature_shapes = {
@@ -48,11 +51,11 @@ class SequenceNet:
         self._begins = True
 
     def begin(self, features: Mapping[str, Array]) -> None:
-        """Forget what was before, and take other features, each of one item."""
+        """Begin new sequences, with new features. Each feature has no batch axis."""
         shapes = {name: tuple(value.shape) for name, value in features.items()}
         if shapes != self.feature_shapes:
             wanted = ", ".join(f"'{name}' of {list(shape)}" for name, shape in self.feature_shapes.items()) or "none"
-            raise NetError(f"takes features {wanted}; there are {shapes or 'none'}")
+            raise NetError(f"the net needs features {wanted}, but the features are {shapes or 'none'}")
         self._features = {
             self._edges[name]: torch.from_numpy(np.float32(value[None])) for name, value in features.items()
         }
@@ -61,7 +64,7 @@ class SequenceNet:
             layer.reset()
 
     def step(self, numbers: Sequence[int]) -> Array:
-        """Return how likely each output is after these numbers, a row for each sequence."""
+        """Return the probability of each output after these numbers, in a row for each sequence."""
         count = len(numbers)
         goes_on = torch.full((1, count), float(not self._begins))
         edges = {self._numbers: torch.tensor([numbers], dtype=torch.float32), self._goes_on: goes_on}
@@ -72,17 +75,23 @@ class SequenceNet:
         likely = tops[prediction].astype(np.float64) if prediction in tops else np.zeros((count, 0))
         likely = likely.reshape(count, likely.size // count)
         if not likely.size or not np.isfinite(likely).all() or likely.min() < 0:
-            raise NetError("doesn't say what follows: its only output must have probabilities of words or characters")
+            raise NetError(
+                "the net doesn't predict what follows; its only output must contain the probabilities of words or "
+                "characters"
+            )
         return likely
 
     def follow(self, sequences: Sequence[int]) -> None:
-        """Go on with these of the sequences of the last step, in this order."""
+        """Continue with these sequences of the last step, in this order. An index can occur several times."""
         for layer in self._layers:
             layer.follow(sequences)
 
 
 def choose(likely: Array, temperature: float, random: np.random.Generator) -> int:
-    """Return one of the outputs by chance: the higher the temperature, the bolder; at 0 it is the likeliest one."""
+    """Return the index of an output that is drawn at random.
+
+    A higher temperature makes unlikely outputs more frequent. At 0, the likeliest output is returned.
+    """
     if temperature == 0:
         return int(likely.argmax())
     with np.errstate(divide="ignore"):

@@ -1,1 +1,1 @@
-"""A net with its data, solver and scores: what users train and test."""
+"""Trains and tests a net with its data, solver and scores."""

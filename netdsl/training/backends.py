@@ -1,4 +1,4 @@
-"""Backends: the places where the workers of a run train, by their names."""
+"""Backends, by name. A backend is the place where the workers of a run train."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netdsl.distributed.worker_count import WorkerCount
 from netdsl.errors import DistributedError
 from netdsl.ranks import ranks_apart, share_of_cores, started_by_mpiexec
 
-if TYPE_CHECKING:  # naming a backend doesn't need torch
+if TYPE_CHECKING:  # torch isn't needed to name a backend
     from netdsl.distributed.launcher import Launcher
     from netdsl.distributed.launchers.external import ExternalWorker
     from netdsl.distributed.run import Run
@@ -29,21 +29,21 @@ if TYPE_CHECKING:  # naming a backend doesn't need torch
     from netdsl.solver.events import Action
 
 LOCAL, SPARK, MPI, EXTERNAL = "local", "spark", "mpi", "external"
-NAMES = (LOCAL, SPARK, MPI, EXTERNAL)  # besides those of plug-ins
+NAMES = (LOCAL, SPARK, MPI, EXTERNAL)  # plug-ins add more
 
 _JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID")
-PATIENCE, _NAP = 60.0, 0.05  # seconds to wait for other processes, and between two looks
+PATIENCE, _NAP = 60.0, 0.05  # seconds to wait for other processes, and between two checks
 
 
 class Backend:
-    """The place where the workers of a run train. This one's workers are processes of this machine."""
+    """The place where the workers of a run train. In this base class, workers are processes on this machine."""
 
-    remote: ClassVar[bool] = False  # whether workers have other machines' devices than this process
+    remote: ClassVar[bool] = False  # whether the workers' devices can belong to other machines
     name: str
 
     @property
     def started(self) -> int | None:
-        """The number of workers that another program has started; None if this backend starts them."""
+        """The number of workers that another program has started, or `None` if this backend starts the workers."""
         return None
 
     @property
@@ -53,36 +53,40 @@ class Backend:
 
     @property
     def resumes(self) -> bool:
-        """Whether the workers were started again, and go on with the run that the folder has."""
+        """Whether the workers were restarted and continue the run in the folder."""
         return False
 
     def workers_here(self, workers: int | None) -> int | None:
-        """Return how many of these workers train on this machine, if that is known before they are started."""
+        """Return how many of these workers train on this machine, or `None` if that isn't known before they start."""
         return workers
 
     def cores(self, workers: int) -> int:
-        """Return the number of processor cores of each worker."""
+        """Return the number of processor cores for each worker."""
         return share_of_cores(workers)
 
     def check(self, run: Run) -> None:
-        """Raise a DistributedError if the backend can't train a run."""
+        """Raise a `DistributedError` if the backend can't train a run."""
 
     def train(
         self, folder: Path, run: Run | None, told: Callable[[Told], object], requested: Callable[[], Action]
     ) -> End | None:
-        """Train the run in a folder, which a process that supervises has opened; the result is how it ended there."""
+        """Train the run in a folder and return how it ended.
+
+        The supervising process passes the run that it has opened. Other processes return `None`.
+        """
         from netdsl.distributed.supervisor import train
 
         return train(folder, self.launcher(), run=run, told=told, requested=requested)
 
     @contextmanager
     def leading(self) -> Iterator[None]:
-        """Inside, this process does what the processes of other workers wait for; if it fails, they end too."""
+        """Mark work of this process for which the processes of other workers wait. If it fails, they end too."""
         yield
 
     @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
-        """A folder for a run that nobody keeps, which all its processes see; it is removed when they have left it."""
+        """Yield a temporary folder for a run, which all its processes can see. It is removed when all of them have left
+        it."""
         with TemporaryDirectory(prefix="netdsl-") as folder:
             yield Path(folder)
 
@@ -93,7 +97,7 @@ class Backend:
 
 
 class LocalBackend(Backend):
-    """The backend whose workers are processes on this machine, and which computes tables in this process."""
+    """The backend whose workers are processes on this machine. Tables are computed in this process."""
 
     name = LOCAL
 
@@ -105,17 +109,17 @@ class LocalBackend(Backend):
 
 
 class PluginBackend(Backend):
-    """The backend whose workers a plug-in's launcher starts."""
+    """The backend whose workers are started by a plug-in's launcher."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 class ExternalBackend(Backend):
-    """The backend whose workers are processes that another program started, this one among them."""
+    """The backend whose workers are processes that another program started. This process is one of them."""
 
     name = EXTERNAL
-    _folders = count()  # a number for each, which is the same in all workers, since they run one program
+    _folders = count()  # the next folder's number; all workers count alike, because they run the same program
 
     @property
     def worker(self) -> ExternalWorker:
@@ -136,11 +140,11 @@ class ExternalBackend(Backend):
 
     @property
     def resumes(self) -> bool:
-        """Whether torchrun has started the workers again."""
+        """Whether torchrun has restarted the workers."""
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
 
     def workers_here(self, workers: int | None) -> int:
-        """As many as were started on this machine."""
+        """Return the number of workers that were started on this machine."""
         return self.worker.local_size
 
     def cores(self, workers: int) -> int:
@@ -148,14 +152,15 @@ class ExternalBackend(Backend):
         return share_of_cores(self.worker.local_size)
 
     def check(self, run: Run) -> None:
-        """Raise a DistributedError if the run has another number of workers."""
+        """Raise a `DistributedError` if the run has another number of workers."""
         size = self.worker.size
         if run.fitting(size) != size:
-            raise DistributedError(f"{size} workers were started, not {run.workers}; their number needn't be said")
+            raise DistributedError(f"{size} workers were started, not {run.workers}; leave out the number of workers")
 
     @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
-        """A folder that all workers of this machine find by what started them; the first one makes and removes it."""
+        """Yield a folder that all workers of this machine find by the name of their job. The first worker creates and
+        removes it."""
         worker = self.worker
         refuse_several_machines(worker)
         folder = Path(gettempdir(), f"netdsl-{_name_of_job(os.environ)}-{next(self._folders)}")
@@ -164,21 +169,26 @@ class ExternalBackend(Backend):
             yield folder
             (folder / f"left-{worker.rank}").touch()
             return
-        shutil.rmtree(folder, ignore_errors=True)  # of a job with the same name that was killed
+        shutil.rmtree(folder, ignore_errors=True)  # a killed job of the same name can have left it
         try:
             folder.mkdir(mode=0o700)
         except OSError as problem:
-            raise DistributedError(f"{folder}: can't be made: {problem.strerror}; name another one by run=") from None
+            raise DistributedError(
+                f"{folder}: can't be created: {problem.strerror}; name another folder with run="
+            ) from None
         try:
             yield folder
-            await_all(lambda: len(list(folder.glob("left-*"))) == worker.size - 1, f"{folder}: workers don't leave it")
+            await_all(
+                lambda: len(list(folder.glob("left-*"))) == worker.size - 1,
+                f"{folder}: some workers don't leave the folder; check whether they hang",
+            )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def train(
         self, folder: Path, run: Run | None, told: Callable[[Told], object], requested: Callable[[], Action]
     ) -> End | None:
-        """Run this process's worker of the run that a folder has, or will have."""
+        """Run this process's worker of the run that the folder contains or will contain."""
         from netdsl.distributed.launchers.external import train_as_worker
         from netdsl.distributed.supervisor import train
 
@@ -188,22 +198,23 @@ class ExternalBackend(Backend):
 
 
 def refuse_several_machines(worker: ExternalWorker) -> None:
-    """Raise a DistributedError if workers are on several machines, where they share no folder for temporary files."""
+    """Raise a `DistributedError` if the workers are on several machines, because these don't share temporary
+    folders."""
     if worker.size > worker.local_size:
         raise DistributedError(
-            "the workers are on several machines; name a folder that all of them see, as run='FOLDER'"
+            "the workers are on several machines; name a folder that all of them can see, as run='FOLDER'"
         )
 
 
 def _name_of_job(environment: Mapping[str, str]) -> str:
-    """Return a name that is the same for all workers of a job, and another one for each job that runs at the same
-    time."""
+    """Return a name that is the same for all workers of a job and different for each job that runs at the same time."""
     values = [environment.get(name, "") for name in _JOB_VARIABLES]
     return sha256("\0".join(values).encode()).hexdigest()[:16]
 
 
 def _await_own_folder(folder: Path) -> None:
-    """Wait until a folder is there that nobody but this user can have made or can write to."""
+    """Wait until the folder exists. Raises an error unless it belongs to this user and no other user can write to
+    it."""
 
     def is_own() -> bool:
         try:
@@ -211,14 +222,19 @@ def _await_own_folder(folder: Path) -> None:
         except FileNotFoundError:
             return False
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-            raise DistributedError(f"{folder}: belongs to somebody else; name another folder by run=")
+            raise DistributedError(
+                f"{folder}: belongs to another user or is open to others; name another folder with run="
+            )
         return True
 
-    await_all(is_own, f"{folder}: the first worker doesn't make it; it says why")
+    await_all(is_own, f"{folder}: the first worker doesn't create the folder; see its error")
 
 
 def await_all(condition: Callable[[], bool], problem: str, seconds: float = PATIENCE) -> None:
-    """Wait for what other processes do; a DistributedError with the problem if it takes too long."""
+    """Wait until other processes have fulfilled a condition.
+
+    Raises a `DistributedError` with the problem if that takes too long.
+    """
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -228,20 +244,20 @@ def await_all(condition: Callable[[], bool], problem: str, seconds: float = PATI
 
 _BACKENDS: Mapping[str, type[Backend] | str] = {
     LOCAL: LocalBackend,
-    SPARK: "netdsl.spark.backend:SparkBackend",  # in rooms above this one
+    SPARK: "netdsl.spark.backend:SparkBackend",  # in packages above this one
     MPI: "netdsl.mpi.backend:MpiBackend",
     EXTERNAL: ExternalBackend,
 }
 
 
 def backend_named(name: str, **settings: Any) -> Backend:
-    """Return the backend of a name, which may be that of a plug-in's launcher; Spark's has settings, such as a
+    """Return the backend with a name, which can be that of a plug-in's launcher. Spark's backend has settings, such as
     `master`."""
     kind = _BACKENDS.get(name)
     if kind is None:
         if name not in LAUNCHERS:
             others = ", ".join((*NAMES, *LAUNCHERS))
-            raise DistributedError(f"there is no backend '{name}'; there are {others}")
+            raise DistributedError(f"there is no backend '{name}'; choose from {others}")
         return PluginBackend(name)
     if isinstance(kind, str):
         module, _, class_name = kind.partition(":")
@@ -251,15 +267,20 @@ def backend_named(name: str, **settings: Any) -> Backend:
 
 
 def backend_around(environment: Mapping[str, str]) -> Backend | None:
-    """Return the backend of the ranks that mpiexec, torchrun or the like started, if this process is one of several."""
+    """Return the backend for the ranks that mpiexec, torchrun or a similar program started.
+
+    Returns `None` if this process isn't one of several.
+    """
     if ranks_apart(environment) is None:
         return None
     return backend_named(MPI if started_by_mpiexec(environment) else EXTERNAL)
 
 
 def chosen_backend(backend: str | Backend | None, workers: int | str | None = None) -> Backend | None:
-    """Return the backend that a program names, or that of the ranks that this process is one of; None if it says
-    nothing."""
+    """Return the backend that a program names, or else the backend for the ranks to which this process belongs.
+
+    Returns `None` if there is neither.
+    """
     if backend is None:
         return backend_around(os.environ)
     if isinstance(backend, str):

@@ -1,4 +1,4 @@
-"""Listeners of a training: a program's callbacks, the history, an early stop, and progress on a terminal."""
+"""Listeners of a training run: a program's callbacks, the history, early stopping, and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from netdsl.solver.events import (
     event_as_json,
 )
 
-# A function of a program that gets every event of a training, and may return an action, such as `Action.STOP`.
+# A program's function that gets every training event and can return an action, such as `Action.STOP`.
 Callback = Callable[[Event], Action | None]
 
-_REDRAWN = 0.2  # seconds between two lines of progress
+_REDRAWN = 0.2  # seconds between two updates of the progress line
 
 
 class Hearing:
-    """Calls the callbacks of one training with its events, and remembers what they ask it to do."""
+    """Calls the callbacks of one training with its events, and remembers the actions that they request."""
 
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         self._callbacks = callbacks
         self._action = Action.NONE
 
     def __call__(self, event: Event) -> None:
-        """Pass an event on."""
+        """Pass an event to all callbacks."""
         for callback in self._callbacks:
             action = callback(event)
             if isinstance(action, Action) and action is not Action.NONE and self._action is not Action.STOP:
                 self._action = action
 
     def requested(self) -> Action:
-        """Return the action that a callback has asked for since the last call."""
+        """Return the action that a callback has requested since the last call."""
         action, self._action = self._action, Action.NONE
         return action
 
 
 class History(Sequence[Moment]):
-    """The displays and tests of a training, one moment for each iteration that has some, as a table.
+    """The displays and tests of a training, as a table with one moment for each iteration that has any.
 
-    `pandas.DataFrame(history.columns())` is the same as a DataFrame.
+    `pandas.DataFrame(history.columns())` returns the same as a DataFrame.
     """
 
     def __init__(self, moments: Sequence[Moment] = ()) -> None:
@@ -59,15 +59,15 @@ class History(Sequence[Moment]):
         self._lines: list[dict[str, Any]] = []
 
     def __call__(self, event: Event) -> None:
-        """Add what an event tells."""
+        """Add an event if it is a display or a test."""
         line = event_as_json(event)
         if line is not None and line["event"] in ("train", "test"):
             self._lines.append(line)
-            self._moments = None  # until somebody asks for them
+            self._moments = None  # computed again when they are needed
 
     @property
     def moments(self) -> tuple[Moment, ...]:
-        """The moments in the order of their iterations."""
+        """The moments, in the order of their iterations."""
         if self._moments is None:
             self._moments = moments_of(self._lines)
         return self._moments
@@ -86,7 +86,7 @@ class History(Sequence[Moment]):
         return self.moments[index]
 
     def columns(self) -> Mapping[str, list[float | None]]:
-        """Return the columns of the table: iteration, loss, and every output of tests; None where there is no value."""
+        """Return the columns of the table: iteration, loss, and every output of tests. Missing values are `None`."""
         tested = list(dict.fromkeys(name for moment in self for name in moment.tested))
         columns: dict[str, list[float | None]] = {
             "iteration": [moment.iteration for moment in self],
@@ -103,7 +103,7 @@ class History(Sequence[Moment]):
     def _repr_html_(self) -> str:
         columns = self.columns()
         rows = ([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
-        return html_table(f"{len(self)} moments of a training", list(columns), rows)
+        return html_table(f"History of {len(self)} moments", list(columns), rows)
 
 
 def _cell(value: float | None) -> str:
@@ -111,21 +111,22 @@ def _cell(value: float | None) -> str:
 
 
 class EarlyStopping:
-    """A callback that ends a training when its tests don't get better any more.
+    """A callback that ends training when the tests stop improving.
 
-    It stops after `patience` tests in a row that weren't better than the best one before them. `metric` is the name of
-    an output of the test net, of which more is better unless it is a loss; by default a score of the whole set or an
-    accuracy, else the first output. `least_change` is how much better a test must be to count.
+    Training stops after `patience` tests in a row that weren't better than the best earlier test. `metric` names an
+    output of the test net. Higher values are better unless the output is a loss. The default metric is a score of the
+    whole set or an accuracy, or else the first output. `least_change` is the improvement that a test needs in order to
+    count.
     """
 
     def __init__(self, patience: int = 3, metric: str | None = None, *, least_change: float = 0.0) -> None:
         self.patience, self.metric, self.least_change = patience, metric, least_change
         self.best: float | None = None
         self.best_iteration: int | None = None
-        self.waited = 0  # tests since the best one
+        self.waited = 0  # the number of tests since the best one
 
     def __call__(self, event: Event) -> Action | None:
-        """Compare a test with the best one; returns a request to stop where patience is at its end."""
+        """Compare a test with the best one. Returns a request to stop when patience runs out."""
         if not isinstance(event, TestFinished) or event.net:
             return None
         score = self._score_of(event)
@@ -136,12 +137,14 @@ class EarlyStopping:
         return Action.STOP if self.waited >= self.patience else None
 
     def _score_of(self, test: TestFinished) -> float:
-        """Return the value of the metric, of which more is better."""
+        """Return the value of the metric, negated for a loss, so that higher is better."""
         values = as_numbers(test.outputs)
         if self.metric is None:
             score = model_score(test)
             if score is None:
-                raise SolverError("the test net has no output, so nothing says whether it gets better")
+                raise SolverError(
+                    "the test net has no output that can be compared; add an Accuracy or a loss layer to phase TEST"
+                )
             return score
         if self.metric not in values:
             raise SolverError(f"the test net has no output '{self.metric}'; it has {', '.join(values) or 'none'}")
@@ -150,13 +153,13 @@ class EarlyStopping:
 
 
 class Progress:
-    """A callback that writes one line of progress over and over, for a terminal or a notebook."""
+    """A callback that keeps rewriting one line of progress, for a terminal or a notebook."""
 
     def __init__(self) -> None:
         self._last, self._drawn, self._width, self._loss = 0, 0.0, 0, ""
 
     def __call__(self, event: Event) -> None:
-        """Write the line again, but not too often."""
+        """Update the line. Iterations without a new loss update it at most every 0.2 seconds."""
         match event:
             case TrainingStarted():
                 self._last = event.last

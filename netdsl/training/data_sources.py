@@ -1,4 +1,5 @@
-"""Other data for a training than its net names: sources of its data layers, tables, and the part that is for tests."""
+"""Replaces a net's training data: the sources of its data layers, its tables, and the part that is held out for
+tests."""
 
 from __future__ import annotations
 
@@ -19,18 +20,17 @@ from netdsl.model.edits import separate_phases
 from netdsl.net.graph import Phase, is_included
 from netdsl.solver.settings import SolverSettings
 
-NO_TESTS = "none"  # as test data: the run doesn't test
+NO_TESTS = "none"  # as test data: the run has no tests
 
 Sources = dict[Phase, str]
 
 
 def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
-    """Return the run with other data: other sources of its data layers, or tables for the inputs of a net without data
-    layers.
+    """Return the run with other sources for its data layers, or tables for a net without data layers.
 
-    Without test data, a part of the data is held out for tests, if there are any; NO_TESTS is for a run without tests,
-    which trains on all data. A table's columns are those with the names of the inputs, or those that the source lists,
-    in the inputs' order.
+    If no test data are given but the run has tests, part of the data is held out for them. With NO_TESTS, the run has
+    no tests and trains on all data. A table's columns have the names of the inputs, or the source lists them in the
+    order of the inputs.
     """
     if test_data == NO_TESTS:
         run, test_data = replace(run, solver=run.solver.without_tests()), None
@@ -41,21 +41,21 @@ def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
 
 
 def with_data(solver: SolverSettings, data: str | None, test_data: str | None) -> SolverSettings:
-    """Return the settings with other sources of the net's data layers."""
+    """Return the settings with other sources for the net's data layers."""
     return _reading(solver, _sources(solver.param, data, test_data))
 
 
 def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
-    """Return whether tests are on items of the data that training leaves out, since nothing names others."""
+    """Return whether tests use items of the training data that training leaves out, because no test data are given."""
     if data is None or test_data is not None or are_marked_images(data):
         return False
     return bool(param.test_iter) and parse_source(data).train_and_test()[1].part is not None
 
 
 def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None) -> Sources:
-    """Return the full names of what the phases read, where it isn't what the net says.
+    """Return the full names of the sources, for each phase whose source changes.
 
-    Sets of images with marked objects have lists that say what is for tests, so no part of them is chosen here.
+    Sets of images with marked objects have lists that name the test images, so no part of them is held out here.
     """
     sources: Sources = {}
     if data is not None and are_marked_images(data):
@@ -70,13 +70,15 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
 
 
 def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
-    """Return the settings whose net has data layers that read other sources."""
+    """Return the settings with a net whose data layers read other sources."""
     if solver.train_net is not None and solver.test_nets:
-        raise SolverError("--data is for solvers that name one net, in `net`, or in `train_net` and test none")
+        raise SolverError(
+            "--data needs a solver with a single net: one that sets `net`, or sets `train_net` and no test net"
+        )
     model, param = solver.net_to_train, solver.param
     if not data_layers(model.net):
         name = param.net or param.train_net or f"net '{model.net.name}'"
-        raise SolverError(f"{name}: has no layer that names what it reads, so it can't read something else")
+        raise SolverError(f"{name}: no layer names a source that --data could replace; add a data layer")
     if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
         model = separate_phases(model)
     net = copy_of(model.net)
@@ -88,14 +90,14 @@ def _reading(solver: SolverSettings, sources: Sources) -> SolverSettings:
 
 
 def data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
-    """Return the layers that read a source."""
+    """Return the layers that read from a source."""
     return [
         layer for layer in net.layer if layer.HasField("data_param") or issubclass(_layer_class(layer), NamesSource)
     ]
 
 
 def set_source(layer: pb.LayerParameter, source: str) -> None:
-    """Let a data layer read another source."""
+    """Replace the source of a data layer."""
     kind = _layer_class(layer)
     if issubclass(kind, NamesSource):
         kind.name_source(layer, source)
@@ -104,13 +106,15 @@ def set_source(layer: pb.LayerParameter, source: str) -> None:
 
 
 def source_for(data: str, split: DataSplit) -> str:
-    """Return the full name of data, with a split if their kind has splits; images with marked objects have lists
-    instead."""
+    """Return the full name of the data, with a split if this kind of data has splits.
+
+    Images with marked objects have lists instead of splits.
+    """
     return data if are_marked_images(data) else str(parse_source(data).with_split(split))
 
 
 def are_marked_images(data: str) -> bool:
-    """Return whether data are images with marked objects, of one set or of several."""
+    """Return whether the data are images with marked objects, from one set or several."""
     return parse_joined(data)[0].content is Content.MARKED_IMAGES
 
 

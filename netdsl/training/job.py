@@ -1,4 +1,4 @@
-"""The job of training: a run begins, in a folder or in this process alone, is trained, and tells events."""
+"""Starts, resumes, replays and trains runs, either in a folder or in this process alone."""
 
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from netdsl.training.backends import HERE, PATIENCE, Backend, await_all
 
-DISPLAYS = 50  # of the loss in a program's training, if its settings don't say when
-_RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
-_ENDED = "ended"  # a file of a run's folder, by which the first of several processes tells the others
+DISPLAYS = 50  # of the loss, in a program's training whose settings don't state an interval
+_RETENTION = Retention(every=50)  # in rounds, for a run in a temporary folder
+_ENDED = "ended"  # a file in a run's folder, with which the first of several processes signals the end
 
 
 def begin(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
-    """Begin a run in a folder, with everything fixed that is needed to repeat it. Its snapshots go there too.
+    """Begin a run in a folder and return the run that is stored there.
 
-    `weights` are those that the run names, where they are open already. The result is the run that the folder has. A
-    process that another one supervises begins nothing.
+    The stored run contains every setting that is needed to repeat it. Snapshots go to the same folder. `weights` are
+    the weights that the run names, if they are open already. A process that doesn't supervise stores nothing.
     """
     if run.snapshot is not None:
-        raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
+        raise DistributedError("--snapshot works with one worker only; resume a run of several workers with --resume")
     run = _with_share_of_cores(_with_snapshots_in(run, folder), backend)
     return _begin_in_folder(run.settled(), folder, backend, weights)
 
 
 def begin_or_resume(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None = None) -> Run:
-    """Begin a run in a folder, or find the one that was begun there with the same settings and was interrupted.
+    """Begin a run in a folder, or find the interrupted run that was begun there with the same settings.
 
-    `weights` are those that a new one begins with, if it names none.
+    `weights` are the initial weights of a new run that names none.
     """
     if (folder / MODEL).exists():
-        raise DistributedError(f"{folder}: has a run that is finished; name another folder for a new one")
+        raise DistributedError(f"{folder}: contains a finished run; name another folder for a new one")
     if not exists(folder):
         return begin(run, folder, backend, weights)
     found, wanted = Run.load(folder), _with_share_of_cores(_with_snapshots_in(run, folder), backend)
     names = [Path(path).stem.partition("_")[2] for path in found.weights]
     if run.weights and names != [Path(path).stem.removesuffix(".caffemodel") for path in run.weights]:
-        raise DistributedError(f"{folder}: has a run that began with other weights; name another folder")
+        raise DistributedError(f"{folder}: contains a run that began with other weights; name another folder")
     if wanted.solver.param.random_seed < 0:
         wanted = replace(wanted, solver=wanted.solver.with_fields(random_seed=found.solver.param.random_seed))
     wanted = replace(
@@ -76,7 +76,7 @@ def begin_or_resume(run: Run, folder: Path, backend: Backend, weights: Sequence[
         devices=run.devices or found.devices,
     )
     if wanted != found:
-        raise DistributedError(f"{folder}: has a run with other settings; name another folder")
+        raise DistributedError(f"{folder}: contains a run with other settings; name another folder")
     return found
 
 
@@ -92,9 +92,9 @@ def _with_share_of_cores(run: Run, backend: Backend) -> Run:
 
 
 def _begin_in_folder(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None) -> Run:
-    """Return the run that a folder has from now on, once all that it needs was opened.
+    """Check that all files of a run can be opened, and return the run that is stored in the folder.
 
-    Its weights are stored there as files that all workers read.
+    Its weights are stored there too, in files that all workers read.
     """
     backend.check(run)
     if not backend.supervises:
@@ -108,34 +108,37 @@ def _begin_in_folder(run: Run, folder: Path, backend: Backend, weights: Sequence
 def _run_in_new_folder(run: Run, folder: Path, backend: Backend, weights: Sequence[Model] | None) -> Run:
     if weights is None:
         weights = open_files(find_weights(run.weights, run.folder), run.solver.trained)
-    if backend.remote:  # data may be out of this machine's reach, which workers tell
+    if backend.remote:  # this machine may not have the data; if they are missing, the workers report it
         for model in (run.solver.trained, *run.solver.tested):
             resolve_own_state(model.net)
         with suppress(DataError, FileError, MissingExtraError):
             _open_everything(run, weights)
     else:
         _open_everything(run, weights)
-    if not exists(folder):  # otherwise saving is refused
+    if not exists(folder):  # `save` refuses to overwrite a run
         run = replace(run, weights=store_for_workers(weights, folder))
     run.save(folder)
     return run
 
 
 def _open_everything(run: Run, weights: Sequence[Model]) -> None:
-    """Open all that a run needs, so that a mistake in it is found before the run takes its folder."""
+    """Open all files of a run, so that mistakes are found before the run's folder is created."""
     compute = replace(run.compute, device=torch.device("cpu"))
     with open_solver(run.solver, compute=compute, weights=weights, tables=run.tables):
         pass
 
 
 def begin_replay(original: Path, folder: Path, backend: Backend) -> Run:
-    """Begin a run in another folder in which workers leave and come after the same rounds as in an earlier one."""
+    """Begin a run in another folder in which workers join and leave after the same rounds as in an earlier run."""
     run, memberships = Run.load(original), read_memberships(original)
     if not memberships or memberships[0].after:
-        raise DistributedError(f"{original}: doesn't say which workers took part from its first round on")
+        raise DistributedError(
+            f"{original}: the log doesn't list the workers from the first round on, so the run can't be replayed"
+        )
     if not run.strategy.synchronous:
         raise DistributedError(
-            f"{original}: workers that train with {run.strategy.name} meet when they happen to, which can't be replayed"
+            f"{original}: workers with the strategy {run.strategy.name} meet at no fixed times, so the run "
+            "can't be replayed"
         )
     workers = 1 + max(number for membership in memberships for number in membership.members)
     run = replace(run, workers=workers, fewest=None, memberships=memberships)
@@ -157,15 +160,15 @@ def train(
 ) -> End | None:
     """Train the run in a folder to its end, from its beginning or from its last saved round.
 
-    `run` is that one, if this process has begun it. A transport, a number of workers and a deadline that are named take
-    the place of the run's own. The command that this is the work of is noted in the folder. The result is how the run
-    ended, if this process supervises the workers; only there `listeners` get the events, and `on_round` the records.
+    `run` is the stored run, if this process has begun it. `transport`, `workers` and `deadline` replace the run's own
+    settings. The folder's log records `command`. If this process supervises the workers, it returns how the run ended,
+    and `listeners` get the events and `on_round` the records of rounds. Other processes return `None` and call neither.
     """
     if not backend.supervises:
         return backend.train(folder, None, lambda told: None, no_action)
     with ExitStack() as stack:
         stack.enter_context(backend.leading())
-        run = run or Run.load(folder)  # first of all: where no run begins no file is made
+        run = run or Run.load(folder)  # loaded first, so that a folder without a run stays untouched
         changed = _with_choices(run, folder, transport, workers, deadline)
         if changed != run:
             changed.save(folder, again=True)
@@ -184,7 +187,7 @@ def train(
 
 
 def _passing_on(listeners: Sequence[Listener]) -> Listener:
-    """Return a listener that passes events on to others."""
+    """Return a listener that passes events to others."""
 
     def listen(event: Event) -> None:
         for listener in listeners:
@@ -196,9 +199,10 @@ def _passing_on(listeners: Sequence[Listener]) -> Listener:
 def _with_choices(
     run: Run, folder: Path, transport: Transport | None, workers: WorkerCount | None, deadline: float | None
 ) -> Run:
-    """Return the run with what is named. For other workers a transport is chosen again, unless one is named."""
+    """Return the run with the settings that aren't `None`. Another number of workers resets the transport unless one is
+    given."""
     if workers is not None and run.memberships:
-        raise DistributedError(f"{folder}: is a replay, which goes on with the workers that the run had")
+        raise DistributedError(f"{folder}: a replay can't change the number of workers; leave out --workers")
     if workers is not None and workers != (run.workers, run.fewest):
         run = replace(run, workers=workers.most, fewest=workers.fewest, transport=None)
     return replace(
@@ -215,9 +219,9 @@ def train_alone(
     requested: Callable[[], Action] = no_action,
     test_last: bool = True,
 ) -> Solver:
-    """Train a run in this process, which keeps no folder, to its end or until a stop is requested.
+    """Train a run in this process to its end, or until a stop is requested, without a folder.
 
-    With `test_last` what was learned is tested at the end, also where `test_interval` doesn't divide `max_iter`.
+    With `test_last`, the trained net is tested at the end, even if `test_interval` doesn't divide `max_iter`.
     """
     listen = _passing_on(listeners)
     start = _start_of(run, listen)
@@ -239,20 +243,21 @@ def train_alone(
 
 
 def _start_of(run: Run, listen: Listener) -> Path | None:
-    """Return the solver state that a run resumes from, if there is one; `listen` gets notices of damaged ones."""
+    """Return the solver state from which a run resumes, or `None`. `listen` gets notices about damaged snapshots."""
     if run.snapshot is None:
         return None
     if run.snapshot == NEWEST:
         return newest(run.solver.param.snapshot_prefix, lambda text: listen(Notice(text)))
     if run.weights:
-        raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
+        raise SolverError("a snapshot contains its own weights; give --snapshot or --weights, not both")
     return Path(run.snapshot)
 
 
 def train_on_devices(
     run: Run, *, listeners: Sequence[Listener] = (), requested: Callable[[], Action] = no_action
 ) -> End | None:
-    """Train as Caffe does with `-gpu 0,1`: each device has a batch, and their gradients are averaged in every step."""
+    """Train as Caffe does with `-gpu 0,1`: each device has its own batch, and the gradients are averaged in every
+    step."""
     listen = _passing_on(listeners)
     start = _start_of(run, listen)
     several = replace(
@@ -270,20 +275,25 @@ def train_on_devices(
 
 
 def go_on_together(folder: Path, backend: Backend, what: str, seconds: float = PATIENCE) -> None:
-    """Let the workers that another program has started go on when the first one comes here, with which `what` is so."""
+    """Let the workers of another program wait until the first worker arrives here.
+
+    `what` completes an error's sentence about the event that they wait for.
+    """
     if backend.started is None:
         return
     if backend.supervises:
         (folder / _ENDED).touch()
     else:
-        await_all((folder / _ENDED).exists, f"{folder}: the first worker doesn't say that {what}", seconds)
+        await_all(
+            (folder / _ENDED).exists, f"{folder}: the first worker doesn't report that {what}; see its error", seconds
+        )
 
 
 def with_epochs(run: Run, epochs: float, batches: Fraction | None = None, *, tested: bool = False) -> Run:
-    """Return the run that ends when all workers together have seen each item so often; `batches` is how many the items
-    make.
+    """Return the run that ends when its workers together have seen each item `epochs` times.
 
-    Tests stay where the settings say. If these don't say it, a run that is `tested` is so after each epoch.
+    `batches` is the number of batches that all items fill. A `tested` run is tested after each epoch unless its
+    settings state an interval.
     """
     if batches is None:
         batches = batches_of(run.solver.trained, run.tables.get(Phase.TRAIN))
@@ -296,7 +306,7 @@ def with_epochs(run: Run, epochs: float, batches: Fraction | None = None, *, tes
 
 
 def with_defaults(solver: SolverSettings) -> SolverSettings:
-    """Return the settings of a program's training, with what suits one where they leave it open."""
+    """Return a program's training settings with defaults for the fields that it left unset."""
     param = solver.param
     defaults = {
         "display": max(1, param.max_iter // DISPLAYS),
@@ -307,7 +317,10 @@ def with_defaults(solver: SolverSettings) -> SolverSettings:
 
 
 def with_tests(solver: SolverSettings) -> SolverSettings:
-    """Return the settings with a test, of one batch and at the end where they don't say how long it is and when."""
+    """Return the settings with tests.
+
+    The defaults are one batch for each test, and a single test at the end.
+    """
     param = solver.param
     return solver.with_fields(
         test_interval=param.test_interval or param.max_iter, test_iter=list(param.test_iter) or [1]
@@ -315,9 +328,11 @@ def with_tests(solver: SolverSettings) -> SolverSettings:
 
 
 def batches_of(model: Model, table: Table | None) -> Fraction:
-    """Return how many batches all items of a table, or of the net's own data, make."""
+    """Return how many batches the items of a table, or else of the net's own data, fill."""
     with closing(Feeds.open(resolve_own_state(model.net), table=table)) as feeds:
         batches = feeds.epoch_batches()
     if batches is None:
-        raise DataError("these data have no known number of items, so epochs can't be counted; train for iterations")
+        raise DataError(
+            "the number of items in these data is unknown, so epochs can't be counted; give a number of iterations"
+        )
     return batches

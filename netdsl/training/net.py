@@ -1,4 +1,4 @@
-"""The public Net: built, filled with weights, on a device, ready to run and to train."""
+"""The public Net: a net with weights on a device, which runs and trains."""
 
 from __future__ import annotations
 
@@ -54,22 +54,23 @@ if TYPE_CHECKING:
 
 _DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
-# Of `Net.train`, beside a solver's settings.
+# Arguments of `Net.train` in addition to a solver's settings.
 _ARGUMENTS = "steps", "epochs", "batch", "test_data", "workers", "backend", "strategy", "run", "callbacks", "on_round"
 Paths = str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True)
 class _GivenData:
-    """Data as the program gave them and as they are read, and the batch that it wants."""
+    """Data as a program passed them, the same data as they are read, and the requested batch size."""
 
     data: AnyData | None = None
     user_data: UserData | None = None
     batch: int | None = None
-    stored: object = None  # what removes the rows of Spark's that were stored, when nobody has it any more
+    stored: object = None  # removes the stored rows of Spark's data when it is deleted
 
-    def are(self, data: AnyData, batch: int | None) -> bool:
-        """Return whether these are the same data; tuples are if they have the same arrays."""
+    def matches(self, data: AnyData, batch: int | None) -> bool:
+        """Return whether these are the same data and batch size. Tuples are the same if they contain the same
+        arrays."""
         if isinstance(data, tuple) and isinstance(self.data, tuple) and len(data) == len(self.data):
             is_same = all(new is old for new, old in zip(data, self.data, strict=True))
         else:
@@ -77,25 +78,25 @@ class _GivenData:
         return is_same and batch == self.batch
 
     def for_others(self) -> Self:
-        """Return what another process can have of them: of Spark's rows, the table that has them."""
+        """Return the data in a form that another process can read. Spark's rows become the table in which they are
+        stored."""
         table = self.user_data
         return replace(self, data=table, stored=None) if self.stored and isinstance(table, Table) else self
 
 
 @dataclass(frozen=True)
 class NetForm:
-    """A net apart from its weights and data: what it was made of, so that it can be made again."""
+    """A net apart from its weights and data: everything that is needed to create it again."""
 
     net: pb.NetParameter
     phase: Phase
     level: int
     stages: Sequence[str]
-    items: Mapping[str, tuple[int, ...]]  # the shapes of an item of what comes from outside
+    items: Mapping[str, tuple[int, ...]]  # the shape of an item of each input
     caffe_gradients: bool
 
     def open(self, weights: Weights | None = None) -> Net:
-        """Return the net with these weights, or with new ones. torch's random numbers go on as if nothing had been
-        made."""
+        """Return a net with these weights, or with new ones. The state of torch's random numbers doesn't change."""
         net = Net.__new__(Net)
         model = Model(self.net, weights or {}, items=self.items, level=self.level, stages=self.stages)
         with torch.random.fork_rng(devices=[]):
@@ -106,7 +107,7 @@ class NetForm:
 
 @dataclass(frozen=True)
 class _NetState:
-    """All that a net has, as a copy gets it."""
+    """The complete state of a net, from which a copy is created."""
 
     form: NetForm
     weights: WeightCollection
@@ -115,31 +116,31 @@ class _NetState:
     history: History
     given: Mapping[Phase, _GivenData]
     training: state.SolverPlace | None
-    tested: Positions | None  # the place in the data to test on
+    tested: Positions | None  # the place in the test data
     closed: bool
 
     def open(self) -> Net:
-        """Return the net, which goes on where the other one was."""
+        """Return a net that continues where the original net was."""
         if self.device.startswith("cuda") and not torch.cuda.is_available():
             raise NetError(
-                f"the net was on {self.device}, and torch sees no GPU here; call net.to('cpu') before it is sent"
+                f"the net was on {self.device}, but torch sees no GPU here; call net.to('cpu') before sending it"
             )
         net = self.form.open(self.weights)
         net.to(self.device)
         net._settings, net.history = self.settings, self.history
         net._given, net._closed = dict(self.given), self.closed
-        net._left, net._tested = self.training, self.tested
+        net._copied_place, net._tested = self.training, self.tested
         return net
 
 
 class Net(ClosedAtEnd):
-    """A net for one phase, from a description, a message or a file of any format, which may have weights too.
+    """A net for one phase, from a description, a message or a file of any format. The file can also contain weights.
 
     `module` is the torch module. `forward(data=x)` runs it without gradients. `dialect` is the fork of Caffe that the
-    net is for, where it doesn't say it itself. With `caffe_gradients` it is trained with Caffe's gradients also where
-    Caffe writes over what it reads backward.
+    net is for, unless the net states it. With `caffe_gradients`, training uses Caffe's gradients even where in-place
+    layers overwrite values that Caffe's backward pass reads.
 
-    Threads bring the data of a net that trains or tests, until it is closed, as by `with Net(...) as net:`.
+    A net that trains or tests loads its data in threads, which end when it is closed, as by `with Net(...) as net:`.
     """
 
     def __init__(
@@ -158,10 +159,10 @@ class Net(ClosedAtEnd):
         paths = [] if weights is None or isinstance(weights, Mapping) else _paths(weights)
         files = open_caffe_files(paths)
         own = replace(with_dialect_of(model, files), items=shapes or {}, level=level, stages=stages)
-        told = dict(own.weights)  # what the shapes of data may be told by
+        known_weights = dict(own.weights)  # weights can reveal the shapes of data
         for file in files:
-            told |= file.weights if isinstance(file, Model) else {}
-        model = replace(own, weights=told | dict(weights if isinstance(weights, Mapping) else {}))
+            known_weights |= file.weights if isinstance(file, Model) else {}
+        model = replace(own, weights=known_weights | dict(weights if isinstance(weights, Mapping) else {}))
         self._make(model, phase_of(phase), model.layers(phase_of(phase)), caffe_gradients=caffe_gradients)
         reports = [copy_model(own, self.module.built)] if own.weights else []
         if weights is not None:
@@ -171,17 +172,17 @@ class Net(ClosedAtEnd):
             warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
 
     def _make(self, model: Model, phase: Phase, built: Built, *, caffe_gradients: bool) -> None:
-        """Make the net of a model and of its layers, with new weights."""
+        """Initialize the net from a model and its layers, with new weights."""
         self._net = model.net
         self.phase, self._level, self._stages = phase, model.level, model.stages
         self._caffe_gradients = caffe_gradients
         self._given: dict[Phase, _GivenData] = {}
         self._settings: Mapping[str, Any] = _DEFAULT_SETTINGS
-        self.history = History()  # of the training that the newest call of `train` began or continued
+        self.history = History()  # of the training that the last call of `train` started or continued
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
-        self._left: state.SolverPlace | None = None  # where the net was that this one is a copy of
-        self._tested: Positions | None = None  # likewise in the data to test on
+        self._copied_place: state.SolverPlace | None = None  # where the training of the copied net was
+        self._tested: Positions | None = None  # the same for the test data
         self._closed = False
         self.module = NetModule(built.with_own_blobs()).allocate()
 
@@ -193,13 +194,16 @@ class Net(ClosedAtEnd):
         return NetForm(self._net, self.phase, self._level, self._stages, items, self._caffe_gradients)
 
     def _state(self) -> _NetState:
-        """Return all that the net has; an error if its data are of a kind that nobody can read again."""
+        """Return the complete state of the net.
+
+        Raises a `NetError` if its data can be read only once.
+        """
         for given in self._given.values():
             if given.user_data is not None and not begin_again(given.user_data):
                 raise NetError(
-                    f"net '{self._net.name}' takes its batches from a function or an iterator, which can't go on "
-                    "elsewhere; give it arrays, a list, a Dataset or a table, or make another net of its weights: "
-                    "Net(net.message, weights=net.get_weights())"
+                    f"net '{self._net.name}' gets its batches from a function or an iterator, which can't be "
+                    "copied; give it arrays, a list, a Dataset or a table, or create another net with its "
+                    "weights: Net(net.message, weights=net.get_weights())"
                 )
         return _NetState(
             self.form,
@@ -208,24 +212,25 @@ class Net(ClosedAtEnd):
             self._settings,
             deepcopy(self.history),
             dict(self._given),
-            self._left if self._solver is None else state.place_of(self._solver),
+            self._copied_place if self._solver is None else state.place_of(self._solver),
             self._running[Phase.TEST].positions() if Phase.TEST in self._running else self._tested,
             self._closed,
         )
 
     def __copy__(self) -> Net:
-        """Return a net of its own, which goes on where this one is: weights, solver, place in the data, random numbers.
+        """Return a separate net that continues where this one is: weights, solver, place in the data, and random
+        numbers.
 
-        It reads the same data. A net that takes its batches from a function or an iterator can't be copied.
+        It reads the same data. A net that gets its batches from a function or an iterator can't be copied.
         """
         return self._state().open()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Net:
-        """Return the same: data are only read, so that nets can share them."""
+        """Return the same as `__copy__`. Nets can share data, because data are only read."""
         return self._state().open()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """To other processes, as those of Spark, goes what a copy has."""
+        """Return the state of a copy, so that other processes, such as Spark's, can create it."""
         now = self._state()
         return _NetState.open, (replace(now, given={phase: data.for_others() for phase, data in now.given.items()}),)
 
@@ -247,7 +252,7 @@ class Net(ClosedAtEnd):
         return html_table(f"Net {self._size()}", ("layer", "type", "bottoms", "tops", "weights"), rows)
 
     def _size(self) -> str:
-        """Return the net's name, phase, number of layers and of weights, and device."""
+        """Return the net's name, phase, number of layers, number of weights, and device."""
         layers = self.module.built.layers
         shared_once = {id(tensor): tensor.numel() for layer in layers for tensor in layer.blob_tensors()}
         count = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
@@ -255,7 +260,7 @@ class Net(ClosedAtEnd):
         return f"'{self.message.name}', {self.phase.name}, {count}, {weights} on {self.device}"
 
     def _blobs(self, edges: Iterable[int]) -> str:
-        """Blobs with their shapes."""
+        """Return blobs with their shapes."""
         built = self.module.built
         return ", ".join(
             f"{built.graph.blobs[edge]} {'x'.join(map(str, built.shapes[edge]))}".strip() for edge in edges
@@ -263,11 +268,11 @@ class Net(ClosedAtEnd):
 
     @property
     def message(self) -> pb.NetParameter:
-        """A copy of the net as Caffe's message, in today's form and without weights."""
+        """A copy of the net as Caffe's message, in the current format and without weights."""
         return unlocated(self._net)
 
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
-        """Return the outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
+        """Return the outputs, by name, for inputs by name. Inputs are tensors or arrays of any type and batch size."""
         self._check_open()
         tensors = {name: self._input(name, value) for name, value in inputs.items()}
         edges = self.module.edges_of(**tensors)
@@ -276,7 +281,8 @@ class Net(ClosedAtEnd):
         return outputs
 
     def _input(self, name: str, value: Any) -> Tensor:
-        """Return an input as a tensor. Its lengths may differ from the net's, the number of its axes may not."""
+        """Return an input as a tensor. It must have the same number of axes as the net's input, but can have other
+        lengths."""
         like = self._like()
         try:
             tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
@@ -285,16 +291,18 @@ class Net(ClosedAtEnd):
         shape = self._shape(name)
         if shape and tensor.dim() != len(shape):
             raise NetError(
-                f"input '{name}' has shape {list(tensor.shape)}; wanted are {len(shape)} axes, as {list(shape)}"
+                f"input '{name}' has shape {list(tensor.shape)}; give an array with {len(shape)} axes, as "
+                f"{list(shape)}"
             )
         return tensor.to(like.device, like.dtype)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape that the net states for an input; empty if it states none, or has no such input."""
+        """Return the shape that the net states for an input. The shape is empty if it states none, or if there is no
+        such input."""
         return self.module.built.shapes[self.module.inputs[name]] if name in self.module.inputs else ()
 
     def _like(self) -> Tensor:
-        """Return a tensor with the device and the type of the weights."""
+        """Return a tensor that has the device and the type of the weights."""
         tensors = (*self.module.parameters(), *self.module.buffers())
         return next((tensor for tensor in tensors if tensor.is_floating_point()), torch.empty(0))
 
@@ -304,66 +312,70 @@ class Net(ClosedAtEnd):
         return self._like().device
 
     def to(self, device: torch.device | str) -> Self:
-        """Move the net to a device. Training continues there with a new solver, without the old one's history."""
+        """Move the net to a device. Training continues there with a new solver, whose history is empty."""
         self.module.to(device)
         self._close(*Phase)
         return self
 
     def get_weights(self) -> WeightCollection:
-        """Return a copy of all weights, statistics included, with a shared parameter once for each of its layers."""
+        """Return a copy of all weights, including statistics. A shared parameter appears in each of its layers."""
         layers = learned_layers(self.module.built)
         return WeightCollection.of(
             {name: [array_of(tensor) for tensor in layer.blob_tensors()] for name, layer in layers.items()}
         )
 
     def set_weights(self, weights: Weights, *, partial: bool = False) -> LoadReport:
-        """Copy weights into the layers of the same names; with `partial`, layers whose shapes differ are skipped.
+        """Copy weights into the layers with the same names. With `partial`, layers whose shapes differ are skipped.
 
-        If layers share a parameter, the values for the last of them count. Weights of other layers only are an error.
+        If layers share a parameter, the values for the last of these layers win. Raises a `WeightsError` if no layer
+        has one of these names.
         """
         if weights:
             check_names(weights, learned_layers(self.module.built), self._net.name)
         return copy_weights(self.module.built, weights, partial=partial)
 
     def load(self, weights: Paths, *, partial: bool = False) -> LoadReport:
-        """Load the weights of files of any format, one after the other. A text can name several: "a,b".
+        """Load weights from files of any format, one after the other. A text can name several files: "a,b".
 
-        Layers that a file doesn't have keep their values; a file that has none of the net's layers is an error.
+        Layers that a file doesn't contain keep their values. Raises a `WeightsError` if a file contains none of the
+        net's layers.
         """
         return self._load(_paths(weights), partial=partial)
 
     def _load(self, files: Sequence[str | Path | Model], *, partial: bool = False) -> LoadReport:
         if not files:
-            raise WeightsError("no file with weights is named")
+            raise WeightsError("no weights file is named; name at least one")
         return LoadReport.of_all([load_weights(file, self.module.built, partial=partial) for file in files])
 
     def set_training_data(self, data: AnyData, *, batch: int | None = None) -> None:
-        """Set the data to train on, whatever form they have.
+        """Set the data to train on.
 
         - A tuple of arrays or tensors in the order of the net's inputs, `(images, labels)`; a dict of them by blob
-          names; a pandas DataFrame with a column for each blob; a Dataset of torch's. Rows are shuffled by the
-          `random_seed`, in another order in each epoch.
-        - A DataLoader of torch's, or another iterable of batches or of single items, each with arrays by blob names or
-          in the order of the inputs. It begins again at its end, which a generator can't. A function is called for
-          each batch or item.
-        - A `Table`, or an address such as "lmdb:PATH" or "digits"; a DataFrame or an RDD of Spark's, whose rows its
-          tasks store in a folder first, which this process must see. Rows are shuffled. They alone are transformed as
-          the net's data layers say; all other values are taken as they are.
+          names; a pandas DataFrame with a column for each blob; or a torch Dataset. Each epoch shuffles the rows
+          differently, with the `random_seed`.
+        - A torch DataLoader, or another iterable of batches or single items. Each contains arrays by blob names or in
+          the order of the inputs. The iterable starts again at its end, which a generator can't. A function is called
+          for each batch or item.
+        - A `Table`, an address such as "lmdb:PATH" or "digits", or a Spark DataFrame or RDD. Spark's tasks first store
+          its rows in a folder, which this process must be able to see. Rows are shuffled. Only these data are
+          transformed as the net's data layers state; all other values are used as they are.
 
-        A batch has as many items as the net's data layer says, or as `batch` says; rows for which neither does come
-        32 at once.
+        `batch` is the batch size. The default is the batch size of the net's data layer, or 32 for rows if the net
+        states none.
         """
         self._set_data(Phase.TRAIN, data, batch)
 
     def set_validation_data(self, data: AnyData, *, batch: int | None = None) -> None:
-        """Set the data to test on, in the same forms as data to train on. They aren't shuffled."""
+        """Set the data to test on, in the same forms as training data. They aren't shuffled."""
         self._set_data(Phase.TEST, data, batch)
 
     def _set_data(self, phase: Phase, data: AnyData, batch: int | None) -> None:
         self._check_open()
         stored = None
         if is_of_spark(data):
-            stored = import_module("netdsl.spark.net_rows").store_for_net(data, self._model_of(phase))  # which is above
+            stored = import_module("netdsl.spark.net_rows").store_for_net(
+                data, self._model_of(phase)
+            )  # the package is above this one
             user_data: UserData = replace(stored.table, shuffle=phase is Phase.TRAIN)
         else:
             user_data = user_data_of(data, training=phase is Phase.TRAIN)
@@ -375,7 +387,7 @@ class Net(ClosedAtEnd):
             if phase in self._running:
                 self._running.pop(phase).close()
         if Phase.TRAIN in phases:
-            self._solver = self._left = None
+            self._solver = self._copied_place = None
         if Phase.TEST in phases:
             self._tested = None
 
@@ -383,7 +395,7 @@ class Net(ClosedAtEnd):
         return in_state(Model(self._net), state_of(self._net, phase, self._level, self._stages))
 
     def _net_of(self, phase: Phase) -> ModuleNet:
-        """Return the net for a phase, with the data that were set, or those that its data layers read."""
+        """Return the net for a phase, with the data that were set, or else the data of its data layers."""
         self._check_open()
         if phase not in self._running:
             model = self._model_of(phase)
@@ -412,44 +424,45 @@ class Net(ClosedAtEnd):
         alone: bool = False,
         **settings: Any,
     ) -> float:
-        """Train for some iterations of a solver, or for some epochs, and return the loss that was computed last.
+        """Train for some iterations or epochs, and return the last loss.
 
-        `train((images, labels), epochs=5, type="Adam", base_lr=1e-3)`: data come in any form that `set_training_data`
-        takes. `train(50)` goes on with the data that are set, and so does a call with the same data as before.
+        `train((images, labels), epochs=5, type="Adam", base_lr=1e-3)` accepts data in every form that
+        `set_training_data` accepts. `train(50)` continues with the data that are set, and so does a call with the same
+        data as before.
 
-        Epochs count items that were seen: there are `epochs` times the number of items, by those of a batch (times
-        `iter_size`), iterations, rounded up. As in Caffe, a batch that begins at the end of an epoch goes on with the
-        first items of the next one. Batches that are given, as by a DataLoader, stay as they are.
+        The number of iterations is `epochs` times the number of items, divided by the batch size and `iter_size`, and
+        rounded up. As in Caffe, a batch that begins at the end of an epoch continues with the first items of the next
+        epoch. Ready-made batches, as from a DataLoader, stay as they are.
 
-        The settings are those of Caffe's solvers, by name: `base_lr=0.01, type="Adam"`. Without any, training continues
-        with the same solver, or on other data with a new one of the same settings; the default of the first is a
-        base_lr of 0.01 and a momentum of 0.9. None unsets a setting, also these two. A `random_seed` is that of torch's
-        random numbers, too.
+        The settings are those of Caffe's solvers, by name: `base_lr=0.01, type="Adam"`. Without settings, training
+        continues with the same solver. For other data, it continues with a new solver that has the same settings. The
+        defaults are a base_lr of 0.01 and a momentum of 0.9. `None` unsets a setting, including these two.
+        `random_seed` also seeds torch's random numbers.
 
-        With `test_data` the net is tested every `test_interval` iterations, by default after each epoch or at the end.
-        `history` has the losses and the tests as a table. `callbacks` are functions that get every event, such as
-        `EarlyStopping(patience=3)`; one that returns `Action.STOP` ends the training. `on_round` gets the record of
-        each round of each worker.
+        With `test_data`, the net is tested every `test_interval` iterations, by default after each epoch or at the end.
+        `history` contains the losses and the tests as a table. `callbacks` are functions that get every event, such as
+        `EarlyStopping(patience=3)`. A callback that returns `Action.STOP` ends the training. `on_round` gets the record
+        of each round of each worker.
 
-        With `workers=4` as many processes train together, each on a part of the data: `strategy` is what they exchange
-        and when, such as "averaging:tau=50" or "allreduce", `backend` is where they run: "local", "spark", "mpi", or
-        "external" for those that torchrun or SLURM has started. `run` is a folder that keeps their run, so that the
-        same call resumes it if it was interrupted; otherwise it is kept in a folder that is removed. They begin with
-        the net's weights, and it has the new ones afterwards.
+        With `workers=4`, four processes train together, each on a part of the data. `strategy` names what they exchange
+        and when, such as "averaging:tau=50" or "allreduce". `backend` names where they run: "local", "spark", "mpi", or
+        "external" for processes that torchrun or SLURM has started. `run` is a folder that keeps the run, so that the
+        same call resumes it after an interruption. Without `run`, a temporary folder is used. The workers start with
+        the net's weights, and the net gets the trained weights.
 
-        A process that mpiexec, torchrun or SLURM started as one of several takes part in one training, and all have the
-        same weights at its end; with `alone=True` it trains a net of its own.
+        A process that mpiexec, torchrun or SLURM started as one of several takes part in one training, at whose end all
+        of them have the same weights. With `alone=True`, it trains its own net.
         """
         data, steps = _data_and_count(data, steps, batch)
         if (steps is None) == (epochs is None):
-            raise NetError("say how long to train: by steps=1000 or by epochs=5, and not by both")
+            raise NetError("say how long to train with either steps=1000 or epochs=5")
         team = _team_of(workers, backend, strategy, run, alone=alone)
         if team is not None:
             self._set_new_data(data, test_data, batch, stores=False)
             lesson = self._lesson(Lesson(data, test_data, batch, steps, epochs))
             return self._train_with_team(lesson, team, settings, Hearing(callbacks), on_round)
         self._set_new_data(data, test_data, batch)
-        self._go_to_left()
+        self._continue_copied_training()
         if settings:
             self._set_solver({**_DEFAULT_SETTINGS, **settings})
         elif self._solver is None:
@@ -467,18 +480,22 @@ class Net(ClosedAtEnd):
     def _set_new_data(
         self, data: AnyData | None, test_data: AnyData | None, batch: int | None, *, stores: bool = True
     ) -> None:
-        """Set the data of a call that aren't set already; those of Spark's only where their rows are to be stored."""
+        """Set the data of a call, unless they are set already.
+
+        Spark's data are set only with `stores`, because their rows are then stored.
+        """
         for phase, given in ((Phase.TRAIN, data), (Phase.TEST, test_data)):
             if given is None or (is_of_spark(given) and not stores):
                 continue
-            if not self._given_data(phase).are(given, batch):
+            if not self._given_data(phase).matches(given, batch):
                 self._set_data(phase, given, batch)
 
     def _given_data(self, phase: Phase) -> _GivenData:
         return self._given.get(phase, _GivenData())
 
     def _step_and_test(self, solver: Solver, steps: int, tests: Intervals | None, hear: Hearing) -> None:
-        """Train for some iterations, or until a callback stops it; with tests where they are due, and at the end."""
+        """Train for some iterations, or until a callback stops the training. Tests run when they are due and at the
+        end."""
         solver.listen, solver.poll_action, solver.stopped = hear, hear.requested, False
         if not self._settings.get("display"):
             solver.param.display = max(1, steps // DISPLAYS)
@@ -494,7 +511,7 @@ class Net(ClosedAtEnd):
                 solver.test()
 
     def _lesson(self, lesson: Lesson) -> Lesson:
-        """Return the lesson with the data that were set, where it has no others."""
+        """Return the lesson, completed with the data that were set."""
         training, testing = self._given_data(Phase.TRAIN), self._given_data(Phase.TEST)
         return replace(
             lesson,
@@ -511,32 +528,34 @@ class Net(ClosedAtEnd):
         hear: Hearing,
         on_round: Callable[[RoundRecord], object],
     ) -> float:
-        """Train with several workers, and take the weights that come of it; returns the loss that was computed last."""
+        """Train with several workers, load the trained weights, and return the last loss."""
         self._check_open()
         if settings:
             self._settings = {**_DEFAULT_SETTINGS, **settings}
         net_state = state_of(self._net, Phase.TRAIN, self._level, self._stages)
-        net_state.ClearField("phase")  # since the net is tested, too
+        net_state.ClearField("phase")  # because the net is also tested
         model = in_state(Model(self._net, self.get_weights()), net_state)
         compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
         self.history = train_with_team(
             model, solver_param(self._settings), lesson, team, compute, hear, on_round, hear.requested, self.load
         )
-        self._close(Phase.TRAIN)  # whose solver has the history of other weights
+        self._close(Phase.TRAIN)  # its history belongs to other weights
         return next((moment.loss for moment in reversed(self.history) if moment.loss is not None), math.nan)
 
-    def _go_to_left(self) -> None:
-        """Make the solver of a net that is a copy, and let it go on from where the other net was."""
-        if self._left is not None:
+    def _continue_copied_training(self) -> None:
+        """Create the solver of a copied net, and continue from the place of the original net."""
+        if self._copied_place is not None:
             history = self.history
             self._set_solver(self._settings)
             assert self._solver is not None
-            state.go_to(self._solver, self._left, "the net that this one is a copy of")
-            self._left, self.history = None, history
+            state.go_to(self._solver, self._copied_place, "the net that was copied")
+            self._copied_place, self.history = None, history
 
     def _net_with_weights(self, phase: Phase) -> ModuleNet:
-        """Return the net for a phase, which shares the blobs of `module`; a DataError for data that need other
-        blobs."""
+        """Return the net for a phase, which shares the blobs of `module`.
+
+        Raises a `DataError` if the data need blobs of other shapes.
+        """
         net = self._net_of(phase)
         try:
             share_blobs(net.built, self.module.built)
@@ -550,21 +569,24 @@ class Net(ClosedAtEnd):
         return net
 
     def _epoch(self, phase: Phase, iter_size: int = 1) -> Epoch:
-        """Return the epoch of the data of a phase."""
+        """Return the epoch of a phase's data.
+
+        Raises a `DataError` if their number of items is unknown.
+        """
         feeds = self._net_of(phase).feeds
         per_epoch = None if feeds is None else feeds.epoch_batches()
         if per_epoch is None:
             instead = "steps=" if phase is Phase.TRAIN else "batches="
             raise DataError(
-                f"nobody knows how many items these data have, as of a generator or a function; say {instead} for how "
-                "many batches to take"
+                "the number of items is unknown, as for a generator or a function; give the number of batches "
+                f"with {instead}"
             )
         return Epoch.of(per_epoch, iter_size=iter_size)
 
     def _set_solver(self, settings: Mapping[str, Any]) -> None:
-        """Begin with a new solver; with another seed also at the beginning of the data."""
+        """Begin with a new solver. If the seed changes, the data begin again too."""
         param = solver_param(settings)
-        param.ClearField("test_interval")  # tests are `train`'s own
+        param.ClearField("test_interval")  # `train` runs its tests itself
         seed(param)
         if settings.get("random_seed") not in (None, self._settings.get("random_seed")):
             self._close(Phase.TRAIN)
@@ -573,16 +595,16 @@ class Net(ClosedAtEnd):
         for note in memory_notes(net.built, caffe_gradients=self._caffe_gradients):
             warnings.warn(note, GradientWarning, stacklevel=3)
         self._solver = Solver(param, net)
-        share_blobs(self.module.built, net.built)  # the solver moved the blobs
+        share_blobs(self.module.built, net.built)  # because the solver moved the blobs
 
     def follow(self, solver: Solver) -> None:
-        """Be the net of a solver that somebody else has opened: with its weights, and trained by it."""
+        """Become the net of an open solver, which trains this net's weights from now on."""
         self._close(Phase.TRAIN)
         self._solver = solver
         share_blobs(self.module.built, solver.net.built)
 
     def follows(self, solver: Solver) -> bool:
-        """Return whether it is trained by this solver."""
+        """Return whether this solver trains the net."""
         return self._solver is solver
 
     def on(
@@ -594,12 +616,12 @@ class Net(ClosedAtEnd):
         device: str | None = None,
         **settings: Any,
     ) -> NetRDD:
-        """Nets like this one in Spark's executors, each on its part of the rows, for a loop of the program's own.
+        """Return nets like this one in Spark's executors, each on a part of the rows, for the program's own loop.
 
-        `workers = net.on(rdd, workers=4, base_lr=0.02)` begins with this net's weights; `workers.train(50)` trains
-        each on its own, and `workers.average()` lets all, and this net, go on with the mean. Without `workers` there
-        are as many as Spark has slots. `bindings` has the columns of blobs whose names aren't those of columns. The
-        settings are those of `train`.
+        `workers = net.on(rdd, workers=4, base_lr=0.02)` begins with this net's weights. `workers.train(50)` trains each
+        net separately. `workers.average()` sets all nets, including this one, to the mean of their weights. The default
+        number of workers is the number of Spark's slots. `bindings` contains the columns of blobs whose columns have
+        other names. The settings are those of `train`.
         """
         self._check_open()
         settings = {**_DEFAULT_SETTINGS, **settings} if settings else dict(self._settings)
@@ -612,9 +634,9 @@ class Net(ClosedAtEnd):
     ) -> dict[str, float]:
         """Return the mean outputs of the net over some batches, or over all of the data that are given.
 
-        `test(10)` takes the next batches of the data that are set. `test((images, labels))` takes data in the forms of
-        `set_validation_data`, from their beginning and all of them once; where the batch doesn't divide their number,
-        the last one has the first items again.
+        `test(10)` uses the next ten batches of the data that are set. `test((images, labels))` accepts data in the
+        forms of `set_validation_data` and reads all of them once, from the beginning. If the batch size doesn't divide
+        the number of items, the last batch is filled up with the first items.
         """
         net, batches = self._net_to_test(data, batches, batch)
         means = average_batches(net, batches)
@@ -624,8 +646,7 @@ class Net(ClosedAtEnd):
     def score(
         self, data: AnyData | int | None = None, batches: int | None = None, *, batch: int | None = None
     ) -> SetScores:
-        """Return the scores, over some batches as one set, of detections that layers judge and of pixels that they
-        compare.
+        """Return the scores of detections and segmentations over some batches, which count as one set.
 
         The batches are those of `test`.
         """
@@ -633,11 +654,14 @@ class Net(ClosedAtEnd):
         with gather_scores(net.built) as scores:
             average_batches(net, batches)
         if not (scores.detections or scores.segmentations):
-            raise NetError("no layer of the test net judges detections or compares the classes of pixels")
+            raise NetError(
+                "no layer of the test net judges detections or compares the classes of pixels; add one, such as "
+                "DetectionEvaluate"
+            )
         return scores
 
     def _net_to_test(self, data: AnyData | int | None, batches: int | None, batch: int | None) -> tuple[ModuleNet, int]:
-        """Return the net on its test data, with the weights that it has now, and how many batches to take."""
+        """Return the net on its test data, with the current weights, and the number of batches to test on."""
         data, batches = _data_and_count(data, batches, batch)
         if data is not None:
             self._set_data(Phase.TEST, data, batch)
@@ -649,9 +673,9 @@ class Net(ClosedAtEnd):
         save_net(self.module.built, path)
 
     def close(self) -> None:
-        """End the threads that bring its data, and close the files that they read.
+        """End the threads that load data, and close the files that they read.
 
-        A closed net doesn't run, train or test any more; its weights stay, to be copied or saved.
+        A closed net doesn't run, train or test any more. Its weights can still be copied and saved.
         """
         self._close(*Phase)
         self._given.clear()
@@ -659,11 +683,13 @@ class Net(ClosedAtEnd):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise NetError(f"net '{self._net.name}' is closed, and only has its weights; make another one to run it")
+            raise NetError(
+                f"net '{self._net.name}' is closed, so only its weights can be used; create another net to run it"
+            )
 
 
 def solver_param(settings: Mapping[str, Any]) -> pb.SolverParameter:
-    """Settings of `Net.train` as Caffe's message."""
+    """Return the settings of `Net.train` as Caffe's message."""
     param = pb.SolverParameter()
     assign(param, settings, "a solver", _ARGUMENTS)
     return param
@@ -677,8 +703,10 @@ def _team_of(
     *,
     alone: bool,
 ) -> Team | None:
-    """Return how several workers train, if they do: as the call says, or since something has started several
-    processes."""
+    """Return the workers' team if several workers train, or `None`.
+
+    The call asks for several workers, or another program has started several processes.
+    """
     if alone:
         return None
     chosen = chosen_backend(backend, workers)
@@ -690,18 +718,18 @@ def _team_of(
 def _data_and_count(
     data: AnyData | int | None, count: int | None, batch: int | None
 ) -> tuple[AnyData | None, int | None]:
-    """Return the data of a call and how many batches to take, where the first argument may be either."""
+    """Return the data of a call and the number of batches. The first argument can be either."""
     if isinstance(data, (int, np.integer)):
         if count is not None:
-            raise NetError(f"both {data} and {count} say how many batches to take; leave one of them out")
+            raise NetError(f"{data} and {count} are both numbers of batches; leave one of them out")
         count, data = int(data), None
     if data is None and batch is not None:
-        raise NetError("batch= says how data that are given are put together; give data, too")
+        raise NetError("batch= is the batch size of data in the same call; give data, too")
     return data, count
 
 
 def _paths(weights: Paths) -> list[str | Path]:
-    """Caffe's rule: commas separate files."""
+    """Return a list of paths. As in Caffe, commas separate files."""
     if isinstance(weights, str):
         return [name.strip() for name in weights.split(",") if name.strip()]
     return [weights] if isinstance(weights, Path) else [path for item in weights for path in _paths(item)]

@@ -1,4 +1,4 @@
-"""Trains the net of a program with several workers: begins the run, trains it, and hands its weights back."""
+"""Trains a program's net with several workers: begins the run, trains it, and passes on the trained weights."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Team:
         strategy: str | Strategy | None,
         folder: str | Path | None,
     ) -> Team:
-        """Return the team that names describe. If another program has started the workers, the team has all of them."""
+        """Return the team that the names describe. By default, all workers that another program has started are in the
+        team."""
         count = WorkerCount(backend.started or 1) if workers is None else WorkerCount.parse(str(workers))
         chosen = ModelAveraging() if strategy is None else parse(strategy) if isinstance(strategy, str) else strategy
         return cls(backend, count, chosen, None if folder is None else Path(folder))
@@ -60,9 +61,9 @@ class Team:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a net learns from, and for how long: iterations, or epochs of the data."""
+    """The data that a net learns from, and the duration: a number of iterations, or of epochs of the data."""
 
-    data: AnyData | None  # if unset, the net's own
+    data: AnyData | None  # the default is the net's own data
     tests: AnyData | None = None
     batch: int | None = None
     steps: int | None = None
@@ -80,9 +81,10 @@ def train_with_team(
     requested: Callable[[], Action],
     take: Callable[[Path], object],
 ) -> History:
-    """Train a model, beginning with its weights, and call `take` with the file of the trained weights.
+    """Train a model from its current weights, and call `take` with the file of the trained weights.
 
-    Every process that takes part calls this. Each of them takes the weights, and returns the history of the whole run.
+    Every process that takes part calls this function. Each one takes the weights and returns the history of the whole
+    run.
     """
     with _run_folder(team) as folder:
         backend, run = team.backend, None
@@ -107,7 +109,7 @@ def _run_folder(team: Team) -> Iterator[Path]:
 def _begun_run(
     model: Model, param: pb.SolverParameter, lesson: Lesson, team: Team, compute: Compute, folder: Path
 ) -> Run:
-    """Begin the run in a folder, or find the one that was begun there with the same settings and was interrupted."""
+    """Begin the run in a folder, or find the interrupted run that was begun there with the same settings."""
     if lesson.batch is not None:
         model = with_batch(model, Phase.TRAIN, lesson.batch)
     settings = SolverSettings(param, replace(model, weights={}))
@@ -126,7 +128,10 @@ def _begun_run(
 
 
 def _devices_for(device: torch.device, workers: int, backend: Backend) -> tuple[torch.device, ...]:
-    """Return the devices that workers take in turn: all GPUs of this machine if several workers train on GPUs."""
+    """Return the devices that are assigned to workers in turn.
+
+    These are all GPUs of this machine if several workers train on GPUs.
+    """
     if device.type != "cuda" or workers == 1 or backend.remote:
         return () if backend.remote else (device,)
     return tuple(torch.device("cuda", number) for number in range(torch.cuda.device_count()))
@@ -147,7 +152,7 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
     phase = Phase.TRAIN if training else Phase.TEST
     inputs = inputs_from_outside(model.graph(phase), {})
     if is_of_spark(data):
-        store_columns = import_module("netdsl.spark.net_rows").store_columns  # which is above
+        store_columns = import_module("netdsl.spark.net_rows").store_columns  # the package is above this one
         return Table(store_columns(data, inputs, folder), shuffle=training)
     values: UserData = user_data_of(data, training=training)
     if isinstance(values, Table):
@@ -155,13 +160,13 @@ def _table_of(data: AnyData, model: Model, folder: Path, *, training: bool) -> T
     if isinstance(values, UserRows):
         return values.store([each.blob.name for each in inputs], folder)
     raise DataError(
-        "batches that this program makes one after the other can't be divided among workers; give arrays, a Dataset, a "
-        "table, an address of data, or an RDD or DataFrame of Spark's"
+        "a stream of batches can't be divided among workers; give arrays, a Dataset, a table, an address of "
+        "data, or one of Spark's RDDs or DataFrames"
     )
 
 
 def _with_lengths(run: Run, lesson: Lesson) -> Run:
-    """Return the run with the iterations of the lesson, and tests after each epoch if there are data for them."""
+    """Return the run with the lesson's number of iterations. If there are test data, it is tested after each epoch."""
     if lesson.epochs is not None:
         run = job.with_epochs(run, lesson.epochs, tested=Phase.TEST in run.tables)
     else:

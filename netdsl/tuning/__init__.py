@@ -1,1 +1,1 @@
-"""Nets that are tuned: they get new heads, for other data than they were made for."""
+"""Prepares nets for fine-tuning: they get new heads and new data."""

@@ -1,4 +1,4 @@
-"""A net for other classes: its heads are new, some layers stay as they are, and it reads other data."""
+"""Replaces a net's heads and data, so that it can learn other classes. Chosen layers are frozen."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from netdsl.model.model import Model
 from netdsl.net.graph import Graph, Node
 from netdsl.net.placeholder_layer import is_unavailable
 
-ACCURACY = "accuracy"  # the top that tells how good the net is
-HEAD_RATE = 10.0  # times the rate of other layers, as in Caffe's own recipe
+ACCURACY = "accuracy"  # the top with the accuracy
+HEAD_RATE = 10.0  # times the learning rate of other layers, as in Caffe's own example
 
 _LABEL = "label"
-_OUTPUTS = "num_output"  # in the settings of every type whose outputs are a matter of choice
-_PROBABILITIES = LAYERS.own()[SoftmaxWithLoss.__name__].deploys_as  # the type that makes them of scores
+_OUTPUTS = "num_output"  # a field in the settings of every layer type whose number of outputs can be chosen
+_PROBABILITIES = LAYERS.own()[SoftmaxWithLoss.__name__].deploys_as  # the type that computes probabilities from scores
 
 
 @dataclass(frozen=True)
 class DataLayers:
-    """What the net reads: a source, a batch and the preparation of images, for each phase."""
+    """The data layers of a net: a source, a batch size and a transform of images for each phase."""
 
     sources: Mapping[pb.Phase, str]
     batches: Mapping[pb.Phase, int]
@@ -40,7 +40,7 @@ class DataLayers:
 
 @dataclass(frozen=True)
 class TunableModel:
-    """A model that learns other classes, with the new names of its heads by the old ones, and the layers that stay."""
+    """A model for other classes, with the new names of its heads by their old names, and its frozen layers."""
 
     model: Model
     heads: dict[str, str]
@@ -48,26 +48,28 @@ class TunableModel:
 
 
 def heads_of(model: Model, replaced: Mapping[str, int | None], classes: int) -> dict[str, int]:
-    """Return the layers that are replaced, and their numbers of outputs: those that are named, or those that are
-    found."""
+    """Return the layers to replace, with their new numbers of outputs.
+
+    These are the layers that the user names, or else the heads that are found in the net.
+    """
     name, layers = model.net.name, {layer.name for layer in model.net.layer}
     for head in replaced:
         if head not in layers:
-            raise NetError(f"net '{name}' has no layer '{head}' to replace")
+            raise NetError(f"net '{name}' has no layer '{head}' to replace; name one of its layers")
     heads = dict(replaced) or dict.fromkeys(_head_names(model))
     if not heads:
         raise NetError(
-            f"net '{name}': no layer makes the outputs that a loss compares with labels; name the one to replace, "
-            "as in --replace fc8:20"
+            f"net '{name}': no layer computes the outputs that a loss compares with labels; name the one to "
+            "replace, as in --replace fc8:20"
         )
     return {head: outputs or classes for head, outputs in heads.items()}
 
 
 def _head_names(model: Model) -> list[str]:
-    """Return the names of a net's heads, which make what losses compare with labels or, if there are none, the net's
-    outputs.
+    """Return the names of a net's heads, whose outputs the losses compare with labels.
 
-    A net with losses that only help training, as GoogLeNet has, has a head for each.
+    In a net without losses, the heads are the layers of the net's outputs. A net with auxiliary losses, such as
+    GoogLeNet, has a head for each loss.
     """
     edges = [(graph, edge) for graph in model.graphs for edge in _compared(graph)]
     if not edges:
@@ -77,7 +79,7 @@ def _head_names(model: Model) -> list[str]:
 
 
 def _compared(graph: Graph) -> list[int]:
-    """Return what losses compare with labels."""
+    """Return the edges that losses compare with labels."""
     return [
         node.bottoms[place]
         for node in graph.nodes
@@ -89,8 +91,10 @@ def _compared(graph: Graph) -> list[int]:
 
 
 def _head(graph: Graph, edge: int) -> str | None:
-    """Return the nearest layer above a blob that makes a chosen number of outputs; None where blobs come together
-    before."""
+    """Return the nearest layer before a blob whose number of outputs can be chosen.
+
+    Returns `None` if a layer with several bottoms comes first.
+    """
     makers = {top: node for node in graph.nodes for top in node.tops}
     node: Node | None = makers.get(edge)
     while node is not None and node.bottoms:
@@ -103,7 +107,7 @@ def _head(graph: Graph, edge: int) -> str | None:
 
 
 def _outputs_field(layer: pb.LayerParameter, kind: type[Layer] | None) -> str | None:
-    """Return the settings of a layer that say how many outputs it learns; None if it has none that do."""
+    """Return the field with a layer's settings if they include its number of learned outputs, or else `None`."""
     if kind is None or not kind.blobs or kind.config is None or _OUTPUTS not in kind.config.DESCRIPTOR.fields_by_name:
         return None
     return settings_field(layer, kind)
@@ -112,11 +116,11 @@ def _outputs_field(layer: pb.LayerParameter, kind: type[Layer] | None) -> str | 
 def tunable_model(
     model: Model, data: DataLayers, heads: Mapping[str, int], suffix: str, frozen: Sequence[str] = ()
 ) -> TunableModel:
-    """Return the model with other data, which have an image and a class, and with new heads of these numbers of
-    outputs.
+    """Return the model with other data, which consist of an image and a class, and with new heads.
 
-    Heads are named with the suffix, so that no weights are taken for theirs, and their blobs keep their names. Other
-    layers that are named like one of the patterns in `frozen` keep their weights.
+    `heads` contains their numbers of outputs. The names of new heads end with the suffix, so that they don't get the
+    old weights. The names of their blobs stay the same. Other layers whose names match a pattern in `frozen` keep their
+    weights.
     """
     learned = _learned(model)
     kept = _frozen_names(frozen, [name for name in learned if name not in heads])
@@ -134,15 +138,17 @@ def tunable_model(
 
 
 def _free_name(name: str, used: Collection[str]) -> str:
-    """Return a name that no layer has, so that no weights are taken for those of another head."""
+    """Return a name that no layer has, so that the head doesn't get another layer's weights."""
     return next(free for free in chain([name], (f"{name}_{number}" for number in count(2))) if free not in used)
 
 
 def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -> None:
-    """Give a layer another number of outputs, random values to begin with, and a higher rate."""
+    """Give a layer another number of outputs, random initial values and a higher learning rate."""
     field = _outputs_field(message, type(layer)) if layer is not None else None
     if layer is None or field is None:
-        raise NetError(f"layer '{message.name}': has no number of outputs, so it can't be a head; name another one")
+        raise NetError(
+            f"layer '{message.name}': its number of outputs can't be chosen, so it can't be a head; name another layer"
+        )
     settings = getattr(message, field)
     setattr(settings, _OUTPUTS, outputs)
     if settings.weight_filler.type in ("", "constant"):
@@ -154,26 +160,28 @@ def _renew_head(message: pb.LayerParameter, layer: Layer | None, outputs: int) -
 
 
 def _frozen_names(patterns: Sequence[str], learned: Sequence[str]) -> tuple[str, ...]:
-    """Return the layers that learn whose names are like one of the patterns."""
+    """Return the layers with weights whose names match a pattern."""
     frozen = dict[str, None]()
     for pattern in patterns:
         names = [name for name in learned if fnmatchcase(name, pattern)]
         if not names:
-            raise NetError(f"--freeze '{pattern}': no layer of such a name has weights; there are {few(learned, 10)}")
+            raise NetError(f"--freeze '{pattern}': no layer with weights has such a name; there are {few(learned, 10)}")
         frozen |= dict.fromkeys(names)
     return tuple(frozen)
 
 
 def _learned(model: Model) -> dict[str, Layer]:
-    """Return the layers that have weights, by their names. Data layers needn't be available, since others replace
-    them."""
+    """Return the layers that have weights, by name.
+
+    Data layers may be of unknown types, because they are replaced.
+    """
     stub = any(is_unavailable(layer) for layer in model.net.layer if not layer.bottom)
     builts = [model.settled(phase, stub_unknown=stub).built for phase in model.phases]
     return {layer.layer.name: layer for built in builts for layer in built.layers if layer.blob_names()}
 
 
 def _layers_with_data(model: Model, data: DataLayers) -> list[pb.LayerParameter]:
-    """Return the layers of the net, but with other ones that bring data, a loss, and one that measures its accuracy."""
+    """Return the net's layers with new data layers, a loss if there was none, and an accuracy layer."""
     image, label, scores = _image(model), label_of(model), _scores(model)
     layers = [layer for layer in model.net.layer if not (_reads(layer) or _measures(layer))]
     if not any(_is(layer, Loss) for layer in layers):
@@ -184,13 +192,13 @@ def _layers_with_data(model: Model, data: DataLayers) -> list[pb.LayerParameter]
 
 
 def label_of(model: Model) -> str:
-    """Return the blob with the classes that losses compare with, or its name in a net that has no loss yet."""
+    """Return the name of the blob with the classes that losses compare with, or of a new one if the net has no loss."""
     labels = [layer.bottom[-1] for layer in model.net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
     return labels[-1] if labels else _LABEL
 
 
 def _image(model: Model) -> str:
-    """Return the blob that the data bring beside labels."""
+    """Return the blob that the data layers produce in addition to labels."""
     layers = model.graphs[-1].net.layer
     names = dict.fromkeys(top for layer in layers if _reads(layer) for top in layer.top)
     compared = {layer.bottom[-1] for layer in layers if _is(layer, Loss) and len(layer.bottom) > 1}
@@ -198,13 +206,13 @@ def _image(model: Model) -> str:
     if len(images) != 1:
         what = f"reads {few(map(repr, images), 5)}" if images else "reads no data"
         raise NetError(
-            f"net '{model.net.name}' {what}; fine-tuning is for nets that take an image and predict its class"
+            f"net '{model.net.name}' {what}; fine-tuning needs a net that reads an image and predicts its class"
         )
     return images[0]
 
 
 def _scores(model: Model) -> str:
-    """Return the blob with a score for each class."""
+    """Return the blob that contains a score for each class."""
     graph = model.graphs[0]
     losses = loss_predictions([graph])
     edge = losses[0].edges[0] if losses else graph.outputs[-1]

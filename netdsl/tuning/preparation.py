@@ -1,4 +1,7 @@
-"""How images are prepared for a net that is fine-tuned: as is stated, as its data layers say, or by what it takes."""
+"""The preparation of images for fine-tuning.
+
+It comes from the user's settings, from the net's data layers, or from the net's input shape.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from netdsl.model.model import Model
 def transforms_of(
     model: Model, stated: pb.TransformationParameter | None = None
 ) -> dict[pb.Phase, pb.TransformationParameter]:
-    """Return what is done to images for training and for tests: the same but for chance.
+    """Return the transforms of images for training and for tests. They differ only in random changes.
 
-    It is what is stated, or what the net's data layers do in tests. In training images are cropped at random places,
-    and mirrored where the authors did so.
+    The transform in tests is the one in `stated`, or that of the net's data layers. In training, images are cropped at
+    random places. They are mirrored if the net's authors did so.
     """
     for_training = own_transform(model.net, pb.TRAIN)
     tested = stated or _own_settings(model)
@@ -29,7 +32,7 @@ def transforms_of(
 
 
 def own_transform(net: pb.NetParameter, phase: pb.Phase) -> pb.TransformationParameter | None:
-    """Return the preparation that a net's data layer of a phase states."""
+    """Return the transform that a net's data layer states for a phase, or `None` if none does."""
     for layer in net.layer:
         rules = [rule.phase for rule in layer.include if rule.HasField("phase")]
         if layer.HasField("transform_param") and not layer.bottom and phase in (rules or [phase]):
@@ -38,17 +41,19 @@ def own_transform(net: pb.NetParameter, phase: pb.Phase) -> pb.TransformationPar
 
 
 def _own_settings(model: Model) -> pb.TransformationParameter:
-    """Return what data layers do in tests, to images that get the channels and, where it is stated, the size of the
-    input."""
+    """Return the transform of the data layers in tests.
+
+    It includes the number of channels and, if the net states it, the size of the input.
+    """
     layer = own_transform(model.net, pb.TEST) or own_transform(model.net, pb.TRAIN)
     stated = {shape[1:] for shape in _image_shapes(model.net)}
     if layer is None and len(stated) != 1:
         raise NetError(
-            f"net '{model.net.name}' doesn't say how images are prepared for it; a data layer's transform_param can, "
-            "or the `input` of a card"
+            f"net '{model.net.name}' doesn't say how images are prepared; add a transform_param to a data "
+            "layer, or an `input` to its card"
         )
     phase = model.phases[0]
-    model.layers(phase, stub_unknown=True)  # which warns if the shape of the image is a guess
+    model.layers(phase, stub_unknown=True)  # warns if the shape of the image is a guess
     items = (shape.item for shape in model.data(phase, stub_unknown=True).values())
     channels = next((item[0] for item in items if len(item) == 3), 0)
     size = next(((height, width) for _, height, width in stated), None) if len(stated) == 1 else None
@@ -56,7 +61,7 @@ def _own_settings(model: Model) -> pb.TransformationParameter:
 
 
 def _image_shapes(net: pb.NetParameter) -> list[Shape]:
-    """Return the shapes of images that layers of a net state."""
+    """Return the shapes of images that the layers of a net state."""
     kinds = ((layer, LAYERS.get(layer.type)) for layer in net.layer)
     data = [layer for layer, kind in kinds if kind is not None and issubclass(kind, BringsData)]
     return [shape for layer in data for shape in stated_shapes(layer) if len(shape) == 4]

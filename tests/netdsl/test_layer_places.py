@@ -117,7 +117,7 @@ def test_rows_of_another_width_than_the_net_takes(path) -> None:
 
 def test_no_data_are_told_where_they_are_set(path) -> None:
     net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
-    with pytest.raises(CaffeError, match="the data are empty: the list of batches or items is empty"):
+    with pytest.raises(CaffeError, match="the data are empty; pass a list with at least one"):
         net.set_training_data([])
 
 

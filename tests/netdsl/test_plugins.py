@@ -115,7 +115,7 @@ def test_an_installed_package_needs_no_permission(folder: Path, monkeypatch: pyt
     "code, problem",
     [
         ("1 / 0", "ZeroDivisionError: division by zero"),
-        (LAYER.replace("OfSomebody", "ReLU").replace("import other", "# "), "two things are the layer type 'ReLU'"),
+        (LAYER.replace("OfSomebody", "ReLU").replace("import other", "# "), "the layer type 'ReLU' is defined twice"),
     ],
 )
 def test_a_package_that_cannot_be_imported_is_named(
@@ -128,7 +128,7 @@ def test_a_package_that_cannot_be_imported_is_named(
         LAYERS.get("ReLU")
     start = "plug-in 'of_somebody' of the package netdsl-of-somebody 1.2: can't be imported: "
     assert str(raised.value).startswith(start + problem)
-    assert str(raised.value).endswith("; mend it, or remove it with pip uninstall netdsl-of-somebody")
+    assert str(raised.value).endswith("; fix the package, or remove it with pip uninstall netdsl-of-somebody")
 
 
 def test_the_environment_allows_modules_of_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_formats_models_and_dialects_have_names_too(folder: Path) -> None:
 def test_names_of_netdsl_are_taken(folder: Path) -> None:
     taken = ("spark", LAUNCHERS, "netdsl.spark"), ("gloo", CONNECTIONS, "netdsl.distributed.tr")
     for name, registry, owner in (*taken, ("lenet", MODELS, "zoo.catalogue.lenet")):
-        with pytest.raises(RegistryError, match=f"two things are the {registry.noun} '{name}': {owner}"):
+        with pytest.raises(RegistryError, match=f"the {registry.noun} '{name}' is defined twice, by {owner}"):
             registry.register(name, test_names_of_netdsl_are_taken)
 
 

@@ -44,7 +44,7 @@ def test_one_name_is_one_class() -> None:
     register_layer(Thrice)
     register_layer(type("Thrice", (Thrice,), {"__module__": Thrice.__module__}))  # the same lines, run again
     other = type("Thrice", (Layer,), {"__module__": "office"})
-    both = r"two things are the layer type 'Thrice': .*test_registry\.Thrice and office\.Thrice; give one"
+    both = r"the layer type 'Thrice' is defined twice, by .*test_registry\.Thrice and office\.Thrice; rename one"
     with pytest.raises(RegistryError, match=both):
         register_layer(other)
     with pytest.raises(RegistryError, match=r"netdsl\.layers\.relu\.ReLU and office\.ReLU"):

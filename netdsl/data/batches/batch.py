@@ -1,4 +1,4 @@
-"""A batch that is being made: a tensor for each top, filled at once or item by item from several threads."""
+"""A batch that is being filled, with a tensor for each top. Threads fill it whole or item by item."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from netdsl.errors import DataError, ShapeError
 
 
 def sends_bytes(transform: ImageTransform | None, array: Array) -> bool:
-    """Return whether a batch can have the bytes of such images.
+    """Return whether a batch can contain such images as bytes.
 
-    They are resized, cut and mirrored before; then the mean must be the same everywhere, which that of a file isn't.
+    Images are resized, cropped and mirrored before. The mean must be the same for all pixels of a channel, which
+    excludes a mean image.
     """
     return array.dtype == np.uint8 and isinstance(transform, Transform) and transform.mean_is_even
 
 
 def finished(transforms: Sequence[ImageTransform | None], tops: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tops of a batch in float32, wherever they are: of bytes the mean is subtracted, and they are scaled.
+    """Return the tops of a batch in float32, on the device where they are. Byte images get their mean and scale here.
 
-    The values have the bits that they have where all of that is done image by image. Nothing is waited for, since
-    numbers come from Python.
+    The result has the same bits as when each image is transformed separately. The arithmetic doesn't wait for a GPU,
+    because its numbers come from Python.
     """
     return [
         _arithmetic(transform, top) if isinstance(transform, Transform) and top.dtype is torch.uint8 else top
@@ -49,10 +50,10 @@ def _arithmetic(transform: Transform, pixels: Tensor) -> Tensor:
 
 
 class Batch:
-    """Batch `number` of `size` items, `missing` of which aren't there yet.
+    """Batch `number`, with `size` items, `missing` of which haven't arrived yet.
 
-    The first item that arrives sets the shapes of all others, as the first item of a batch does in Caffe. `problem` is
-    the error for which the batch can't be completed; `skipped` says why bad items were replaced by the next ones.
+    The first item that arrives sets the shape of all items, as the first item of a batch does in Caffe. `problem` is
+    the error that makes the batch fail. `skipped` lists why bad items were replaced by later ones.
     """
 
     def __init__(
@@ -71,25 +72,25 @@ class Batch:
         self._problems: dict[int, Exception] = {}  # by slot
         self._transforms, self._item_transform, self._collate = transforms, item_transform, collate
         self._pinned, self._lock = pinned, Lock()
-        self._arrays: list[Array] = []  # views on the tops
-        self._items: dict[int, Item] = {}  # by slot, to be collated when all are there
+        self._arrays: list[Array] = []  # views of the tops
+        self._items: dict[int, Item] = {}  # by slot, collated when all have arrived
 
     @property
     def problem(self) -> Exception | None:
-        """Why the batch can't be made: what is wrong with the first bad item, whichever thread was quicker."""
+        """The error that makes the batch fail: that of its first bad item, regardless of the order of threads."""
         return self._problems[min(self._problems)] if self._problems else None
 
     def give_up(self, slot: int, problem: Exception) -> None:
-        """Leave a slot empty, for which no item is to be had."""
+        """Leave a slot empty because no item can be read for it."""
         self._problems.setdefault(slot, problem)
         self.missing -= 1
 
     def give_up_all(self, problem: Exception) -> None:
-        """Leave all slots empty."""
+        """Leave all slots empty because of a problem with the whole batch."""
         self._problems, self.missing = {0: problem}, 0
 
     def put(self, slot: int, item: Item, random: Random) -> None:
-        """Transform an item into its slot, or collate all if it's the last one."""
+        """Transform an item and store it in its slot. The last item of a collated batch collates all items."""
         if self._item_transform is not None:
             item = self._item_transform(item, random, self.number)
         if self._collate is not None:
@@ -103,7 +104,7 @@ class Batch:
                 transform(array, random, out=target[slot])
 
     def put_all(self, items: Item, random: Callable[[int], Random]) -> None:
-        """Transform all items, which are arrays with a batch axis; `random` gives the generator of a slot."""
+        """Transform all items, which are arrays with a batch axis. `random` returns the generator for a slot."""
         transforms = self._allocate(items, [array.shape[1:] for array in items])
         needs_random = any(transform is not None and not transform.constant for transform in transforms)
         generators = [random(slot) for slot in range(self.size if needs_random else 1)]
@@ -131,7 +132,8 @@ class Batch:
         return top
 
     def _allocate(self, arrays: Item, shapes: list[Shape]) -> list[ImageTransform | None]:
-        """Allocate the tops for items of these shapes, if no item did so before; return a transform for each array."""
+        """Allocate the tops for items of these shapes, unless an earlier item did. Returns a transform for each
+        array."""
         transforms = [*self._transforms[: len(shapes)], *[None] * (len(shapes) - len(self._transforms))]
         pairs = zip(transforms, shapes, strict=True)
         top_shapes = [shape if transform is None else transform.shape(*_image(shape)) for transform, shape in pairs]
@@ -147,7 +149,10 @@ class Batch:
         return transforms
 
     def _empty(self, shape: Shape, dtype: torch.dtype = torch.float32) -> Tensor:
-        """NumPy asks for huge pages, without which taking memory costs as much as filling it."""
+        """Return an uninitialized tensor.
+
+        NumPy allocates huge pages. Without them, allocating memory takes as long as filling it.
+        """
         if self._pinned:
             return torch.empty(shape, dtype=dtype, pin_memory=True)
         return torch.from_numpy(np.empty(shape, np.float32))
@@ -156,14 +161,17 @@ class Batch:
         first_shapes = [array.shape[1:] for array in self._arrays]
         if shapes != first_shapes:
             raise ShapeError(
-                f"items of different shapes in one batch: {_in_words(shapes)} and {_in_words(first_shapes)}; "
-                "bring images to one size with new_height and new_width, or crop_size, or use a batch_size of 1"
+                f"items in a batch have different shapes: {_in_words(shapes)} and {_in_words(first_shapes)}; "
+                "resize images with new_height and new_width, set a crop_size, or use a batch_size of 1"
             )
 
 
 def _image(shape: Shape) -> tuple[int, int, int]:
     if len(shape) != 3:
-        raise DataError(f"transform_param is for images of channels, height and width; an item has shape {list(shape)}")
+        raise DataError(
+            f"transform_param needs images of channels, height and width, but an item has shape {list(shape)}; "
+            "remove it"
+        )
     return shape[0], shape[1], shape[2]
 
 

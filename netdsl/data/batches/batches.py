@@ -1,4 +1,4 @@
-"""Endless batches of a source, made by threads before they are needed."""
+"""Endless batches of a source, which threads prepare before they are needed."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from netdsl.data.sources.source import Item, WholeSource, count_of
 from netdsl.data.types import Random, Shape
 from netdsl.errors import DataError
 
-_MOST_BAD_IN_A_ROW = 1000  # items, after which a source isn't worth reading on
-_MOST_PER_TASK = 16  # items that a thread decodes before it looks for more work
-_JOIN_SECONDS = 5.0  # that closing waits for a thread which may be waiting for a disk
-_MOST_REASONS = 10  # of skipped items that are logged
+_MOST_BAD_IN_A_ROW = 1000  # bad items, after which a source is given up
+_MOST_PER_TASK = 16  # items that a thread decodes before it looks for other work
+_JOIN_SECONDS = 5.0  # closing waits this long for a thread that may be waiting for a disk
+_MOST_REASONS = 10  # for skipped items, in the log
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A position in a batch, and how many items were already tried for it."""
+    """A position in a batch, and the number of items that have been tried for it."""
 
     batch: Batch
     position: int
@@ -40,16 +40,16 @@ class Slot:
 
     @property
     def number(self) -> int:
-        """The number of its item in the sequence of this rank."""
+        """The number of the slot in the sequence of this rank's items."""
         return self.batch.number * self.batch.size + self.position
 
 
 class BatchThreads:
-    """Threads that make the batches from `first` on, up to `prefetch` of them before they are taken.
+    """Threads that prepare up to `prefetch` batches ahead, beginning with batch `first`.
 
-    They hold no reference to the iterator that takes the batches, so that the garbage collection of an abandoned
-    iterator can end them. One lock guards all that they share. Each thread waits for what concerns it: the fetching one
-    for room, the decoding ones for fetched items, and the iterator for a complete batch.
+    They hold no reference to the iterator that takes the batches, so that garbage collection of an abandoned iterator
+    ends them. One lock guards the shared state. The fetching thread waits for room, the decoding threads wait for
+    fetched items, and the iterator waits for a complete batch.
     """
 
     def __init__(self, reading: Reading, loading: Loading, order: Order, first: int) -> None:
@@ -59,16 +59,16 @@ class BatchThreads:
         lock = threading.RLock()
         self._room, self._work, self._ready = (threading.Condition(lock) for _ in range(3))
         self._closed = False
-        self._next_to_take, self._next_to_begin = first, first  # numbers of batches
+        self._next_to_take, self._next_to_begin = first, first  # the numbers of batches
         self._batches: dict[int, Batch] = {}
         self._to_fetch: deque[Batch | list[Slot]] = deque()
         self._to_decode: deque[Callable[[], None]] = deque()
-        self._fetching: int | None = None  # the item that is being read, for the error after the deadline
+        self._fetching: int | None = None  # the item that is being read, which the error after the deadline names
         self._threads: list[threading.Thread] = []
         try:
             for work in (self._run_fetching, *[self._run_decoding] * loading.workers):
                 self._start_thread(work)
-        except RuntimeError:  # the system doesn't allow as many threads
+        except RuntimeError:  # the system doesn't allow this many threads
             self.close()
             raise
 
@@ -78,18 +78,21 @@ class BatchThreads:
         self._threads.append(thread)
 
     def wait(self, number: int) -> Batch:
-        """Wait for a batch to be complete; an error if it can't be completed, or if it takes too long."""
+        """Wait until a batch is complete.
+
+        Raises the batch's error if it fails, and a `DataError` after the deadline.
+        """
         with self._ready:
             ready = self._ready.wait_for(lambda: self._is_ready(number), self._loading.deadline)
             batch = self._batches.get(number)
         if batch is not None and batch.problem is not None:
             raise batch.problem
         if batch is None or not ready:
-            raise DataError(f"batch {number} isn't there after {self._loading.deadline:g} s: {self._delay()}")
+            raise DataError(f"batch {number} wasn't ready after {self._loading.deadline:g} s: {self._delay()}")
         return batch
 
     def take(self, number: int) -> Batch:
-        """Wait for a batch and remove it, which makes room for another one."""
+        """Wait for a batch and remove it, which makes room for another batch."""
         batch = self.wait(number)
         with self._room:
             self._next_to_take = number + 1
@@ -103,17 +106,19 @@ class BatchThreads:
 
     def _delay(self) -> str:
         if self._fetching is not None:
-            return f"item {self._fetching} is still being read; is its disk or network there?"
-        return "its items are still being decoded; use more workers, or a longer deadline"
+            return f"item {self._fetching} is still being read; check its disk or network"
+        return "its items are still being decoded; use more workers or a longer deadline"
 
     def close(self) -> bool:
-        """End all threads; return whether all ended, which one that waits for a disk may not do in time."""
+        """End all threads, and return whether all ended. A thread that waits for a disk may not end in time."""
         with self._room:
             self._closed = True
             self._room.notify()
             self._work.notify_all()
         for thread in self._threads:
-            if thread is not threading.current_thread():  # which may be running the garbage collection that closes us
+            if (
+                thread is not threading.current_thread()
+            ):  # this thread may be running the garbage collection that closes the batches
                 thread.join(_JOIN_SECONDS)
         return not any(thread.is_alive() for thread in self._threads)
 
@@ -125,7 +130,7 @@ class BatchThreads:
                 self._fetch_items(task)
 
     def _next_to_fetch(self) -> Batch | list[Slot] | None:
-        """Return what to fetch next, once there is room for it; None when the threads are closed."""
+        """Return the next task of fetching once there is room for it, or `None` when the threads are closed."""
         with self._room:
             self._room.wait_for(lambda: self._closed or self._to_fetch or self._has_room())
             if self._closed:
@@ -155,7 +160,7 @@ class BatchThreads:
             self._queue_items(batch)
 
     def _queue_items(self, batch: Batch) -> None:
-        """Queue the items of a batch before all else, to be fetched one by one."""
+        """Put the items of a batch at the front of the queue, to be fetched one by one."""
         count = max(1, min(_MOST_PER_TASK, batch.size // (2 * self._loading.workers)))
         slots = [Slot(batch, position) for position in range(batch.size)]
         groups = [slots[start : start + count] for start in range(0, batch.size, count)]
@@ -232,11 +237,11 @@ class BatchThreads:
         return self._order.random(self._place(slot))
 
     def _place(self, slot: Slot) -> int:
-        """Return the place of an item in the order that all ranks share; after a bad one it is the next place."""
+        """Return the place of an item in the order that all ranks share. After a bad item it is the next place."""
         return self._order.place(slot.number) + slot.tries
 
     def _count_done(self, batches: list[Batch]) -> None:
-        """Count one more item for each of these batches, which may be the same one several times."""
+        """Count one more finished item for each of these batches. A batch can occur several times."""
         with self._ready:
             for batch in batches:
                 batch.missing -= 1
@@ -244,7 +249,7 @@ class BatchThreads:
                 self._ready.notify_all()
 
     def _reject_whole(self, batch: Batch, problem: Exception) -> None:
-        """Find the bad items of a batch by fetching its items one by one."""
+        """Fetch the items of a failed batch one by one, in order to find the bad ones."""
         if isinstance(problem, DataError):
             self._queue_items(batch)
             return
@@ -253,7 +258,7 @@ class BatchThreads:
             self._ready.notify_all()
 
     def _reject(self, slot: Slot, problem: Exception) -> None:
-        """Replace a bad item by the next one, or give its batch the problem, which is raised where it is taken."""
+        """Replace a bad item by the next one, or let its batch fail with the problem."""
         with self._ready:
             if not isinstance(problem, DataError) or self._loading.bad is BadItems.STOP:
                 slot.batch.give_up(slot.position, problem)
@@ -262,17 +267,18 @@ class BatchThreads:
                 self._to_fetch.appendleft([replace(slot, tries=slot.tries + 1)])
                 self._room.notify()
             else:
-                last = f"{slot.tries + 1} items in a row are bad; the last: {problem}"
+                last = f"{slot.tries + 1} items in a row are bad; the last problem is: {problem}"
                 slot.batch.give_up(slot.position, DataError(last))
             self._ready.notify_all()
 
 
 class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
-    """An iterator over batches, each a tensor for every top. After a source's last item comes its first again.
+    """An endless iterator over batches, each with a tensor for every top. After a source's last item, its first
+    follows.
 
-    Batch n follows from the source, the seed, n and the rank alone. So `position`, the number of batches handed out, is
-    all that a snapshot has to keep, and `seek` continues from there. Threads start when the first batch is asked for.
-    Closing the batches closes the source.
+    A batch depends only on the source, the seed, the rank and its number. So a snapshot stores only `position`, the
+    number of batches that were taken, and `seek` continues there. Threads start when the first batch is needed. Closing
+    the batches closes the source.
     """
 
     def __init__(self, reading: Reading, loading: Loading | None = None) -> None:
@@ -281,9 +287,9 @@ class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
         self._threads: BatchThreads | None = None
         self._closed = False
         self.position = 0
-        self.waited = 0.0  # seconds that callers waited for batches
-        self.skipped = 0  # bad items of the batches that were handed out
-        self.reasons: list[str] = []  # why the first of them were skipped
+        self.waited = 0.0  # seconds for which callers waited for batches
+        self.skipped = 0  # bad items in the batches that were taken
+        self.reasons: list[str] = []  # the reasons for the first of them
 
     def __next__(self) -> tuple[Tensor, ...]:
         start = time.perf_counter()
@@ -297,32 +303,34 @@ class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
         return batch.tops
 
     def shapes(self) -> list[Shape]:
-        """Return the shapes of the next batch, which stays the next one."""
+        """Return the shapes of the next batch without taking it."""
         return [tuple(top.shape) for top in self._running_threads().wait(self.position).tops]
 
     def epoch_batches(self) -> Fraction:
-        """Return how many batches all items make, in all processes that share the data."""
+        """Return how many batches all items fill, counting all processes that share the data."""
         return Fraction(count_of(self.reading.source), self.reading.batch_size)
 
     def seek(self, position: int) -> None:
-        """Continue with the batch of this number, as if those before it had been handed out."""
+        """Continue with the batch of this number, as if the batches before it had been taken."""
         if position < 0:
-            raise DataError(f"there is no batch {position}; the first is 0")
+            raise DataError(f"there is no batch {position}; use a number from 0 on")
         if position != self.position and not self._stop_threads():
-            self._closed = True  # the source stays open for the thread that still reads it
-            raise DataError("these batches can't go on elsewhere, since a thread still waits for their source")
+            self._closed = True  # the source stays open, because a thread still reads from it
+            raise DataError(
+                "can't move to another batch, because a thread still waits for the source; check its disk or network"
+            )
         self.position = position
 
     def _running_threads(self) -> BatchThreads:
         if self._closed:
-            raise DataError("these batches are closed")
+            raise DataError("these batches are closed; open them again")
         if self._threads is None:
             self._threads = BatchThreads(self.reading, self._loading, self._order, self.position)
-            self._finalizer = weakref.finalize(self, self._threads.close)  # also when the interpreter exits
+            self._finalizer = weakref.finalize(self, self._threads.close)  # also runs when the interpreter exits
         return self._threads
 
     def _stop_threads(self) -> bool:
-        """End the threads, if there are any; return whether all ended."""
+        """End the threads if there are any, and return whether all ended."""
         if self._threads is None:
             return True
         self._threads = None
@@ -335,24 +343,28 @@ class Batches(ClosedAtEnd, Iterator[tuple[Tensor, ...]]):
             _log.warning("skipped an item: %s", reason)
 
     def close(self) -> None:
-        """End all threads and close the source, unless a thread still reads from it after some seconds."""
+        """End all threads and close the source. It stays open if a thread still reads from it after some seconds."""
         if not self._closed and self._stop_threads():
             self.reading.source.close()
         self._closed = True
 
 
 def _order(reading: Reading, loading: Loading) -> Order:
-    """Return the order in which a source's items come; a DataError for settings that can't be."""
+    """Return the order of a source's items. Raises a `DataError` if the settings are invalid."""
     if reading.batch_size < 1 or loading.workers < 1 or loading.prefetch < 1:
-        raise DataError("batch_size, workers and prefetch must be at least 1")
+        raise DataError("batch_size, workers and prefetch must be at least 1; change the one that is less")
     length = len(reading.source)
     if not length:
-        raise DataError("the source has no items")
+        raise DataError("the source is empty; add items, or name another source")
     if not 0 <= reading.start < length:
-        raise DataError(f"{reading.start} items should be skipped at the start, but there are only {length}")
+        raise DataError(
+            f"the layer skips {reading.start} items at the start, but the source has only {length}; skip fewer"
+        )
     if not 0 <= loading.rank < loading.size:
-        raise DataError(f"rank {loading.rank} of {loading.size}: ranks go from 0 to {loading.size - 1}")
+        raise DataError(
+            f"the rank is {loading.rank}, but with {loading.size} processes it must be from 0 to {loading.size - 1}"
+        )
     if not 0 <= loading.seed < SEEDS:
-        raise DataError(f"seed {loading.seed} must be from 0 to 2^63 - 1")
+        raise DataError(f"the seed is {loading.seed}; it must be from 0 to 2^63 - 1")
     groups = reading.groups or (length,)
     return Order(groups, reading.shuffle, loading.seed, reading.start, loading.rank, loading.size)

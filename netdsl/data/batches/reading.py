@@ -1,4 +1,4 @@
-"""Settings of batches: what they are made of, as a data layer says, and how they are loaded, as a net's user says."""
+"""Settings of batches: their contents, which a data layer states, and their loading, which the user chooses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Collate = Callable[[Sequence[Item]], Item]
 
 @dataclass(frozen=True)
 class Reading:
-    """The source of a data layer's batches, and how its items become batches of `batch_size`.
+    """The source of a data layer's batches, and the way from its items to batches of `batch_size`.
 
-    `transforms` are for the arrays of an item, in their order; an array with None, or without any, stays as it is.
-    The first `start` items of the first epoch are skipped. `groups` are the lengths of runs of items that lie together,
-    such as the rows of one file: shuffling permutes the runs, and the items within each run, but never mixes two runs.
+    `transforms` belong to the arrays of an item, in their order. An array without a transform stays as it is. The first
+    `start` items of the first epoch are skipped. `groups` are the lengths of runs of items that are stored together,
+    such as the rows of one file. Shuffling permutes the runs, and the items within each run, but never mixes two runs.
 
-    Where the arrays of an item are transformed together, such as an image with its boxes, `item_transform` does it, and
-    the others are for what comes of it.
+    `item_transform` transforms the arrays of an item together, such as an image with its boxes. `transforms` then apply
+    to its results.
 
-    The items of a batch lie one behind the other in its tops, and have equal shapes. Where they have not, `collate`
-    makes the tops of them, in arrays that become the batch's own, such as the rows of all boxes, of which an image has
-    any number; `transforms` aren't applied then.
+    The items of a batch have equal shapes and are stacked in its tops. If their shapes differ, as for the boxes of an
+    image, `collate` creates the tops from all items of a batch, which then owns these arrays. In that case,
+    `transforms` aren't applied.
     """
 
     source: Source
@@ -36,17 +36,17 @@ class Reading:
     shuffle: bool = False
     start: int = 0
     groups: tuple[int, ...] = ()
-    name: str = ""  # of the source, as its user writes it
+    name: str = ""  # the name of the source, as its user writes it
     collate: Collate | None = None
     item_transform: ItemTransform | None = None
 
 
 @dataclass(frozen=True)
 class Intake:
-    """The tops that a layer takes from outside: their shapes and the transform of their values, for any source.
+    """The tops that a layer gets from outside: their shapes and the transform of their values, for any source.
 
-    A shape has no batch axis; it is None where only the data say it. `transform` is for the first top. With `gray`,
-    encoded images are decoded without colours.
+    Shapes don't include the batch axis. A shape is `None` if only the data determine it. `transform` applies to the
+    first top. With `gray`, encoded images are decoded without colours.
     """
 
     tops: tuple[str, ...]
@@ -59,19 +59,19 @@ class Intake:
 class BadItems(Enum):
     """What happens to an item that can't be read or decoded."""
 
-    STOP = "stop"  # an error that says which one it is
-    SKIP = "skip"  # the next item takes its place, and it is counted
+    STOP = "stop"  # raises an error that names the item
+    SKIP = "skip"  # uses the next item instead, and counts the bad one
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How batches are loaded.
+    """Settings for loading batches.
 
-    `size` processes share the items, of which this one, number `rank`, takes every size-th. Each process makes batches
-    as large as the net says or, with `divided`, its part of one such batch. `workers` threads decode items, and up to
-    `prefetch` batches are made before they are needed. Waiting for a batch longer than `deadline` seconds is an error.
-    With `pinned`, batches lie in pinned memory, from which a GPU copies faster, and images in them may be bytes, which
-    are to be `finished` there.
+    `size` processes share the items. This process, number `rank`, reads every size-th item. Its batches have the size
+    that the net states or, with `divided`, they are its part of such a batch. `workers` threads decode items, and up to
+    `prefetch` batches are prepared before they are needed. A batch that takes longer than `deadline` seconds is an
+    error. With `pinned`, batches use pinned memory, from which copying to a GPU is faster. Their images can be bytes,
+    which are `finished` on the GPU.
     """
 
     seed: int = 0

@@ -1,4 +1,4 @@
-"""What a net's blobs get from the rows of a table, in the shapes that its layers say."""
+"""Binds the rows of a table to a net's blobs, in the shapes that its layers state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netdsl.errors import DataError
 
 
 def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
-    """Return the reading of all tops of some layers from one table, so that the values of a row stay together."""
+    """Return the reading of all tops of these layers from one table, so that the values of a row stay together."""
     name = parse_source(table.source, Content.ITEMS)
     _check_binding(table, name, intakes)
     blobs = [blob for intake in intakes for blob in blob_columns(intake, table.columns)]
@@ -37,7 +37,7 @@ def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
 
 
 def blob_columns(intake: Intake, columns: Mapping[str, str]) -> list[BlobColumn]:
-    """Return the blobs that a layer takes from outside. Where no column is named it is called as the blob."""
+    """Return the blobs that a layer gets from outside, with their columns. The default column has the blob's name."""
     color = Color.GRAY if intake.gray else Color.COLOR
     pairs = zip(intake.tops, intake.shapes, strict=True)
     return [BlobColumn(top, columns.get(top, top), shape, color) for top, shape in pairs]
@@ -50,30 +50,31 @@ def _transforms(intake: Intake) -> list[ImageTransform | None]:
 def _check_binding(table: Table, name: SourceName, intakes: Sequence[Intake]) -> None:
     tops = [top for intake in intakes for top in intake.tops]
     if not intakes:
-        raise DataError(f"{table.source}: none of the net's blobs come from outside; it needs an Input layer")
+        raise DataError(f"{table.source}: none of the net's blobs come from outside; add an Input layer")
     unknown = [blob for blob in table.columns if blob not in tops]
     if unknown:
-        raise DataError(f"{table.source}: no blob '{unknown[0]}' comes from outside; there are {', '.join(tops)}")
+        raise DataError(f"{table.source}: no blob '{unknown[0]}' comes from outside; choose from {', '.join(tops)}")
     if table.columns and not name.chooses_columns:
-        raise DataError(f"{table.source}: its arrays are taken in their order, as {', '.join(tops)}; name no columns")
+        raise DataError(f"{table.source}: its arrays fill the blobs {', '.join(tops)} in this order; name no columns")
     first = intakes[0]
     for intake in intakes:
         if intake.batch_size != first.batch_size or not first.batch_size:
             raise DataError(
-                f"'{first.tops[0]}' has batches of {first.batch_size}, and '{intake.tops[0]}' of {intake.batch_size}; "
-                "give all shapes the same first number, which says how many rows a batch has"
+                f"'{first.tops[0]}' has batches of {first.batch_size}, and '{intake.tops[0]}' of "
+                f"{intake.batch_size}; give all shapes the same first number, which is the number of rows in a "
+                "batch"
             )
 
 
 @dataclass(frozen=True)
 class _Target:
-    """A blob that rows go to, and the transform of their values."""
+    """A blob that gets values from rows, and their transform."""
 
     blob: BlobColumn
     transform: ImageTransform | None
 
     def fit(self, shape: Shape) -> Shape:
-        """Return the shape that values of some shape get before they are transformed; a ValueError if they don't
+        """Return the shape that values of some shape get before their transform. Raises a `ValueError` if they don't
         fit."""
         wanted = self.blob.shape
         if wanted is None:
@@ -83,8 +84,8 @@ class _Target:
         if made != wanted:
             becomes = "" if made == shape else f", {list(made)} after its transform,"
             raise ValueError(
-                f"a value of shape {list(shape)}{becomes} doesn't fit '{self.blob.name}', which takes {list(wanted)}; "
-                "change the layer's shape, the column, or the layer's transform_param"
+                f"a value of shape {list(shape)}{becomes} doesn't fit '{self.blob.name}', which needs "
+                f"{list(wanted)}; change the layer's shape, the column, or the layer's transform_param"
             )
         return shape
 
@@ -104,16 +105,18 @@ class _BoundRows:
         return len(self._source)
 
     def fetch(self, index: int) -> tuple[int, Any]:
-        """Return the number of an item, and the item as it is stored."""
+        """Return the number of an item, and the stored item."""
         return index, self._source.fetch(index)
 
     def item(self, fetched: tuple[int, Any]) -> Item:
-        """Return the arrays of an item, as many as there are blobs."""
+        """Return the arrays of an item, one for each blob."""
         index, stored = fetched
         arrays = self._source.item(stored)
         if len(arrays) < len(self._targets):
             names = ", ".join(target.blob.name for target in self._targets)
-            raise DataError(f"{self._name}: an item has {len(arrays)} arrays, too few for {names}")
+            raise DataError(
+                f"{self._name}: an item has {len(arrays)} arrays, too few for {names}; remove inputs, or add columns"
+            )
         pairs = zip(self._targets, arrays, strict=False)
         try:
             return tuple(array.reshape(target.fit(array.shape)) for target, array in pairs)
@@ -126,14 +129,14 @@ class _BoundRows:
 
 
 class _WholeBoundRows(_BoundRows):
-    """The rows of a source that gives many at once."""
+    """The rows of a source that reads many rows at once."""
 
     def __init__(self, name: str, source: WholeSource, targets: Sequence[_Target]) -> None:
         super().__init__(name, source, targets)
         self._take = source.take
 
     def take(self, indices: Indices) -> Item | None:
-        """Return the arrays of many items; None if they don't fit, of which a single item tells more."""
+        """Return the arrays of many items, or `None` if they don't fit. Reading single items then finds the bad one."""
         arrays = self._take(indices)
         if arrays is None or len(arrays) < len(self._targets):
             return None

@@ -1,4 +1,4 @@
-"""Batches that a program passes in: whole ones as they are, or single items that are stacked."""
+"""Batches that a program passes in: whole batches, which stay as they are, or single items, which are stacked."""
 
 from __future__ import annotations
 
@@ -19,50 +19,53 @@ from netdsl.errors import DataError
 
 Rows = Mapping[str, Any] | Sequence[Any]  # arrays or tensors by blob, or in the order of the blobs
 Values = Iterable[Rows] | Callable[[], Rows]
-_MATRIX_AXES = 2  # of the items and the channels, whose lengths count for every net
+_MATRIX_AXES = 2  # the axes of items and channels, whose lengths every net fixes
 
 
 def length_of(values: object) -> int | None:
-    """Return how many items or batches there are; None if that can't be known, as of a generator."""
+    """Return the number of items or batches, or `None` if it is unknown, as for a generator."""
     try:
         return len(values) if isinstance(values, Sized) else None
-    except TypeError:  # of a DataLoader whose data set has no length
+    except TypeError:  # a DataLoader whose data set has no length
         return None
 
 
 def values_by_blob(rows: Any, blobs: Sequence[str]) -> dict[str, Any]:
-    """Return what an item, a batch or all data have for each of these blobs; a DataError that names the blobs if one
-    lacks."""
+    """Return the values of an item, a batch or all data for each of these blobs.
+
+    Raises a `DataError` that names the blobs if one is missing.
+    """
     if isinstance(rows, (np.ndarray, Tensor)):
         rows = (rows,)
     if not isinstance(rows, (Mapping, Sequence)) or isinstance(rows, str):
         raise DataError(
-            f"an item or a batch is a dict or a tuple of arrays, not a {type(rows).__name__}; of a function that makes "
-            "a generator, give what it returns"
+            f"an item or a batch must be a dict or a tuple of arrays, not a {type(rows).__name__}; if a "
+            "function makes a generator, call it and pass its result"
         )
     named = rows if isinstance(rows, Mapping) else dict(zip(blobs, rows, strict=False))
     if any(name not in named for name in blobs):
         count = f"{len(rows)} array{'' if len(rows) == 1 else 's'}"
         raise DataError(
-            f"the net reads {in_quotes(blobs)}; the items have "
+            f"the net reads {in_quotes(blobs)}, but the items contain "
             f"{in_quotes(map(str, rows)) if isinstance(rows, Mapping) and rows else count}"
         )
     return {name: named[name] for name in blobs}
 
 
 def in_quotes(names: Iterable[str]) -> str:
-    """Return names in a sentence: 'a', 'b' and 'c'."""
+    """Return names for a sentence: 'a', 'b' and 'c'."""
     *first, last = (f"'{name}'" for name in names)
     return f"{', '.join(first)} and {last}" if first else last
 
 
 class UserBatches(Iterator[tuple[Tensor, ...]]):
-    """An iterator over batches for blobs of these shapes, from an iterable or from a function that returns the next.
+    """An iterator over batches for blobs of these shapes, from an iterable or from a function that returns the next
+    value.
 
-    Each value is a batch or an item, which has one axis less; the blob with the largest items tells which. Batches
-    aren't copied. An iterable begins again at its end. Lengths below 0, and shapes without any, are those
-    of the first value, and then in `shapes`. With a `batch`, as many items are put together, and batches that are given
-    must have as many.
+    Each value is a batch, or an item, which has one axis fewer. The blob with the largest items decides between the
+    two. Batches aren't copied. An iterable starts again at its end. Negative lengths and empty shapes are replaced by
+    those of the first value, and `shapes` then contains them. With `batch`, this number of items is stacked, and whole
+    batches must have this size.
     """
 
     def __init__(self, values: Values, shapes: Mapping[str, Shape], batch: int | None = None) -> None:
@@ -82,7 +85,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         return self._shapes
 
     def _completed(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-        """Return the shapes with what the first value says of them."""
+        """Return the shapes, completed with those of the first value."""
         known = {name: shape for name, shape in shapes.items() if shape and min(shape) >= 0}
         if len(known) < len(shapes):
             self._shapes = dict.fromkeys(shapes, ())
@@ -110,7 +113,7 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         return self._batch({name: as_tensor(name, value) for name, value in values.items()})
 
     def epoch_batches(self) -> Fraction | None:
-        """Return how many batches the values make until they begin again; None if nobody knows."""
+        """Return how many batches the values fill before they start again, or `None` if that is unknown."""
         length = None if callable(self._values) else length_of(self._values)
         if length is None:
             return None
@@ -121,14 +124,15 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
     def _is_item(self, values: Mapping[str, Any]) -> bool:
         batch_shape, shape = self._shapes[self._largest], np.shape(values[self._largest])
         if len(shape) not in (len(batch_shape), len(batch_shape) - 1):
-            expected = f"a batch has {len(batch_shape)} axes, as {list(batch_shape)}, and an item one less"
+            expected = f"give a batch of {len(batch_shape)} axes, as {list(batch_shape)}, or an item of one axis fewer"
             raise DataError(f"'{self._largest}' has shape {list(shape)}; {expected}")
         return len(shape) < len(batch_shape)
 
     def _batch(self, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        """Tensors with equally many items; labels may have axes of length 1 more or less than the net says.
+        """Return tensors with equal numbers of items. Labels may have axes of length 1 that the net doesn't state, or
+        lack them.
 
-        Those in the net's own shapes are taken as they are, since some nets read more boxes than images.
+        Tensors in the net's own shapes are returned as they are, because some nets read more boxes than images.
         """
         if all(tuple(tensors[name].shape) == shape for name, shape in self._shapes.items()):
             return tuple(tensors[name] for name in self._shapes)
@@ -146,37 +150,40 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
                 try:
                     next_rows = values()
                 except StopIteration:
-                    raise DataError(f"the function that gives the data ended after {self.position} batches") from None
+                    raise DataError(
+                        f"the function that returns the data ended after {self.position} batches; let it return "
+                        "batches without end"
+                    ) from None
                 yield next_rows
         while True:
             rows: Rows | None = None
             for rows in values:
                 yield rows
             if rows is None and not self.position:
-                raise DataError("the data are empty: the values that were given end before the first batch or item")
+                raise DataError("the data are empty; pass at least one batch or item")
             if rows is None or isinstance(values, Iterator):
                 raise DataError(
-                    f"the data ended after {self.position} batches; give a list, or a function that returns the next "
-                    "values, to begin again"
+                    f"the data ended after {self.position} batches; give a list, or a function that returns the "
+                    "next values, so that they can start again"
                 )
 
     def seek(self, position: int) -> None:
-        """Continue with the batch of this number; those before it are read and dropped."""
+        """Continue with the batch of this number. The batches before it are read and dropped."""
         if position < self.position:
             if callable(self._values) or isinstance(self._values, Iterator):
                 raise DataError(
-                    f"these data can't go back from batch {self.position} to batch {position}; give a list to allow it"
+                    f"these data can't go back from batch {self.position} to batch {position}; pass a list to allow it"
                 )
             self._rows, self.position = self._endless_rows(), 0
         while self.position < position:
             next(self)
 
     def close(self) -> None:
-        """Do nothing, since no file or thread is open."""
+        """Do nothing, because no file or thread is open."""
 
 
 def as_tensor(name: str, value: Any) -> Tensor:
-    """Return a value in float32; what must not be written to is copied."""
+    """Return a value in float32. A read-only array is copied."""
     if isinstance(value, Tensor):
         return value.to(torch.float32)
     try:
@@ -187,27 +194,32 @@ def as_tensor(name: str, value: Any) -> Tensor:
 
 
 def stacked(name: str, items: list[Any]) -> Any:
-    """Return the values that items have for a blob, with one more axis in front."""
+    """Return a blob's values for several items, stacked along a new first axis."""
     try:
         return torch.stack(items) if isinstance(items[0], Tensor) else np.stack([np.asarray(item) for item in items])
     except (ValueError, RuntimeError):
         shapes = sorted({str(list(np.shape(item))) for item in items})
-        raise DataError(f"'{name}' has items of different shapes: {', '.join(shapes[:3])}") from None
+        raise DataError(
+            f"'{name}' has items of different shapes: {', '.join(shapes[:3])}; make all items the same size"
+        ) from None
 
 
 def fitted(name: str, shape: Shape, wanted: Shape | None) -> Shape:
-    """Return the shape that values of a blob get, which may have other axes than the net says, or images of another
-    size.
+    """Return the shape to which values of a blob are reshaped.
 
-    A DataError with both shapes if they don't fit.
+    Axes of length 1 may differ from the net's, and so may the size of images. Raises a `DataError` with both shapes if
+    the values don't fit.
     """
     if wanted is None:
         return shape
     if shape[:1] == wanted[:1] and fit_shape(shape[1:], wanted[1:]) == wanted[1:]:
         return wanted
     if len(shape) == len(wanted) > _MATRIX_AXES and shape[:_MATRIX_AXES] == wanted[:_MATRIX_AXES]:
-        return shape  # for nets that take images of any size
-    raise DataError(f"'{name}' has shape {list(shape)}, which can't be reshaped to {list(wanted)}")
+        return shape  # for nets that accept images of any size
+    raise DataError(
+        f"'{name}' has shape {list(shape)}, which can't be reshaped to {list(wanted)}; change the data or the net's "
+        "input"
+    )
 
 
 def _reshaped(name: str, tensor: Tensor, wanted: Shape) -> Tensor:

@@ -1,4 +1,4 @@
-"""Data in whatever form a program has them, each told apart once."""
+"""Recognizes the forms in which a program can pass data."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from netdsl.errors import DataError
 
 
 class SparkRows(Protocol):
-    """A DataFrame or an RDD of Spark's, as far as type checkers must know."""
+    """The part of Spark's DataFrames and RDDs that type checkers need."""
 
     def unpersist(self, blocking: bool = False) -> Any:
-        """Let Spark keep the rows no longer."""
+        """Let Spark drop the rows from memory."""
         ...
 
 
 UserData = Values | UserRows | Table
-# What a program may give: see `user_data_of`; a `Net` has the rows of Spark's stored first.
+# The data that a program can pass; see `user_data_of`. A `Net` stores Spark's rows first.
 AnyData = str | Path | Table | Mapping[str, Any] | Iterable[Any] | Callable[[], Any] | Dataset[Any] | SparkRows
 
 
 def user_data_of(data: AnyData, *, training: bool) -> UserData:
-    """Data as rows, as batches or items one after the other, or as a table; a DataError for what is none of them.
+    """Return data as rows, as a stream of batches or items, or as a table.
 
-    Rows are a tuple of arrays or tensors in the order of the net's inputs, a mapping of such by blob names, a pandas
-    DataFrame with a column for each blob, or a Dataset of torch's whose items have numbers. In training they are
-    shuffled. An address of data, such as `lmdb:PATH` or `digits`, is a table, shuffled in training too, of the part of
-    a data set that is for training or for tests if it has such parts. Other iterables, a DataLoader of torch's among
-    them, and functions give batches or items in their own order.
+    Rows are a tuple of arrays or tensors in the order of the net's inputs, a mapping of arrays by blob names, a pandas
+    DataFrame with a column for each blob, or a map-style torch Dataset. In training they are shuffled. An address of
+    data, such as `lmdb:PATH` or `digits`, becomes a table, which is also shuffled in training. If the data set has
+    parts for training and for tests, the table reads the matching part. Other iterables, including DataLoaders, and
+    functions return batches or items in their own order. Raises a `DataError` for anything else.
     """
     if isinstance(data, (str, Path)):
         name = parse_source(str(data), Content.ITEMS)
@@ -49,7 +49,7 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
     if isinstance(data, Table):
         return data
     if length_of(data) == 0:
-        raise DataError("the data are empty: the list of batches or items is empty")
+        raise DataError("the data are empty; pass a list with at least one batch or item")
     arrays = _arrays_of(data)
     if arrays is not None:
         return ArrayRows(arrays, shuffle=training)
@@ -64,18 +64,21 @@ def user_data_of(data: AnyData, *, training: bool) -> UserData:
 
 
 def is_of_spark(data: object) -> bool:
-    """Return whether data are an RDD or a DataFrame of Spark's, which this room doesn't import."""
+    """Return whether the data are a Spark RDD or DataFrame. This package doesn't import pyspark."""
     return type(data).__module__.partition(".")[0] == "pyspark"
 
 
 def begin_again(data: UserData) -> bool:
-    """Return whether data can be read again from their beginning, in another program too."""
+    """Return whether the data can be read again from the beginning, also in another process."""
     return not (callable(data) or isinstance(data, Iterator))
 
 
 def _arrays_of(data: object) -> Mapping[str, Any] | tuple[Any, ...] | None:
-    """Arrays with a row for each item, by blob names or in the order of blobs; None if the data are something else."""
-    pandas = sys.modules.get("pandas")  # a program that has a DataFrame has imported it
+    """Return arrays with a row for each item, by blob names or in the order of blobs.
+
+    Returns `None` if the data have another form.
+    """
+    pandas = sys.modules.get("pandas")  # a program that has a DataFrame has imported pandas
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return {str(name): data[name] for name in data.columns}
     if isinstance(data, Mapping):

@@ -1,4 +1,4 @@
-"""Rows that a program passes in, items that have numbers: arrays, or a data set that is asked for each item."""
+"""Rows that a program passes in and that can be read by number: arrays, or a data set that returns single items."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from netdsl.data.tables.table import Table
 from netdsl.data.types import Array, Shape
 from netdsl.errors import DataError
 
-_STORED, _AT_ONCE = "rows.arrow", 512  # the file of stored rows; rows of one write
-USUAL_BATCH = 32  # items, where neither the net nor its user says how many
+_STORED, _AT_ONCE = "rows.arrow", 512  # the file of stored rows, and the number of rows in each write
+USUAL_BATCH = 32  # items, if neither the net nor its user chooses a batch size
 
 
 class UserRows(ABC):
-    """Items that have numbers, in their order or, with `shuffle`, in another order in each epoch."""
+    """Numbered items, in their order or, with `shuffle`, in a new order in each epoch."""
 
     def __init__(self, *, shuffle: bool = False) -> None:
         self.shuffle = shuffle
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many items there are."""
+        """Return the number of items."""
 
     @abstractmethod
     def choose(self, blobs: Sequence[str]) -> None:
-        """Take these blobs of every item from now on; a DataError if items don't have them."""
+        """Read these blobs of each item from now on. Raises a `DataError` if items don't contain them."""
 
     @abstractmethod
     def shapes(self) -> dict[str, Shape]:
@@ -46,23 +46,23 @@ class UserRows(ABC):
 
     @abstractmethod
     def take(self, indices: Indices) -> dict[str, Any]:
-        """Return the values of some items by blobs, with one more axis in front."""
+        """Return the values of some items, by blob, stacked along a new first axis."""
 
     def store(self, blobs: Sequence[str], folder: Path) -> Table:
-        """Write the values of some blobs into a folder, as a table in the same order that other processes read.
+        """Write the values of some blobs into a folder, as a table that other processes read in the same order.
 
-        A table that is there already is kept.
+        An existing table is kept.
         """
         table, file = Table(f"arrow:{folder.resolve()}", shuffle=self.shuffle), folder / _STORED
         if file.exists():
             return table
         self.choose(blobs)
         if not len(self):
-            raise DataError("the data have no rows to learn from or to test on")
+            raise DataError("the data have no rows to learn from or to test on; add rows")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
+            raise FileError(f"{folder}: can't be created: {problem.strerror}; name another folder") from None
         first = self._arrow_batch(blobs, 0)
         with atomic_path(file) as path, arrow().ipc.new_file(str(path), first.schema) as writer:
             writer.write_batch(first)
@@ -77,7 +77,7 @@ class UserRows(ABC):
 
 
 class ArrayRows(UserRows):
-    """Arrays or tensors, by the names of blobs or in the blobs' order, whose rows are the items."""
+    """Arrays or tensors, by the names of blobs or in the blobs' order. Each row is an item."""
 
     def __init__(self, values: Mapping[str, Any] | tuple[Any, ...], *, shuffle: bool = False) -> None:
         super().__init__(shuffle=shuffle)
@@ -88,31 +88,36 @@ class ArrayRows(UserRows):
         return len(next(iter(self._arrays.values())))
 
     def choose(self, blobs: Sequence[str]) -> None:
-        """Make arrays of the values for these blobs, which must be equally long."""
+        """Convert the values for these blobs to arrays, which must be equally long."""
         if isinstance(self._values, tuple) and len(self._values) > len(blobs):
-            raise DataError(f"the net reads {in_quotes(blobs)}; the data have {len(self._values)} arrays")
+            raise DataError(
+                f"the net reads {in_quotes(blobs)}, but the data have {len(self._values)} arrays; leave out the others"
+            )
         values = values_by_blob(self._values, blobs)
         self._arrays = {name: _array(name, value) for name, value in values.items()}
         first, *others = self._arrays
         for name in others:
             if len(self._arrays[name]) != len(self):
-                raise DataError(f"'{first}' has {len(self)} rows, and '{name}' has {len(self._arrays[name])}")
+                raise DataError(
+                    f"'{first}' has {len(self)} rows, but '{name}' has {len(self._arrays[name])}; give both the "
+                    "same number"
+                )
         if not len(self):
-            raise DataError(f"the data are empty: '{first}' has no rows")
+            raise DataError(f"the data are empty: '{first}' has no rows; add rows")
 
     def shapes(self) -> dict[str, Shape]:
         """Return the shapes of the arrays' rows."""
         return {name: array.shape[1:] for name, array in self._arrays.items()}
 
     def take(self, indices: Indices) -> dict[str, Any]:
-        """Return the rows with these numbers, copied, since layers may write over what they get."""
+        """Return copies of the rows with these numbers. Layers may overwrite them."""
         return {name: array[indices] for name, array in self._arrays.items()}
 
 
 class DatasetRows(UserRows):
-    """A data set such as a map-style one of torch's: `dataset[number]` has arrays by blob names or in their order.
+    """A map-style data set, such as torch's: `dataset[number]` contains arrays by blob names or in the blobs' order.
 
-    It is asked in the thread that trains, so that random numbers that it draws are drawn in the same order again.
+    Items are read in the training thread, so that a data set with random changes draws the same numbers in each run.
     """
 
     def __init__(self, dataset: Any, *, shuffle: bool = False) -> None:
@@ -124,7 +129,7 @@ class DatasetRows(UserRows):
         return len(self._dataset)
 
     def choose(self, blobs: Sequence[str]) -> None:
-        """Take these blobs of every item."""
+        """Read these blobs of each item from now on."""
         self._blobs = tuple(blobs)
 
     def shapes(self) -> dict[str, Shape]:
@@ -132,7 +137,7 @@ class DatasetRows(UserRows):
         return {name: tuple(np.shape(value)) for name, value in self._item(0).items()}
 
     def take(self, indices: Indices) -> dict[str, Any]:
-        """Return the items with these numbers, put together."""
+        """Return the items with these numbers, stacked."""
         items = [self._item(index) for index in indices.tolist()]
         return {name: stacked(name, [item[name] for item in items]) for name in self._blobs}
 
@@ -141,15 +146,15 @@ class DatasetRows(UserRows):
 
 
 class RowBatches(Iterator[tuple[Tensor, ...]]):
-    """An iterator over batches of rows for blobs of these shapes. After the last row comes the first one again.
+    """An endless iterator over batches of rows, for blobs of these shapes. After the last row, the first row follows.
 
-    Each row comes once in an epoch, in an order that follows from the seed and the epoch. So a batch follows from its
-    number, and one may have the last rows of an epoch and the first ones of the next.
+    Each row occurs once in an epoch, in an order that depends on the seed and the epoch. So a batch depends only on its
+    number. It can contain the last rows of an epoch and the first rows of the next.
     """
 
     def __init__(self, rows: UserRows, shapes: Mapping[str, Shape], batch: int, seed: int = 0) -> None:
         if batch < 1:
-            raise DataError(f"a batch of {batch} items can't be; it has 1 or more")
+            raise DataError(f"the batch size is {batch}; it must be 1 or more")
         rows.choose(list(shapes))
         self._rows, self._batch = rows, batch
         self._order = Order((len(rows),), rows.shuffle, seed)
@@ -169,7 +174,7 @@ class RowBatches(Iterator[tuple[Tensor, ...]]):
         return tuple(tensors[name].reshape(shape) for name, shape in self.shapes.items())
 
     def epoch_batches(self) -> Fraction:
-        """Return how many batches all rows make."""
+        """Return how many batches all rows fill."""
         return Fraction(len(self._rows), self._batch)
 
     def seek(self, position: int) -> None:
@@ -177,16 +182,16 @@ class RowBatches(Iterator[tuple[Tensor, ...]]):
         self.position = position
 
     def close(self) -> None:
-        """Do nothing, since no file or thread is open."""
+        """Do nothing, because no file or thread is open."""
 
 
 def _stated(shape: Shape, batch: int) -> Shape | None:
-    """Return the shape that a net states, with this batch; None if it states none or only a part of one."""
+    """Return the shape that a net states, with this batch size, or `None` if the net doesn't state all of it."""
     return (batch, *shape[1:]) if shape and min(shape[1:], default=0) >= 0 else None
 
 
 def _array(name: str, values: Any) -> Array:
-    """Return an array of an array, a tensor, or a list or column of numbers or of arrays."""
+    """Return an array from an array, a tensor, or a list or column of numbers or arrays."""
     if isinstance(values, Tensor):
         tensor = values.detach().cpu()
         values = (tensor.float() if tensor.is_floating_point() else tensor).numpy()
@@ -196,5 +201,5 @@ def _array(name: str, values: Any) -> Array:
     except ValueError as problem:
         raise DataError(f"'{name}' isn't an array of numbers: {problem}") from None
     if not array.ndim or array.dtype.kind not in "biuf":
-        raise DataError(f"'{name}' isn't an array of numbers with a row for each item, but of {array.dtype}")
+        raise DataError(f"'{name}' isn't an array of numbers with a row for each item; its type is {array.dtype}")
     return array

@@ -6,15 +6,21 @@ from collections.abc import Sequence
 
 from netdsl.errors import DataError
 
-_HIDDEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", " ": "\\s"}  # what a line of labels.txt can't show
+_HIDDEN = {
+    "\\": "\\\\",
+    "\n": "\\n",
+    "\t": "\\t",
+    "\r": "\\r",
+    " ": "\\s",
+}  # characters that are invisible in a line of labels.txt
 _SHOWN = {name: character for character, name in _HIDDEN.items()}
 
 
 class Alphabet:
-    r"""Characters by their numbers.
+    r"""Characters and their numbers.
 
-    In a labels.txt a line has one of them. Spaces, ends of lines and others that can't be seen there are written as
-    `\s`, `\n`, or `\x` with a number and `;`. A longer name isn't a character, and nothing is written for it.
+    A labels.txt contains one character in each line. Invisible ones, such as spaces and line breaks, are written as
+    `\s`, `\n`, or `\x` with a number and `;`. A longer name isn't a character, and the model never writes it.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -27,15 +33,18 @@ class Alphabet:
 
     @classmethod
     def of(cls, text: str) -> Alphabet:
-        """Return all characters of a text, in their usual order."""
+        """Return the alphabet of all characters in a text, sorted by code point."""
         return cls([_name_of_character(character) for character in sorted(set(text))])
 
     def numbers(self, text: str, where: str) -> list[int]:
-        """Return the numbers of a text's characters."""
+        """Return the numbers of a text's characters.
+
+        Raises a `DataError` if one of them isn't in the alphabet.
+        """
         unknown = sorted(set(text) - self.characters.keys())
         if unknown:
             known = "".join(_name_of_character(character) for character in self.characters)
-            raise DataError(f"{where}: the character {unknown[0]!r} isn't in the alphabet; it has {known}")
+            raise DataError(f"{where}: the character {unknown[0]!r} isn't in the alphabet, which contains {known}")
         return [self.characters[character] for character in text]
 
 

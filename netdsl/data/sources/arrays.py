@@ -9,14 +9,16 @@ import numpy as np
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.types import Array
 
-PartArrays = Callable[[int], Sequence[Array] | None]  # the arrays of a part; None if its rows must be read one by one
+PartArrays = Callable[
+    [int], Sequence[Array] | None
+]  # the arrays of a part, or `None` if its rows must be read one by one
 
 
 def gather_rows(indices: Indices, ends: Indices, arrays: PartArrays) -> Item | None:
-    """Return the rows at these indices, for each of the arrays that every part has; `ends` says where the parts end.
+    """Return the rows at these indices, for each of the arrays that every part has. `ends` are the ends of the parts.
 
-    None if a part has no arrays, or rows of another shape or type. The arrays of each part are asked for once: those of
-    the first row's part, then those of the parts after it, and then those from the beginning on.
+    Returns `None` if a part has no arrays, or if its rows have another shape or type. The arrays of each part are
+    requested once, beginning with the part of the first row, in a circle over the parts.
     """
     parts = np.searchsorted(ends, indices, side="right")
     rows = indices - np.where(parts, ends[parts - 1], 0)
@@ -29,7 +31,7 @@ def gather_rows(indices: Indices, ends: Indices, arrays: PartArrays) -> Item | N
 
 
 def as_slice(rows: Indices) -> Indices | slice:
-    """Return a slice, which copies nothing, if the rows are evenly spaced; else the rows themselves."""
+    """Return a slice, which copies nothing, if the rows are evenly spaced, and otherwise the rows themselves."""
     first, last = int(rows[0]), int(rows[-1])
     step = int(rows[1]) - first if len(rows) > 1 else 1
     return slice(first, last + 1, step) if step > 0 and (np.diff(rows) == step).all() else rows
@@ -44,7 +46,9 @@ def _pieces(sorted_parts: Indices, rows: Indices, arrays: PartArrays) -> list[li
         part_arrays = arrays(part)
         if part_arrays is None:
             return None
-        selection = slice(first, first + 1) if end - start == 1 else rows[start:end]  # a slice is quicker for one
+        selection = (
+            slice(first, first + 1) if end - start == 1 else rows[start:end]
+        )  # a slice is faster for a single row
         pieces.append([array[selection] for array in part_arrays])
     return pieces
 
@@ -52,16 +56,18 @@ def _pieces(sorted_parts: Indices, rows: Indices, arrays: PartArrays) -> list[li
 def _joined(pieces: list[list[Array]], order: Indices) -> Item | None:
     try:
         columns = [np.concatenate(column, casting="no") for column in zip(*pieces, strict=True)]
-    except (TypeError, ValueError):  # of different types, or of different shapes
+    except (TypeError, ValueError):  # the parts' types or shapes differ
         return None
     return tuple(column[order] for column in columns)
 
 
 class ArraySource:
-    """Items from parts that follow each other; a part is one array for each top, all equally long."""
+    """Items from consecutive parts. A part is one array for each top, all equally long."""
 
     def __init__(self, parts: Sequence[tuple[Array, ...]]) -> None:
-        self._parts = [tuple(np.asarray(array) for array in part) for part in parts]  # mapped ones are slow to index
+        self._parts = [
+            tuple(np.asarray(array) for array in part) for part in parts
+        ]  # memory-mapped arrays are slow to index
         self._ends = np.cumsum([len(part[0]) for part in parts], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -74,13 +80,13 @@ class ArraySource:
         return tuple(as_top(np.array(array[row])) for array in self._parts[part])
 
     def labels(self) -> Array | None:
-        """Return the labels of all items, if each has one number after its first array."""
+        """Return the labels of all items, or `None` unless each item has one number after its first array."""
         if any(len(part) < 2 or part[1].size != len(part[1]) for part in self._parts):
             return None
         return np.concatenate([part[1].ravel() for part in self._parts])
 
     def item(self, fetched: Item) -> Item:
-        """Return the item, which is complete once it is fetched."""
+        """Return the item, which fetching has completed."""
         return fetched
 
     def take(self, indices: Indices) -> Item | None:
@@ -88,9 +94,9 @@ class ArraySource:
         return gather_rows(indices, self._ends, lambda part: self._parts[part])
 
     def close(self) -> None:
-        """Do nothing, since mapped files are closed with their arrays."""
+        """Do nothing, because mapped files are closed with their arrays."""
 
 
 def as_top(array: Array) -> Array:
-    """Return values in the types that transforms and nets take: arrays of bytes stay so, all others become float32."""
+    """Return values in the types that transforms and nets accept. Bytes stay bytes, and all others become float32."""
     return array if array.dtype == np.uint8 and array.ndim else array.astype(np.float32, copy=False)

@@ -1,4 +1,4 @@
-"""Names of classes: files that have them, and the numbers of those that marked objects are of."""
+"""Names of classes: the files that contain them, and the class numbers of marked objects."""
 
 from __future__ import annotations
 
@@ -14,55 +14,54 @@ from caffe_proto.text.prototxt import from_text
 from netdsl.data.sources.files import file_errors, numbered_lines, regular_file
 from netdsl.errors import DataError
 
-LABELS = "labels.txt"  # a name on each line, of class 0 first
-LABEL_MAP = "labelmap.prototxt"  # SSD's, which has the number of each class
-_MOST_GROUPS = 256  # of classes in maps, whose pixels are bytes
-_MOST_CLASSES = 1 << 20  # that a label map numbers
-_MODEL_LABELS = "_labels.txt"  # behind the prefix of a model's snapshots
+LABELS = "labels.txt"  # a name on each line, beginning with class 0
+LABEL_MAP = "labelmap.prototxt"  # SSD's format, which states the number of each class
+_MOST_GROUPS = 256  # classes in maps, whose pixels are bytes
+_MOST_CLASSES = 1 << 20  # classes in a label map
+_MODEL_LABELS = "_labels.txt"  # follows the prefix of a model's snapshots
 BACKGROUND = "background"
-_BACKGROUNDS = {BACKGROUND, "_background_", "__background__", "none_of_the_above"}  # as tools call it
+_BACKGROUNDS = {BACKGROUND, "_background_", "__background__", "none_of_the_above"}  # names that other tools use
 _IGNORED = "__ignore__"  # the first line of labelme's own files
-_SHOWN = 10  # classes that a message names
+_SHOWN = 10  # classes that a message lists
 
 
 @runtime_checkable
 class ClassSource(Protocol):
-    """A source whose labels are the numbers of classes that have names."""
+    """A source whose labels are the numbers of named classes."""
 
     @property
     def classes(self) -> Sequence[str]:
-        """The names of the classes, in the order of their numbers; none if nothing names them."""
+        """The names of the classes, in the order of their numbers. Empty if they are unknown."""
         ...
 
 
 def classes_of(source: object) -> tuple[str, ...]:
-    """Return the names of a source's classes as text that can be shown and written; none if it knows none."""
+    """Return the names of a source's classes as printable text. Empty if they are unknown."""
     return tuple(map(_printable, source.classes)) if isinstance(source, ClassSource) else ()
 
 
 def read_class_names(path: str | Path) -> tuple[str, ...]:
-    """Return the names in a file: one on each line or, in a prototxt, those of a label map."""
+    """Return the names in a file. A prototxt is a label map; other files have one name on each line."""
     if Path(path).suffix == ".prototxt":
         return _label_map(Path(path))
     return tuple(_printable(line.strip()) for _, line in numbered_lines(path))
 
 
 def class_names_in(folder: Path) -> tuple[str, ...]:
-    """Return the names that a folder of data has in its labels.txt, or in its labelmap.prototxt; none without them."""
+    """Return the names in a data folder's labels.txt or labelmap.prototxt. Empty if it has neither."""
     file = class_file_in(folder)
     return () if file is None else read_class_names(file)
 
 
 def class_file_in(folder: Path) -> Path | None:
-    """Return the file with the names of classes that a folder of data has, if there is one."""
+    """Return a data folder's file with the names of classes, or `None` if it has none."""
     return next((folder / name for name in (LABELS, LABEL_MAP) if (folder / name).is_file()), None)
 
 
 def class_names_of_model(*files: str | Path) -> tuple[str, ...]:
-    """Return the names of the classes that a model predicts, beside the first of its files that has some; none without
-    them.
+    """Return the names of the classes that a model predicts, from the first of its files that has some.
 
-    They are what was written for the model, or what its folder has.
+    They come from the file of names that was written for the model, or else from its folder. Empty if there are none.
     """
     names = (_class_names_beside(Path(file)) for file in files)
     return next(filter(None, names), ())
@@ -74,39 +73,40 @@ def _class_names_beside(model: Path) -> tuple[str, ...]:
 
 
 def model_labels(model: Path) -> Path:
-    """Return the file for the names of a model's classes; all snapshots of a training have one."""
+    """Return the file for the names of a model's classes. All snapshots of a training share it."""
     stem = model.stem.removesuffix(".caffemodel")
     return model.with_name((stem.rpartition("_iter_")[0] or stem) + _MODEL_LABELS)
 
 
 def write_class_names(names: Sequence[str], path: Path) -> None:
-    """Write names so that they can be read again, one on each line."""
+    """Write names, one on each line, so that they can be read again."""
     write_pieces(path, ["".join(f"{name}\n" for name in names).encode()])
 
 
 def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
-    """Return the classes of a label map. A name is what annotations call it, a display name what people do."""
+    """Return the classes of a label map. Annotations use an item's name, and people read its display name."""
     items = from_text(_read_text(path), pb.LabelMap, where=str(path)).item
     if not all(0 <= item.label < _MOST_CLASSES for item in items):
-        raise DataError(f"{path}: has a label that isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
+        raise DataError(f"{path}: a label isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
     return items
 
 
 def _label_map(path: Path) -> tuple[str, ...]:
-    """Return the names of a label map; a number that it leaves out is its own name."""
+    """Return the names of a label map. A number that it leaves out becomes its own name."""
     names = {item.label: _printable(item.display_name or item.name) for item in label_map_items(path)}
     return tuple(names.get(label, str(label)) for label in range(max(names, default=-1) + 1))
 
 
 def class_groups(path: str | Path) -> list[list[int]]:
-    """MobileNet-YOLO's label map of class maps: for each channel the classes, by their places, that it stands for.
+    """Return the classes that each channel of a class map represents, from MobileNet-YOLO's label map.
 
-    What has the `label_id` 0 is background, which has no channel.
+    Classes are given by their places. A `label_id` of 0 is background, which has no channel.
     """
     numbers = [item.label_id for item in from_text(_read_text(Path(path)), pb.YoloSegLabel, where=str(path)).item]
     if not 0 < max(numbers, default=0) < _MOST_GROUPS or len(numbers) > _MOST_GROUPS:
         raise DataError(
-            f"{path}: names {len(numbers)} classes with a label_id up to {max(numbers, default=0)}; a map has 1 to 255"
+            f"{path}: the file has {len(numbers)} classes and a label_id up to {max(numbers, default=0)}; use 1 "
+            "to 255 of each"
         )
     return [[place for place, number in enumerate(numbers) if number == group] for group in range(1, max(numbers) + 1)]
 
@@ -117,21 +117,21 @@ def _read_text(path: Path) -> str:
 
 
 def _printable(name: str) -> str:
-    """Return a name in one line of UTF-8, which names of folders needn't be."""
+    """Return a name as one line of UTF-8. Names of folders can contain other bytes."""
     text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 @dataclass(frozen=True)
 class ClassList:
-    """The names of classes, of which the first is the background, and the labels by all the names that a class has."""
+    """The names of classes, beginning with the background, and the label for each name of a class."""
 
     names: tuple[str, ...]
     labels: Mapping[str, int]
 
     @classmethod
     def of(cls, names: Iterable[str], where: str) -> ClassList:
-        """Return the list of these names, before which the background stands, whatever it is called among them."""
+        """Return the list of these names after the background. Any of the background's usual names is dropped."""
         without = tuple(name for name in names if name not in _BACKGROUNDS and name != _IGNORED)
         twice = next((name for place, name in enumerate(without) if name in without[:place]), None)
         if twice is not None:
@@ -139,30 +139,30 @@ class ClassList:
         return cls((BACKGROUND, *without), {name: label for label, name in enumerate(without, 1)})
 
     def label(self, name: str, where: str) -> int:
-        """Return the label of a name."""
+        """Return the label of a name. Raises a `DataError` if the name is unknown."""
         label = self.labels.get(name, 0)
         if not label:
             raise DataError(
-                f"{where}: there is no class '{name[:40]}' among {few(self.names[1:], _SHOWN)}; correct it, or name "
-                "the classes by a file, ?classes=FILE"
+                f"{where}: there is no class '{name[:40]}' among {few(self.names[1:], _SHOWN)}; correct it, or "
+                "name a file of classes, as in ?classes=FILE"
             )
         return label
 
 
 def read_class_list(path: Path) -> ClassList:
-    """Return the classes of a text file with a name on each line, or of a label map of SSD's."""
+    """Return the classes of a text file with a name on each line, or of SSD's label map."""
     if path.suffix != ".prototxt":
         return ClassList.of(read_class_names(path), str(path))
     names, items = read_class_names(path), label_map_items(path)
     labels = {item.display_name: item.label for item in items} | {item.name: item.label for item in items}
     if names[:1] != (BACKGROUND,):
         raise DataError(
-            f"{path}: label 0 must be the background, display_name: '{BACKGROUND}', as SSD's label maps have"
+            f"{path}: label 0 isn't the background; set its display_name to '{BACKGROUND}', as in SSD's label maps"
         )
     return ClassList(names, labels)
 
 
 def class_list(file: str | Path | None, folder: Path) -> ClassList | None:
-    """Return the classes of a file, or of the one that a data set's folder has; None without one."""
+    """Return the classes of a file, or else of the data folder's own file. `None` if there is neither."""
     path = class_file_in(folder) if file is None else Path(file)
     return None if path is None else read_class_list(path)

@@ -1,4 +1,4 @@
-"""CSV files of numbers: each line is an item, and one column its label."""
+"""Reads CSV files of numbers. Each line is an item, and one column is its label."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from netdsl.errors import DataError
 
 _LABEL = "label"
 _LONGEST_LINE = 1 << 24  # characters
-_SHOWN, _LONGEST = 50, 40  # names of columns in an error, and letters of each
+_SHOWN, _LONGEST = 50, 40  # names of columns in an error, and the longest name that is shown in full
 
 
 class CsvSource(ArraySource):
-    """The lines of a CSV file, whose first line names the columns: a vector of `columns`, and the column `label`.
+    """The lines of a CSV file: a vector of `columns`, and the column `label`. The first line names the columns.
 
-    Without `columns` the vector has all columns but the label.
+    By default, the vector contains all columns except the label.
     """
 
     def __init__(self, path: str | Path, *, columns: Sequence[str] = (), label: str = _LABEL) -> None:
@@ -34,7 +34,7 @@ class CsvSource(ArraySource):
             indices = [_index(path, names, name) for name in selected]
             table = np.array(_column_values(path, lines, names, indices)).reshape(-1, len(indices))
         if not len(table):
-            raise DataError(f"{path}: has no lines after the names of its columns")
+            raise DataError(f"{path}: the file has no lines after the names of its columns; add lines")
         super().__init__([(table[:, :-1], table[:, -1])])
 
 
@@ -42,18 +42,18 @@ def _index(path: Path, names: list[str], name: str) -> int:
     if names.count(name) != 1:
         count = "several columns are" if name in names else "no column is"
         there = few((other[:_LONGEST] for other in names), _SHOWN) or "none"
-        raise DataError(f"{path}: {count} called '{name}'; there are {there}")
+        raise DataError(f"{path}: {count} called '{name}'; choose from {there}")
     return names.index(name)
 
 
 def _column_values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:
-    """Return the values of all lines; an array of numbers needs far less memory than a list."""
+    """Return the values of all lines in an array of numbers, which needs far less memory than a list."""
     values = array("f")
     for number, line in enumerate(lines, 2):
         if not line:
             continue
         if len(line) != len(names):
-            raise DataError(f"{path}:{number}: has {len(line)} values for {len(names)} columns")
+            raise DataError(f"{path}:{number}: the line has {len(line)} values for {len(names)} columns; correct it")
         try:
             values.extend([float(line[index]) for index in indices])
         except ValueError:
@@ -66,5 +66,5 @@ def _bad_value(line: list[str], names: list[str], indices: list[int]) -> str:
         try:
             float(line[index])
         except ValueError:
-            return f"column '{names[index]}': '{line[index][:40]}' isn't a number"
+            return f"column '{names[index]}': '{line[index][:40]}' isn't a number; correct it"
     raise AssertionError("one of them isn't a number")

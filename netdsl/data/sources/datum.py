@@ -1,4 +1,4 @@
-"""Databases of Caffe's Datum records, and of AnnotatedDatum records with boxes, maps of classes or lanes."""
+"""Databases of Caffe's Datum records, or of AnnotatedDatum records with boxes, class maps or lanes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _READABLE = (pb.AnnotatedDatum.BBOX, pb.AnnotatedDatum.BBOXandSeg)
-MOST_LANES, MOST_POINTS = 5, 64  # of an image, and of a lane
+MOST_LANES, MOST_POINTS = 5, 64  # lanes in an image, and points in a lane
 
 
 class DatumRecord(NamedTuple):
@@ -31,14 +31,14 @@ class DatumRecord(NamedTuple):
 
 
 class DatumSource(ABC):
-    """The records of a database in the order of their keys; an item is an image and a label."""
+    """The records of a database in the order of their keys. An item is an image and a label."""
 
     def __init__(self, path: str | Path, color: Color) -> None:
         self.path, self.color = Path(path), color
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many records there are."""
+        """Return the number of records."""
 
     @abstractmethod
     def fetch(self, index: int) -> DatumRecord:
@@ -50,18 +50,18 @@ class DatumSource(ABC):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes, if the database's folder has them."""
+        """The names of the classes. Empty if the database's folder doesn't state them."""
         return class_names_in(self.path)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """Return the image, uint8 or float32, and the label."""
+        """Return the image, in uint8 or float32, and the label."""
         where = self.where(fetched)
         datum = _datum(fetched.value, where)
         image = decode(datum.data, self.color, where) if datum.encoded else raw_image(datum, where)
         return image, np.array(datum.label, np.float32)
 
     def where(self, record: DatumRecord) -> str:
-        """Return the place of a record in the database, for errors."""
+        """Return the place of a record for errors: the database and the key."""
         return f"{self.path}: record '{record.key.decode('ascii', 'backslashreplace')}'"
 
 
@@ -69,40 +69,45 @@ def _datum(value: bytes, where: str) -> pb.Datum:
     try:
         return pb.Datum.FromString(value)
     except DecodeError:
-        raise DataError(f"{where}: isn't a Datum; the database is damaged, or Caffe didn't write it") from None
+        raise DataError(
+            f"{where}: not a Datum; the database is damaged, or Caffe didn't write it, so convert the data again"
+        ) from None
 
 
 def raw_image(datum: pb.Datum, where: str) -> Array:
-    """Return the image of values that aren't encoded. Caffe's rule: bytes win where a record also has floats."""
+    """Return the image of a record that isn't encoded. As in Caffe, bytes win if a record also contains floats."""
     shape = (datum.channels, datum.height, datum.width)
     if min(shape) <= 0:
-        raise DataError(f"{where}: has {shape} channels, height and width, so it holds no image")
+        raise DataError(f"{where}: the record isn't an image: its channels, height and width are {shape}; remove it")
     count, values = shape[0] * shape[1] * shape[2], np.frombuffer(datum.data, np.uint8)
     if not values.size:
         values = np.fromiter(datum.float_data, np.float32)
     if values.size < count:
-        raise DataError(f"{where}: has {values.size:,} values for an image of {shape}, which needs {count:,}")
+        raise DataError(
+            f"{where}: the record has {values.size:,} values, but an image of {shape} needs {count:,}; remove it"
+        )
     return values[:count].reshape(shape)
 
 
 def check_folder(path: Path, needed: str, kind: str) -> None:
-    """Raise a DataError unless a path is a folder with the file that every database of its kind has."""
+    """Raise a `DataError` unless the path is a folder with the file that all databases of its kind contain."""
     if not path.exists():
-        raise DataError(f"{path}: there is no such folder; it should be {kind}")
+        raise DataError(f"{path}: there is no such folder; name {kind}")
     if not path.is_dir():
-        raise DataError(f"{path}: is a file; {kind} is a folder, with {needed} in it")
+        raise DataError(f"{path}: the path is a file, but {kind} is a folder with {needed} in it; name the folder")
     if not (path / needed).is_file():
-        raise DataError(f"{path}: isn't {kind}, because it has no {needed}")
+        raise DataError(f"{path}: the folder isn't {kind}, because it has no {needed}; name another one")
 
 
 class AnnotatedDatumSource:
-    """The images of a database with a row for each object in them, and with `maps` a class for each pixel.
+    """The images of a database, with a row for each of their objects and, with `maps`, a class for each pixel.
 
-    A row has the object's class, its number among those of its class, the left, upper, right and lower edge of its box
-    as parts of the image, and 1 if it is difficult. As in Caffe, records that don't say what they are annotated with
-    have a label in place of rows, and the first record speaks for all, unless `annotated` does.
+    A row contains the object's class, its number within the class, the left, upper, right and lower edge of its box as
+    shares of the image's size, and 1 if it is difficult. As in Caffe, records without a type of annotation have a label
+    in place of rows. The first record decides this for all records, unless `annotated` is set.
 
-    An image is a view, of channels, height and width, on what OpenCV decoded, so that OpenCV can go on with it.
+    An image is a view, with channels, height and width, of the array that OpenCV decoded, so that OpenCV can process it
+    further.
     """
 
     def __init__(
@@ -117,7 +122,7 @@ class AnnotatedDatumSource:
             first = self._records.fetch(0)
             return self.record(first).HasField("type")
         except DataError:
-            return True  # the reader of items will say what is wrong with it
+            return True  # reading the items raises the error
 
     def __len__(self) -> int:
         return len(self._records)
@@ -127,29 +132,35 @@ class AnnotatedDatumSource:
         return self._records.fetch(index)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """Return the image, uint8 or float32, its rows or its label, and maybe its map of classes."""
+        """Return the image, in uint8 or float32, its rows or its label, and its class map if there is one."""
         where, annotated = self._records.where(fetched), self.record(fetched)
         datum = annotated.datum
         if not self.annotated:
             return self._image(datum, where), np.array(datum.label, np.float32)
         if not self._shadowed and annotated.type not in _READABLE:
             kind = pb.AnnotatedDatum.AnnotationType.Name(annotated.type)
-            raise DataError(f"{where}: is annotated with {kind}, of which only boxes can be read")
+            raise DataError(
+                f"{where}: the record has annotations of type {kind}, but only boxes can be read; convert them to boxes"
+            )
         if not self._shadowed and not annotated.HasField("type"):
-            raise DataError(f"{where}: doesn't say what it is annotated with, as others do; set anno_type for all")
+            raise DataError(
+                f"{where}: the record doesn't state its type of annotation, as others do; set the layer's anno_type "
+                "for all"
+            )
         return self._image(datum, where), box_rows(annotated, where), *self._map(datum, where)
 
     def record(self, fetched: DatumRecord) -> pb.AnnotatedDatum:
-        """Return a record as Caffe-SSD's message, which has an image."""
+        """Return a record as Caffe-SSD's message. Raises a `DataError` if it has no image."""
         where = self._records.where(fetched)
         try:
             annotated = pb.AnnotatedDatum.FromString(fetched.value)
         except DecodeError:
             raise DataError(
-                f"{where}: isn't an AnnotatedDatum; the database is damaged, or isn't one of these"
+                f"{where}: not an AnnotatedDatum; the database is damaged, or contains other records, so "
+                "convert the data again"
             ) from None
         if not annotated.HasField("datum"):
-            raise DataError(f"{where}: isn't an AnnotatedDatum with an image; a Data layer reads records of Datum")
+            raise DataError(f"{where}: not an AnnotatedDatum with an image; read records of Datum with a Data layer")
         return annotated
 
     def _image(self, datum: pb.Datum, where: str) -> Array:
@@ -161,8 +172,8 @@ class AnnotatedDatumSource:
         if not self._maps:
             return ()
         if not datum.seg_label:
-            raise DataError(f"{where}: has no map of classes, which the layer's third top needs")
-        return (decode(datum.seg_label, Color.GRAY, f"{where}: its map of classes"),)
+            raise DataError(f"{where}: the record has no class map, which the layer's third top needs; remove that top")
+        return (decode(datum.seg_label, Color.GRAY, f"{where}: its class map"),)
 
     def close(self) -> None:
         """Close the database."""
@@ -170,7 +181,7 @@ class AnnotatedDatumSource:
 
 
 def box_rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
-    """Return a row for each object of a record."""
+    """Return a row for each object in a record."""
     rows = [
         (group.group_label, annotation.instance_id, box.xmin, box.ymin, box.xmax, box.ymax, box.difficult)
         for group in annotated.annotation_group
@@ -179,25 +190,27 @@ def box_rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
     ]
     values = np.array(rows, np.float32).reshape(-1, COLUMNS)
     if not np.isfinite(values).all():
-        raise DataError(f"{where}: has a box whose edges aren't numbers")
+        raise DataError(f"{where}: the edges of a box aren't numbers; remove the record")
     return values
 
 
 class LaneDatumSource(AnnotatedDatumSource):
-    """The images of a database with the points of their lanes: x and y, as parts of the image, of each lane in turn.
+    """The images of a database with the points of their lanes: x and y as shares of the image's size, for each lane.
 
-    Lanes have different numbers of points; places without one are NaN. Caffe's rule: a lane's last point comes first.
+    Unused places are NaN, because lanes have different numbers of points. As in Caffe, a lane's last point comes first.
     """
 
     def __init__(self, records: DatumSource) -> None:
         super().__init__(records, annotated=True)
 
     def item(self, fetched: DatumRecord) -> Item:
-        """Return the image, and its points by lane."""
+        """Return the image and its points by lane."""
         where, annotated = self._records.where(fetched), self.record(fetched)
         if annotated.type != pb.AnnotatedDatum.LANE:
             kind = pb.AnnotatedDatum.AnnotationType.Name(annotated.type)
-            raise DataError(f"{where}: is annotated with {kind}, and not with lanes; take AnnotatedData")
+            raise DataError(
+                f"{where}: the record has annotations of type {kind}, not lanes; read it with an AnnotatedData layer"
+            )
         return self._image(annotated.datum, where), _points(annotated, where)
 
 
@@ -207,7 +220,8 @@ def _points(annotated: pb.AnnotatedDatum, where: str) -> Array:
     longest = max((len(lane.annotation) for lane in lanes), default=0)
     if len(lanes) > MOST_LANES or longest > MOST_POINTS:
         raise DataError(
-            f"{where}: has {len(lanes)} lanes of up to {longest} points; there can be {MOST_LANES} of {MOST_POINTS}"
+            f"{where}: the record has {len(lanes)} lanes of up to {longest} points; use at most {MOST_LANES} of "
+            f"{MOST_POINTS}"
         )
     for number, lane in enumerate(lanes):
         for place, point in enumerate(reversed(lane.annotation)):

@@ -1,4 +1,4 @@
-"""Rows of HDF5 files, which a list names."""
+"""Reads rows of HDF5 files, whose paths are in a list."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from netdsl.errors import DataError
 
 
 class Hdf5Source:
-    """The rows of all files of a list, one file after the other; an item is a row of each of the named data sets.
+    """The rows of all files in a list, one file after the other. An item is a row of each of the named data sets.
 
-    As in Caffe one file is in memory at a time, so shuffling should permute files, and the rows within each: `rows` has
-    the number of rows of each file.
+    As in Caffe, only one file is in memory at a time. So shuffling should permute the files, and the rows within each
+    file. `rows` is the number of rows of each file.
     """
 
     def __init__(self, path: str | Path, names: Sequence[str]) -> None:
@@ -35,7 +35,7 @@ class Hdf5Source:
         self.rows = tuple(file_shapes[0][0] for file_shapes in shapes)
         self._ends = np.cumsum(self.rows, dtype=np.int64)
         if not len(self):
-            raise DataError(f"{path}: its files have no rows")
+            raise DataError(f"{path}: its files have no rows; list other files")
         self._loaded, self._arrays = -1, list[Array]()
         self.classes = class_names_in(Path(path).parent)
 
@@ -46,9 +46,15 @@ class Hdf5Source:
     def _check_lengths(self, path: str, shapes: list[Shape], first_shapes: list[Shape]) -> None:
         for name, shape, first in zip(self._names, shapes, first_shapes, strict=True):
             if shape[0] != shapes[0][0]:
-                raise DataError(f"{path}: '{name}' has {shape[0]} rows, '{self._names[0]}' has {shapes[0][0]}")
+                raise DataError(
+                    f"{path}: '{name}' has {shape[0]} rows, but '{self._names[0]}' has {shapes[0][0]}; give both "
+                    "the same number"
+                )
             if shape[1:] != first[1:]:
-                raise DataError(f"{path}: a row of '{name}' is {shape[1:]}, in {self._files[0]} it is {first[1:]}")
+                raise DataError(
+                    f"{path}: a row of '{name}' is {shape[1:]}, but in {self._files[0]} it is {first[1:]}; use one "
+                    "shape in all files"
+                )
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -60,13 +66,13 @@ class Hdf5Source:
         return tuple(array[row] for array in self._arrays_of(file))
 
     def take(self, indices: Indices) -> Item | None:
-        """Many rows of each data set, copied, since views would keep a file in memory when the next one is read."""
+        """Return copies of many rows of each data set. Views would keep a file in memory when the next one is read."""
         arrays = gather_rows(indices, self._ends, self._arrays_of)
         return None if arrays is None else tuple(np.array(rows) for rows in arrays)
 
     def _arrays_of(self, file: int) -> list[Array]:
         if file != self._loaded:
-            self._arrays, self._loaded = [], -1  # frees the old file's memory first
+            self._arrays, self._loaded = [], -1  # frees the previous file's memory first
             self._arrays, self._loaded = self._load(self._files[file]), file
         return self._arrays
 
@@ -75,17 +81,17 @@ class Hdf5Source:
             return [_dataset(file, name, path).astype(np.float32)[()] for name in self._names]
 
     def item(self, fetched: Item) -> Item:
-        """Return the item, which is complete once it is fetched."""
+        """Return the item, which fetching has completed."""
         return fetched
 
     def close(self) -> None:
-        """Free the memory of the file that was read last."""
+        """Free the memory of the current file."""
         self._arrays, self._loaded = [], -1
 
 
 @contextmanager
 def open_hdf5(path: str | Path) -> Iterator[Any]:
-    """An open file, whose errors have its name."""
+    """Yield an open file. Errors name its path."""
     try:
         with file_errors(path, BinaryError), import_h5py().File(regular_file(path), "r") as file:
             yield file
@@ -98,8 +104,13 @@ def _dataset(file: Any, name: str, path: str) -> Any:
     for part in name.strip("/").split("/"):
         dataset = member(dataset, part) if isinstance(dataset, import_h5py().Group) and part in dataset else None
     if not isinstance(dataset, import_h5py().Dataset):
-        raise DataError(f"{path}: has no data set '{name}'; it has {', '.join(sorted(file)) or 'nothing'}")
+        raise DataError(
+            f"{path}: the file has no data set '{name}'; choose from {', '.join(sorted(file)) or 'nothing'}"
+        )
     if dataset.dtype.kind not in "fiu" or not dataset.shape:
-        raise DataError(f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe takes rows of numbers")
+        raise DataError(
+            f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe reads rows of numbers, so store "
+            "it as such"
+        )
     check_stored(dataset, f"'{name}'", np.dtype(np.float32).itemsize)
     return dataset

@@ -1,4 +1,4 @@
-"""Image files with labels: those of a list, or of a folder with a folder for each class."""
+"""Image files with labels, from a list, or from a folder with a folder for each class."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError, DataWarning
 
 _ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
-_TRAIN, _TEST = ("train", "training"), ("val", "valid", "validation", "test", "testing")  # usual names of parts
-_SHOWN = 5  # classes that a message names
+_TRAIN, _TEST = (
+    ("train", "training"),
+    ("val", "valid", "validation", "test", "testing"),
+)  # usual names of a data set's parts
+_SHOWN = 5  # classes that a message lists
 
 
 class ImageFile(NamedTuple):
@@ -32,17 +35,17 @@ class ImageFile(NamedTuple):
 
 
 class ImageSource:
-    """The images of a list with lines of a path and a label; an item is an image and its label.
+    """The images of a list whose lines contain a path and a label. An item is an image and its label.
 
-    As in Caffe `root_folder` is prepended to a path as it is, so it ends with a slash, and a line's label stands after
-    its last space. Images keep their sizes unless there is a new one.
+    As in Caffe, `root_folder` is prepended to a path without a slash, and the label follows the line's last space.
+    Images keep their sizes unless a new size is set.
     """
 
     def __init__(
         self, path: str | Path, *, root_folder: str = "", new_height: int = 0, new_width: int = 0, color: bool = True
     ) -> None:
         if bool(new_height) != bool(new_width):
-            raise DataError("new_height and new_width go together: give both or neither")
+            raise DataError("only one of new_height and new_width is given; give both or neither")
         self._size = (new_height, new_width)
         self._color = Color.COLOR if color else Color.GRAY
         self._folder, self._root_folder = Path(path).parent, root_folder
@@ -66,7 +69,7 @@ class ImageSource:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes, if the list's folder has them."""
+        """The names of the classes. Empty if the list's folder doesn't state them."""
         return class_names_in(self._folder)
 
     def labels(self) -> Array:
@@ -74,11 +77,11 @@ class ImageSource:
         return np.array([label for _, label in self._lines])
 
     def name(self, index: int) -> str:
-        """Return the path of an image as it is in the list."""
+        """Return the path of an image as the list states it."""
         return self._lines[index][0]
 
     def close(self) -> None:
-        """Do nothing, since no file stays open."""
+        """Do nothing, because no file stays open."""
 
 
 def _path_and_label(path: str | Path, number: int, line: str) -> tuple[str, int]:
@@ -86,26 +89,27 @@ def _path_and_label(path: str | Path, number: int, line: str) -> tuple[str, int]
     try:
         return name, int(label)
     except ValueError:
-        raise DataError(f"{path}:{number}: '{label[:40]}' is not a label; a line is 'path label'") from None
+        raise DataError(f"{path}:{number}: '{label[:40]}' isn't a label; write the line as 'path label'") from None
 
 
 class FolderSource:
-    """The images below the folders of a folder, class by class.
+    """The images in the folders of a folder, class by class.
 
-    A class is numbered by its place among the sorted names of all classes, or by its line, from 0, in `labels.txt` if
-    the folder has such a file. Images may lie deeper than in their class's own folder; but where no class has one in
-    its own folder, the folders are more likely the parts of a data set, which is an error unless `labels.txt` names
-    them.
+    If the folder contains a `labels.txt`, the number of a class is its line, counted from 0. Otherwise it is the
+    class's place among the sorted names. Images can be in nested folders. If no class has images directly in its
+    folder, the folders are probably parts of a data set. That is an error, unless `labels.txt` names them.
     """
 
     def __init__(self, path: str | Path, color: Color = Color.COLOR) -> None:
         self._path, self._color = Path(path), color
         self.classes = _classes(self._path)
-        folders = set(class_folders(self._path))  # a class may have none, and its name may be anything
+        folders = set(class_folders(self._path))  # a class can be without a folder, and its name can be any text
         labels = [(label, name) for label, name in enumerate(self.classes) if name in folders]
         self._names = [(name, label) for label, folder in labels for name in _images(self._path, folder)]
         if not self._names:
-            raise DataError(f"{path}: has no images in folders named after their classes")
+            raise DataError(
+                f"{path}: the folder has no images in folders named after their classes; name another folder"
+            )
         if not (self._path / LABELS).exists():
             _check_depth(self._path, self.classes)
 
@@ -131,47 +135,49 @@ class FolderSource:
         return decode(fetched.data, self._color, fetched.path), np.array(fetched.label, np.float32)
 
     def close(self) -> None:
-        """Do nothing, since no file stays open."""
+        """Do nothing, because no file stays open."""
 
 
 def class_folders(path: Path) -> list[str]:
-    """Return the sorted names of the folders in a folder, without hidden ones."""
+    """Return the sorted names of the folders in a folder, except hidden ones."""
     return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
 def _classes(path: Path) -> list[str]:
     if not path.is_dir():
-        raise DataError(f"{path}: there is no such folder; name one that has a folder of images for each class")
+        raise DataError(f"{path}: there is no such folder; name one that contains a folder of images for each class")
     folders, file = class_folders(path), path / LABELS
     if not file.exists():
         return folders
     classes = [line.strip() for _, line in numbered_lines(file)]
     for name in folders:
         if classes.count(name) != 1:
-            raise DataError(f"{file}: has {classes.count(name)} lines '{name}', and there must be one for each folder")
+            raise DataError(
+                f"{file}: the file has {classes.count(name)} lines '{name}'; write one line for each folder"
+            )
     return classes
 
 
 def _images(path: Path, name: str) -> list[str]:
-    """Return the images of one class, also those in nested folders."""
+    """Return the images of one class, including those in nested folders."""
     files = [Path(folder, file) for folder, _, names in os.walk(path / name) for file in names]
     return sorted(file.relative_to(path).as_posix() for file in files if is_image_file(file))
 
 
 def is_image_file(file: Path) -> bool:
-    """Return whether a file has the ending of an image."""
+    """Return whether a file's suffix is that of an image."""
     return file.suffix.lower() in _ENDINGS
 
 
 def _check_depth(path: Path, classes: list[str]) -> None:
-    """Raise a DataError if all classes have folders in place of images, and warn if some have."""
+    """Raise a `DataError` if all classes contain folders in place of images, and warn if some do."""
     deeper = [name for name in classes if _has_only_folders(path / name)]
     if not deeper:
         return
     if deeper != classes:
         warnings.warn(
-            f"{path}: the classes {few(deeper, _SHOWN)} have folders and no images in theirs; the images in those "
-            "count for the class",
+            f"{path}: the classes {few(deeper, _SHOWN)} contain folders and no images; the images in these "
+            "folders belong to the class",
             DataWarning,
             stacklevel=3,
         )
@@ -180,13 +186,13 @@ def _check_depth(path: Path, classes: list[str]) -> None:
     train = train or classes[0]
     more = f", and to test on --test-data folder:{path / tests}" if tests else ""
     raise DataError(
-        f"{path}: its folders {few(classes, _SHOWN)} have folders and no images, so they would be the classes; name "
-        f"the one whose folders are the classes, folder:{path / train}{more}; or, if they are classes, write their "
-        f"names into {path / LABELS}"
+        f"{path}: its folders {few(classes, _SHOWN)} contain folders and no images, so they may not be the "
+        f"classes; name the folder above the classes, folder:{path / train}{more}, or write the names of the "
+        f"classes into {path / LABELS}"
     )
 
 
 def _has_only_folders(path: Path) -> bool:
-    """Return whether a folder has folders, and no image beside them."""
+    """Return whether a folder contains folders, and no image."""
     entries = list(path.iterdir())
     return bool(class_folders(path)) and not any(is_image_file(entry) for entry in entries)

@@ -1,4 +1,4 @@
-"""Images with joints from the lists of caffe-heatmap, the fork that learns maps of joints."""
+"""Images with joints, from the lists of caffe-heatmap, a fork that learns maps of joints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netdsl.data.transforms.mean import Pixels
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_HIDDEN = 40  # how bright a mask is at most where the image is seen
+_HIDDEN = 40  # the largest value of a mask where the image is visible
 
 
 class JointLine(NamedTuple):
@@ -29,7 +29,7 @@ class JointLine(NamedTuple):
 
 
 class JointImage(NamedTuple):
-    """An encoded image, the mask of what is hidden if there is one, and the joints."""
+    """An encoded image, its joints, and the mask of its hidden pixels if there is one."""
 
     path: str
     image: bytes
@@ -38,10 +38,10 @@ class JointImage(NamedTuple):
 
 
 class JointListSource:
-    """The images of a list, in red, green and blue, with the joints in them.
+    """The images of a list in red, green and blue, with their joints.
 
-    A line is `path x,y,x,y,... crop cluster`, of which the crop is for mean images alone. With `segmentation` an image
-    is black where its mask, of the same name in the folder segs, is bright.
+    A line is `path x,y,x,y,... crop cluster`. The crop is only used for mean images. With `segmentation`, an image is
+    black where its mask is bright. The mask has the same name in the folder segs.
     """
 
     def __init__(self, p: pb.HeatmapDataParameter) -> None:
@@ -49,7 +49,7 @@ class JointListSource:
         chosen = _numbers(p.labelinds, "labelinds")
         self._lines = [_split_line(p.source, number, line, chosen) for number, line in listed_lines(p.source)]
         if len({len(line.joints) for line in self._lines}) > 1:
-            raise DataError(f"{p.source}: its lines have different numbers of joints")
+            raise DataError(f"{p.source}: its lines have different numbers of joints; correct them")
         self.joints = len(self._lines[0].joints)
 
     def __len__(self) -> int:
@@ -68,21 +68,24 @@ class JointListSource:
         """Return the image and its joints."""
         image = decode(fetched.image, Color.COLOR, fetched.path)[::-1]
         if image.shape[1] < self._least_height:
-            raise DataError(f"{fetched.path}: has {image.shape[1]} rows, and cropsize is {self._least_height}")
+            raise DataError(
+                f"{fetched.path}: the image has {image.shape[1]} rows, fewer than the cropsize of "
+                f"{self._least_height}; resize it"
+            )
         return (image if fetched.mask is None else _seen(image, fetched.mask, fetched.path)), fetched.joints
 
     def name(self, index: int) -> str:
-        """Return the path of an image as it is in the list."""
+        """Return the path of an image as the list states it."""
         return self._lines[index].name
 
     def close(self) -> None:
-        """Do nothing, since no file stays open."""
+        """Do nothing, because no file stays open."""
 
 
 class ClusteredJoints(JointListSource):
-    """The same without an end: an image of each cluster in turn.
+    """The same images as an endless sequence that takes one image from each cluster in turn.
 
-    Where each cluster begins is drawn from the seed, and an item follows from its place alone.
+    The first image of each cluster is drawn with the seed. After that, an item depends only on its place.
     """
 
     def __init__(self, p: pb.HeatmapDataParameter, *, seed: int) -> None:
@@ -91,7 +94,7 @@ class ClusteredJoints(JointListSource):
         for line in self._lines:
             clusters[line.cluster].append(line)
         if set(clusters) != set(range(len(clusters))):
-            raise DataError(f"{p.source}: clusters are numbered from 0 on, and every one needs an image")
+            raise DataError(f"{p.source}: a cluster has no image; number the clusters from 0 without gaps")
         self._clusters = [clusters[number] for number in range(len(clusters))]
         random = np.random.default_rng(seed)
         self._begins = [int(random.integers(len(lines))) for lines in self._clusters]
@@ -101,7 +104,7 @@ class ClusteredJoints(JointListSource):
 
     @property
     def image_count(self) -> int:
-        """How many images there are."""
+        """The number of images."""
         return len(self._lines)
 
     def fetch(self, index: int) -> JointImage:
@@ -112,7 +115,7 @@ class ClusteredJoints(JointListSource):
 
 
 def listed_joints(path: str) -> int:
-    """Return how many joints the first line of a list has; 0 if there is no such list."""
+    """Return the number of joints in the first line of a list, or 0 if there is no such list."""
     if not Path(path).is_file():
         return 0
     return next((len(_split_line(path, *line, []).joints) for line in numbered_lines(path)), 0)
@@ -121,11 +124,13 @@ def listed_joints(path: str) -> int:
 def _split_line(path: str | Path, number: int, line: str, chosen: list[float]) -> JointLine:
     parts, where = line.split(), f"{path}:{number}"
     if len(parts) != 4 or not parts[3].isdecimal():
-        raise DataError(f"{where}: must be 'path x,y,x,y,... crop cluster', the last one a number from 0 on")
+        raise DataError(
+            f"{where}: the line must be 'path x,y,x,y,... crop cluster', ending with a number from 0 on; correct it"
+        )
     values = _numbers(parts[1], where)
     taken = [value for place, value in enumerate(values, 1) if not chosen or place in chosen]
     if not taken or len(taken) % 2:
-        raise DataError(f"{where}: has {len(taken)} numbers of joints; a joint has two")
+        raise DataError(f"{where}: the line has {len(taken)} numbers for its joints; give two for each joint")
     return JointLine(parts[0], np.array(taken, np.float32).reshape(-1, 2), int(parts[3]))
 
 
@@ -135,12 +140,14 @@ def _numbers(text: str, where: str) -> list[float]:
     except ValueError:
         numbers = [float("nan")]
     if not np.isfinite(numbers).all():
-        raise DataError(f"{where}: '{text[:40]}' isn't numbers with commas between them")
+        raise DataError(f"{where}: '{text[:40]}' isn't a list of numbers; separate them with commas")
     return numbers
 
 
 def _seen(image: Array, encoded: bytes, path: str) -> Array:
     mask = decode(encoded, Color.GRAY, f"the mask of {path}").astype(np.uint8)
     if mask.shape[1:] != image.shape[1:]:
-        raise DataError(f"{path}: the image is {image.shape[1:]} and its mask {mask.shape[1:]}")
+        raise DataError(
+            f"{path}: the image is {image.shape[1:]}, but its mask is {mask.shape[1:]}; make the sizes equal"
+        )
     return np.where(mask > _HIDDEN, np.uint8(0), image)

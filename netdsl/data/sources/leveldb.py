@@ -1,4 +1,4 @@
-"""LevelDB, Caffe's older database."""
+"""Reads LevelDB, Caffe's older database format."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ def library() -> Any:
 
 
 class LevelDbSource(DatumSource):
-    """The records of a LevelDB. It doesn't know how many it has, so opening one reads all keys.
+    """The records of a LevelDB. A LevelDB doesn't store their number, so opening one reads all keys.
 
-    LevelDB can't open a database without writing to it and locking it. So a temporary folder is opened, with links to
-    the database's files, which LevelDB replaces and never changes: the database may be on a read-only disk, and many
-    processes can read it.
+    LevelDB locks and writes to any database that it opens. So it opens a temporary folder with links to the database's
+    files, which it replaces and never changes. The database can be on a read-only disk, and many processes can read it.
     """
 
     def __init__(self, path: str | Path, color: Color = Color.AS_STORED) -> None:
@@ -34,7 +33,7 @@ class LevelDbSource(DatumSource):
         self._exceptions = (library().Error, OSError)
         folder = mkdtemp(prefix="netdsl-leveldb-")
         self._remove_folder = finalize(self, rmtree, folder, ignore_errors=True)
-        self._position = -2  # of the cursor: the first record doesn't follow it
+        self._position = -2  # the cursor's place, chosen so that record 0 doesn't follow it
         try:
             _link(self.path, Path(folder))
             self._database = library().DB(folder)
@@ -48,13 +47,13 @@ class LevelDbSource(DatumSource):
             raise DataError(f"{path}: can't be read as a LevelDB: {error_text(problem)}") from None
         if not self._keys:
             self.close()
-            raise DataError(f"{path}: the LevelDB is empty")
+            raise DataError(f"{path}: the LevelDB is empty; name another one")
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def fetch(self, index: int) -> DatumRecord:
-        """Return one record: the next one by the cursor, any other by its key."""
+        """Return one record. The cursor finds the next record, and the key finds any other."""
         is_next, self._position = self._position + 1 == index, -2
         try:
             if is_next:
@@ -65,7 +64,10 @@ class LevelDbSource(DatumSource):
         except self._exceptions as problem:
             raise DataError(f"{self.path}: record number {index} can't be read: {error_text(problem)}") from None
         if record.key != self._keys[index]:
-            raise DataError(f"{self.path}: record number {index} isn't where its key says; the database is damaged")
+            raise DataError(
+                f"{self.path}: record number {index} isn't where its key says; the database is damaged, so convert "
+                "the data again"
+            )
         self._position = index
         return record
 
@@ -83,7 +85,7 @@ def _link(database: Path, folder: Path) -> None:
 
 
 def error_text(problem: Exception) -> str:
-    """Return the message of plyvel's exception, which may be bytes, in one line."""
+    """Return the message of plyvel's exception, which can be bytes, as one line."""
     message = problem.args[0] if problem.args else ""
     text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(problem)
     return " ".join(text.split())

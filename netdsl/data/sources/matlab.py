@@ -1,4 +1,4 @@
-"""MATLAB's files of level 5, which it writes unless it is told otherwise: arrays of numbers in one by their name."""
+"""Reads named arrays of numbers from MATLAB's files of level 5, which MATLAB writes by default."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import numpy as np
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_HEADER = 128  # bytes: a text, and at its end the version and the order of bytes
+_HEADER = 128  # bytes: a text, followed by the version and the byte order
 _VERSION, _LEVEL_5, _LEVEL_7_3 = 124, 0x0100, 0x0200
-_MOST = 1 << 28  # bytes that a compressed element may become
+_MOST = 1 << 28  # bytes of a compressed element after decompression
 _MATRIX, _COMPRESSED = 14, 15
 _CELLS, _STRUCT, _FIRST_NUMERIC, _LAST_NUMERIC = 1, 2, 6, 15  # classes of matrices
 _COMPLEX = 0x800
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 
 
-_Order = Literal["<", ">"]  # of bytes, as numpy and struct write it
+_Order = Literal["<", ">"]  # the byte order, in numpy's and struct's notation
 
 
 class _Element(NamedTuple):
@@ -32,7 +32,7 @@ class _Element(NamedTuple):
 
 
 class _Matrix(NamedTuple):
-    """A matrix whose values are still elements."""
+    """A matrix whose values haven't been parsed yet."""
 
     flags: int
     shape: tuple[int, ...]
@@ -41,13 +41,13 @@ class _Matrix(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """Its class."""
+        """The class of the matrix."""
         return self.flags & 0xFF
 
 
 def matlab_array(data: bytes, place: Sequence[str], where: str) -> Array:
-    """Return the array of numbers of a name, or of a field of a struct of a name; nothing else of the file is looked
-    at."""
+    """Return an array of numbers by its name, or by the names of a struct and its field. The rest of the file isn't
+    parsed."""
     order = _byte_order(data, where)
     with _matlab_errors(where):
         found = _find(data, place, order)
@@ -55,12 +55,12 @@ def matlab_array(data: bytes, place: Sequence[str], where: str) -> Array:
 
 
 def matlab_cells(data: bytes, name: str, where: str) -> list[Array]:
-    """Return the arrays of numbers in the cells of a name, column after column."""
+    """Return the arrays of numbers in a cell array's cells, column by column."""
     order = _byte_order(data, where)
     with _matlab_errors(where):
         found = _existing(_find(data, [name], order), [name], where)
         if found.kind != _CELLS:
-            raise DataError(f"{where}: '{name}' has no cells")
+            raise DataError(f"{where}: '{name}' isn't a cell array; store it as one")
         cells = [_matrix(element.data, order) for element in found.values]
     return [_numbers(cell, order, f"{where}: cell {number} of '{name}'") for number, cell in enumerate(cells, 1)]
 
@@ -75,30 +75,32 @@ def _matlab_errors(where: str) -> Iterator[None]:
 
 def _existing(found: _Matrix | None, place: Sequence[str], where: str) -> _Matrix:
     if found is None:
-        raise DataError(f"{where}: has no '{'.'.join(place)}'")
+        raise DataError(f"{where}: the file has no '{'.'.join(place)}'; use another file")
     return found
 
 
 def _numbers(matrix: _Matrix, order: _Order, what: str) -> Array:
     if not _FIRST_NUMERIC <= matrix.kind <= _LAST_NUMERIC or matrix.flags & _COMPLEX:
-        raise DataError(f"{what} isn't an array of real numbers")
+        raise DataError(f"{what} isn't an array of real numbers; store it as one")
     try:
         (values,) = matrix.values
         numbers = np.frombuffer(values.data, np.dtype(_NUMBERS[values.kind]).newbyteorder(order))
         return numbers.reshape(matrix.shape, order="F").astype(numbers.dtype.newbyteorder("="))
     except (ValueError, KeyError):
-        raise DataError(f"{what} hasn't the values of its shape; the file is damaged") from None
+        raise DataError(
+            f"{what} doesn't have the values of its shape, so the file is damaged; write it again"
+        ) from None
 
 
 def _byte_order(data: bytes, where: str) -> _Order:
     mark = data[_HEADER - 2 : _HEADER]
     if mark not in (b"IM", b"MI"):
-        raise DataError(f"{where}: isn't a file of MATLAB, or one of version 4; save it with -v7")
+        raise DataError(f"{where}: not a MATLAB file, or one of version 4; save it with -v7")
     order: _Order = "<" if mark == b"IM" else ">"
     (version,) = struct.unpack_from(f"{order}H", data, _VERSION)
     if version != _LEVEL_5:
-        kind = "of MATLAB 7.3" if version == _LEVEL_7_3 else f"of the unknown version {version:#x}"
-        raise DataError(f"{where}: is a file {kind}; save it with -v7")
+        kind = "MATLAB 7.3" if version == _LEVEL_7_3 else f"the unknown version {version:#x}"
+        raise DataError(f"{where}: the file is in the format of {kind}; save it with -v7")
     return order
 
 
@@ -114,7 +116,7 @@ def _find(data: bytes, place: Sequence[str], order: _Order) -> _Matrix | None:
 
 
 def _field(matrix: _Matrix, place: Sequence[str], order: _Order) -> _Matrix | None:
-    """Return the matrix itself, or the field of the first of its structs."""
+    """Return the matrix itself, or a field in the first element of its structs. `None` if there is no such field."""
     if not place:
         return matrix
     if matrix.kind != _STRUCT:
@@ -139,7 +141,7 @@ def _matrix(data: bytes, order: _Order) -> _Matrix:
 
 
 def _elements(data: bytes, order: _Order) -> Iterator[_Element]:
-    """Yield the elements that lie one after the other; each says its kind and its size, and small ones are in eight
+    """Yield consecutive elements. Each begins with its kind and its size, and small elements are packed into eight
     bytes."""
     place = 0
     while place + 8 <= len(data):
@@ -158,5 +160,5 @@ def _decompressed(data: bytes) -> bytes:
     decompressor = zlib.decompressobj()
     result = decompressor.decompress(data, _MOST)
     if decompressor.unconsumed_tail:
-        raise ValueError(f"an element becomes more than {_MOST:,} bytes")
+        raise ValueError(f"an element has more than {_MOST:,} bytes after decompression")
     return result

@@ -1,4 +1,4 @@
-"""NetCDF files: variables whose first dimension counts the items."""
+"""Reads NetCDF files, whose variables have the items along their first dimension."""
 
 from __future__ import annotations
 
@@ -20,17 +20,42 @@ from netdsl.data.tables.columns import in_net_types
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-CLASSIC = b"CDF"  # how a file begins, before the version of its format
+CLASSIC = b"CDF"  # the start of a file, before the version of its format
 _WIDE = 5  # the version whose numbers have eight bytes
-_NARROW_OFFSETS = 1  # the version whose places in the file have four
-_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}  # of values by the number of their type
-_RENAMED = "_nc4_non_coord_"  # before the name of a variable that is called like a dimension, and is none
-_MISSING = {"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"}  # say what stands for none
-_EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)  # the library's
+_NARROW_OFFSETS = 1  # the version whose offsets have four bytes
+_SIZES = {
+    1: 1,
+    2: 1,
+    3: 2,
+    4: 4,
+    5: 4,
+    6: 8,
+    7: 1,
+    8: 2,
+    9: 4,
+    10: 8,
+    11: 8,
+}  # sizes of values by the number of their type
+_RENAMED = "_nc4_non_coord_"  # the prefix of a variable that has a dimension's name without describing that dimension
+_MISSING = {
+    "_FillValue",
+    "missing_value",
+    "valid_min",
+    "valid_max",
+    "valid_range",
+}  # attributes that define missing values
+_EXCEPTIONS = (
+    RuntimeError,
+    LookupError,
+    ArithmeticError,
+    ValueError,
+    TypeError,
+    AttributeError,
+)  # exceptions of the library
 
 
 def check_header(path: Path) -> None:
-    """A DataError if the lists, names or attributes of a classic file go beyond its end."""
+    """Raise a `DataError` if the lists, names or attributes of a classic file extend beyond its end."""
     with file_errors(path), regular_file(path).open("rb") as file:
         _HeaderCheck(file, path).run()
 
@@ -42,7 +67,7 @@ class _HeaderCheck:
         self._number_size = 8 if self._version == _WIDE else 4
 
     def run(self) -> None:
-        self._number()  # of records
+        self._number()  # the number of records
         for _ in range(self._list_length()):  # dimensions
             self._name()
             self._number()
@@ -69,7 +94,7 @@ class _HeaderCheck:
         self._skip(self._count())
 
     def _count(self) -> int:
-        """Return a number of things, each of which takes a byte at least."""
+        """Return a count of things that need at least one byte each."""
         count = self._number()
         if count > self._size:
             raise self._damaged()
@@ -82,19 +107,19 @@ class _HeaderCheck:
         return int.from_bytes(data)
 
     def _skip(self, size: int) -> None:
-        """Pass over bytes, which are filled up to a multiple of four."""
+        """Skip bytes, which are padded to a multiple of four."""
         if self._file.seek(-size % 4 + size, 1) > self._size:
             raise self._damaged()
 
     def _damaged(self) -> DataError:
-        return DataError(f"{self._path}: can't be read: its header claims more than the file has; it is damaged")
+        return DataError(f"{self._path}: can't be read: its header claims more than the file has; copy it again")
 
 
 class NetcdfSource:
-    """One item for each index of the first dimension of the variables, which must have equal lengths there.
+    """An item for each index along the first dimension of the variables, which must be equally long.
 
-    The scale and offset of a variable are applied, as the format says. With `in_parallel` all processes of an MPI job
-    open a NetCDF-4 file together, if the library was built so; the attribute says whether it was.
+    The scale and offset of a variable are applied, as the format requires. With `in_parallel`, all processes of an MPI
+    job open a NetCDF-4 file together if the library supports it. The attribute `in_parallel` tells whether they did.
     """
 
     def __init__(self, path: str | Path, variables: Sequence[str], *, in_parallel: bool = False) -> None:
@@ -119,24 +144,27 @@ class NetcdfSource:
     def _variable(self, name: str) -> Any:
         numeric = [key for key, variable in self._file.variables.items() if variable.ndim and variable.dtype != str]
         if name not in numeric:
-            others = f"there are {', '.join(numeric)}" if numeric else "there are none"
-            raise DataError(f"{self._path}: has no variable of numbers called '{name}'; {others}")
+            others = f"choose from {', '.join(numeric)}" if numeric else "it has none"
+            raise DataError(f"{self._path}: the file has no variable of numbers called '{name}'; {others}")
         variable = self._file.variables[name]
         if variable.dtype.itemsize == 1 and not _MISSING & set(variable.ncattrs()):
-            variable.set_auto_mask(False)  # NetCDF's rule: of bytes no value stands for a missing one by itself
+            variable.set_auto_mask(False)  # NetCDF's rule: no byte means a missing value by default
         return variable
 
     def _common_length(self) -> int:
         if not self._variables:
             names = ", ".join(self._file.variables)
-            raise DataError(f"{self._path}: name the variables to read, as in ?x=NAME&y=NAME; there are {names}")
+            raise DataError(f"{self._path}: name the variables to read, as in ?x=NAME&y=NAME; choose from {names}")
         lengths = {name: len(variable) for name, variable in zip(self._names, self._variables, strict=True)}
         if len(set(lengths.values())) > 1:
-            raise DataError(f"{self._path}: the variables have different lengths: {lengths}")
+            raise DataError(
+                f"{self._path}: the variables have different lengths: {lengths}; choose variables of one length"
+            )
         return next(iter(lengths.values()))
 
     def _check_sizes(self) -> None:
-        """A DataError for variables that lie in another file, or that claim more than the file can hold."""
+        """Raise a `DataError` for variables that are stored in another file, or that claim more bytes than this file
+        has."""
         if self._is_hdf5:
             with open_hdf5(self._path) as file:
                 for name in self._names:
@@ -145,7 +173,10 @@ class NetcdfSource:
             return
         for name, variable in zip(self._names, self._variables, strict=True):
             if math.prod(variable.shape) * variable.dtype.itemsize > self._path.stat().st_size:
-                raise DataError(f"{self._path}: variable '{name}' claims more than the file can hold; it is damaged")
+                raise DataError(
+                    f"{self._path}: variable '{name}' claims more than the file can hold, so the file is damaged; "
+                    "copy it again"
+                )
 
     def __len__(self) -> int:
         return self._length
@@ -157,7 +188,7 @@ class NetcdfSource:
         return tuple(as_top(self._checked(index, *pair)) for pair in zip(self._names, rows, strict=True))
 
     def take(self, indices: Indices) -> Item | None:
-        """Many rows of each variable, and nothing else of the file: a hyperslab if they are evenly spaced."""
+        """Return many rows of each variable, without reading other rows. Evenly spaced rows are read as a hyperslab."""
         rows, order = np.unique(indices, return_inverse=True)
         with file_errors(self._path, *_EXCEPTIONS):
             arrays = [variable[as_slice(rows)] for variable in self._variables]
@@ -167,11 +198,11 @@ class NetcdfSource:
 
     def _checked(self, index: int, name: str, row: Any) -> Array:
         if np.ma.is_masked(row):
-            raise DataError(f"{self._path}: item {index}: variable '{name}' has missing values")
+            raise DataError(f"{self._path}: item {index}: variable '{name}' has missing values; fill them in")
         return np.asarray(row)
 
     def item(self, fetched: Item) -> Item:
-        """Return the item, which is complete once it is fetched."""
+        """Return the item, which fetching has completed."""
         return fetched
 
     def close(self) -> None:
@@ -180,11 +211,11 @@ class NetcdfSource:
 
 
 def _is_hdf5(path: Path) -> bool:
-    """Return whether a NetCDF file is an HDF5 file too; a DataError if it's neither that nor a classic one."""
+    """Return whether a NetCDF file is also an HDF5 file. Raises a `DataError` if it isn't a NetCDF file."""
     with file_errors(path), regular_file(path).open("rb") as file:
         start = file.read(len(SIGNATURE))
     if start != SIGNATURE and not start.startswith(CLASSIC):
-        raise DataError(f"{path}: can't be read: it isn't a NetCDF file")
+        raise DataError(f"{path}: not a NetCDF file; name another file")
     return start == SIGNATURE
 
 

@@ -1,4 +1,4 @@
-"""Data opened by their names, `kind:PATH?option=value`, or by a path that shows its kind."""
+"""Opens data by their names, `kind:PATH?option=value`, or by a path whose kind is recognized."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
     "parse_source",
 ]
 
-_NEXT = re.compile(r"\+(?=[a-z]+:)")  # between the names of two sets
+_NEXT = re.compile(r"\+(?=[a-z]+:)")  # separates the names of two sets
 
 for _name, _kind in BUILT_IN.items():
     KINDS.register(_name, _kind, f"{_kind.module}.{_name}")
@@ -49,13 +49,16 @@ def open_source(
 ) -> Source:
     """Open the items of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
-    Any name may end with `?part=train` or `?part=test`, which leave out every tenth item, or all others, with
-    `?items=FILE`, which has the numbers of the items that count, and with `?classes=FILE`, which names the classes.
-    With a `color`, all images are gray, or blue, green, red, whatever is stored; otherwise databases have them as they
-    are stored, and files have colours. `blobs` are what an item's arrays are for: their columns are those of a source
-    whose name doesn't choose them, and a table reads each column for its blob; if there are several, only files are
-    decoded to the color. With `in_parallel` all processes of an MPI job call this together, and libraries that can
-    open a file together do.
+    Any name can end with options. `?part=train` leaves out every tenth item, and `?part=test` leaves out all others.
+    `?items=FILE` chooses the items whose numbers are in the file. `?classes=FILE` names the classes.
+
+    With a `color`, all images are gray, or blue, green, red. Otherwise images in databases keep their channels, and
+    image files are decoded in colour. `blobs` are the blobs that an item's arrays fill. Their columns are read if the
+    name doesn't choose columns, and a table reads each column in the form that its blob needs. With several blobs,
+    `color` only applies to image files.
+
+    With `in_parallel`, all processes of an MPI job call this function together, and libraries that support it open a
+    file together.
     """
     return parse_source(name, Content.ITEMS).open(color=color, blobs=blobs, in_parallel=in_parallel)
 
@@ -63,15 +66,15 @@ def open_source(
 def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:
     """Open the images with marked objects of a name such as `voc:FOLDER?set=trainval`, or of a path.
 
-    Any name may end with `part=train` or `part=test`, which leave out every tenth image, or all others, and with
-    `items=FILE`. Databases don't say what the coordinate of their first pixel is: it is `first_pixel` unless the name
-    says it.
+    Any name can end with options. `part=train` leaves out every tenth image, and `part=test` leaves out all others.
+    `items=FILE` chooses images by their numbers. Databases don't state the coordinate of their first pixel. It is
+    `first_pixel` unless the name sets it.
     """
     return parse_source(name, Content.MARKED_IMAGES).open_marked(first_pixel=first_pixel)
 
 
 def class_names_of(name: str) -> tuple[str, ...]:
-    """Return the names of the classes of marked objects, or those of a file; the background is the first."""
+    """Return the names of the classes of marked objects, or those in a file. The background comes first."""
     source = find_source(name, Content.MARKED_IMAGES)
     if source is not None and source.content is Content.MARKED_IMAGES:
         return tuple(source.open_marked().classes)
@@ -79,23 +82,25 @@ def class_names_of(name: str) -> tuple[str, ...]:
 
 
 def parse_source(text: str, content: Content | None = None) -> SourceName:
-    """Parse the name of data. With a `content`, a path is of the first kind that gives such."""
+    """Parse the name of data. A path gets the first kind that recognizes it and offers the content."""
     name = find_source(text, content)
     if name is not None:
         return name
     if content not in (None, Content.ITEMS):
-        raise DataError(f"{text}: isn't the name of {content.value}; {names_that_give(content)}")
+        raise DataError(f"{text}: not the name of {content.value}; {names_that_give(content)}")
     start, colon, rest = text.partition(":")
     exists = Path(text.partition("?")[0]).exists()
     kinds = [kind for kind, form in KINDS.items() if content is None or content in form.contents]
     problem = "its kind can't be recognised" if exists else "there is no such file or folder"
     near = get_close_matches(start, kinds, 1) if colon and not exists else []
-    hint = f"did you mean {near[0]}:{rest}?" if near else f"name it KIND:PATH, where KIND is one of {', '.join(kinds)}"
+    hint = (
+        f"did you mean {near[0]}:{rest}?" if near else f"name it as KIND:PATH, where KIND is one of {', '.join(kinds)}"
+    )
     raise DataError(f"{text}: {problem}; {hint}")
 
 
 def parse_joined(text: str, content: Content | None = None) -> list[SourceName]:
-    """Parse the name of data, or those of several sets of images with marked objects with '+' between them."""
+    """Parse the name of data, or the names of several sets of images with marked objects, joined by '+'."""
     first, *others = _NEXT.split(text)
     source = find_source(first, content)
     if source is None or Content.MARKED_IMAGES not in source.form.contents:
@@ -104,7 +109,8 @@ def parse_joined(text: str, content: Content | None = None) -> list[SourceName]:
 
 
 def find_source(text: str, content: Content | None = None) -> SourceName | None:
-    """Parse the name of data; None if the text neither begins with a kind nor is a path that shows one."""
+    """Parse the name of data. Returns `None` if the text neither begins with a kind nor is a path of a recognized
+    kind."""
     address, _, query = text.partition("?")
     if has_kind_prefix(text):
         said, _, path = address.partition(":")
@@ -116,7 +122,7 @@ def find_source(text: str, content: Content | None = None) -> SourceName | None:
 
 
 def has_kind_prefix(text: str) -> bool:
-    """Return whether a text begins with a kind, or is one, and isn't the path of an existing file or folder."""
+    """Return whether a text begins with a kind or is a kind, and isn't the path of an existing file or folder."""
     address = text.partition("?")[0]
     kind, colon, _ = address.partition(":")
     return kind in KINDS and (bool(colon) or not Path(address).exists())

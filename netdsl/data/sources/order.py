@@ -1,4 +1,4 @@
-"""The order of items: an endless sequence, shuffled or not, of which every part can be computed alone."""
+"""The order of items: an endless sequence, shuffled or not, any part of which can be computed directly."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from netdsl.data.sources.source import Indices
 from netdsl.data.types import Random
 
-SEEDS = 1 << 63  # how many seeds the generator of `Order.random` tells apart
+SEEDS = 1 << 63  # the number of seeds that the generator of `Order.random` distinguishes
 
 
 @dataclass(frozen=True)
 class Order:
-    """The items of a source epoch after epoch, in the source's order or shuffled again in each epoch.
+    """The items of a source, epoch after epoch, in the source's order or shuffled again in each epoch.
 
     `groups` are the lengths of runs of items that shuffling doesn't mix. A place is a position in the sequence that all
-    ranks share. Everything follows from the place and the seed, so a run can be resumed anywhere, and ranks need not
-    communicate.
+    ranks share. The item at a place depends only on the place and the seed. So a run can be resumed anywhere, and ranks
+    needn't communicate.
     """
 
     groups: tuple[int, ...]
@@ -33,8 +33,8 @@ class Order:
         return sum(self.groups)
 
     def place(self, number: int) -> int:
-        """Return the place of the item that this rank takes after `number` others. Caffe's rule: it takes every
-        size-th."""
+        """Return the place of the item that this rank reads after `number` others. As in Caffe, it reads every size-th
+        item."""
         return self.start + number * self.size + self.rank
 
     def index(self, place: int) -> int:
@@ -43,7 +43,7 @@ class Order:
         return int(_permutation(self.seed, epoch, self.groups)[position]) if self.shuffle else position
 
     def indices(self, number: int, count: int) -> Indices:
-        """Return the indices of `count` items that this rank takes one after the other, after `number` others."""
+        """Return the indices of `count` consecutive items of this rank, after `number` others."""
         epochs, positions = np.divmod(self.place(number) + self.size * np.arange(count), len(self))
         if self.shuffle:
             for epoch in np.unique(epochs).tolist():
@@ -52,7 +52,7 @@ class Order:
         return positions
 
     def random(self, place: int) -> Random:
-        """Return the generator of the random numbers of a place."""
+        """Return the generator of random numbers for a place."""
         return np.random.Generator(np.random.Philox(key=[self.seed, place]))
 
 

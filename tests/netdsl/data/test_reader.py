@@ -156,7 +156,7 @@ def test_processes_that_step_together_leave_out_what_fills_no_batch() -> None:
     readers = [open_reader("t.csv", batch_size=2, rank=rank, size=3, drop_last=True) for rank in range(3)]
     assert [len(reader) for reader in readers] == [2, 2, 2]
     assert [labels_of(reader) for reader in readers] == [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]
-    with pytest.raises(DataError, match=r"t.csv: 13 items aren't enough for a batch of 5 in 3 processes"):
+    with pytest.raises(DataError, match=r"t.csv: 13 items aren't enough for a batch of 5 in each of 3 processes"):
         open_reader("t.csv", batch_size=5, rank=0, size=3, drop_last=True)
 
 
@@ -181,13 +181,13 @@ def test_ranks_are_those_of_the_environment(environment: dict[str, str], monkeyp
 
 
 def test_ranks_that_make_no_sense_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match="rank and size go together"):
+    with pytest.raises(DataError, match="only one of rank and size is given"):
         open_reader("t.csv", rank=0)
-    with pytest.raises(DataError, match="rank 3 of 3: ranks go from 0 to 2"):
+    with pytest.raises(DataError, match="the rank is 3, but with 3 processes it must be from 0 to 2"):
         open_reader("t.csv", rank=3, size=3)
     monkeypatch.setenv("RANK", "4")
     monkeypatch.setenv("WORLD_SIZE", "4")
-    with pytest.raises(DataError, match="rank 4 of 4: ranks go from 0 to 3"):
+    with pytest.raises(DataError, match="the rank is 4, but with 4 processes it must be from 0 to 3"):
         open_reader("t.csv")
     monkeypatch.setenv("RANK", "one")
     with pytest.raises(DistributedError, match="RANK=one, WORLD_SIZE=4: ranks must be whole numbers"):

@@ -202,7 +202,7 @@ def test_maps_of_classes_are_the_third_top(folder: Path) -> None:
     assert maps[:, :, 0, 0].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
     assert shapes(f"{BATCH} {settings}", 3)[2] == (8, 2, 1, 2)
     Path("map.prototxt").write_text('item { name: "only" label: 0 }')
-    with pytest.raises(DataError, match="names 1 classes with a label_id up to 0"):
+    with pytest.raises(DataError, match="the file has 1 classes and a label_id up to 0"):
         reading(settings, 3)
     with pytest.raises(NetError, match="needs a label_map_file"):
         reading(settings.replace('label_map_file: "map.prototxt"', ""), 3)

@@ -106,7 +106,7 @@ def test_a_window_has_only_the_points_that_it_shows() -> None:
     ("lanes", "kind", "words"),
     [
         (LANES, pb.AnnotatedDatum.BBOX, "is annotated with BBOX, and not with lanes"),
-        ([[(0.1, 0.1)]] * 6, pb.AnnotatedDatum.LANE, "has 6 lanes of up to 1 points; there can be 5 of 64"),
+        ([[(0.1, 0.1)]] * 6, pb.AnnotatedDatum.LANE, "has 6 lanes of up to 1 points; use at most 5 of 64"),
         ([[(0.1, 0.1)] * 65], pb.AnnotatedDatum.LANE, "has 1 lanes of up to 65 points"),
     ],
 )

@@ -103,7 +103,7 @@ def test_mirrored_flows_of_training_go_the_other_way_across() -> None:
         ("top: 'x' data_param { batch_size: 2 } video_data_param { device_id: 9876 }", "camera 9876: can't be opened"),
         (FLOW.replace("source: 'list.txt'", "") % (PATTERN, ""), "layer 'v': needs a source"),
         (FLOW % (PATTERN, "new_length: 0"), "new_length 0; both must be 1"),
-        (FLOW % (PATTERN, "new_width: 7"), "new_height and new_width go together"),
+        (FLOW % (PATTERN, "new_width: 7"), "only one of new_height and new_width"),
         (FLOW % ("%d.png", ""), "name_pattern '%d.png' is not of the form 'flow_%c_%04d.jpg'"),
     ],
 )

@@ -56,5 +56,5 @@ def test_a_file_that_nobody_knows_by_name_stands_for_itself() -> None:
 
 @pytest.mark.parametrize("suffix", [".caffemodel", ".onnx"])
 def test_suffixes_of_netdsl_are_taken(suffix: str) -> None:
-    with pytest.raises(RegistryError, match=rf"two things are the format '{suffix}': netdsl\.model"):
+    with pytest.raises(RegistryError, match=rf"the format '{suffix}' is defined twice, by netdsl\.model"):
         register_format(suffix)(lambda path: None)

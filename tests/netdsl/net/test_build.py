@@ -96,7 +96,7 @@ def test_what_a_gpu_says_of_numbers_out_of_range_is_a_sentence():
     def forward(self: object) -> None:
         raise RuntimeError("CUDA error: device-side assert triggered\nCUDA kernel errors might be ...")
 
-    why = "^layer 'one', or a layer before it: a label or an index is out of range; on a CPU the error says which one"
+    why = "^layer 'one', or a layer before it: a label or an index is out of range; run the net on a CPU, where"
     with pytest.raises(NetError, match=why), running(net):
         forward(net.layers[1])
 

@@ -151,7 +151,7 @@ def test_the_layer_is_named_where_reading_fails() -> None:
 @pytest.mark.parametrize(
     ("layer", "why"),
     [
-        ("type: 'Counting' top: 'a'", "layer 'l': the source has no items"),
+        ("type: 'Counting' top: 'a'", "layer 'l': the source is empty"),
         ("type: 'Counting' top: 'a' top: 'b' top: 'c' top: 'd' inner_product_param { num_output: 3 }",
          "layer 'l': an item has 3 arrays, but the layer has 4 tops"),
         ("type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' }", "layer 'l': nowhere: "),
@@ -264,7 +264,7 @@ layer { name: "m" type: "MemoryData" top: "data" top: "label"
         ("layer { name: 'd' type: 'Input' top: 'data' top: 'label' input_param { shape { dim: 2 } shape { dim: 3 } } }",
          "layer 'd': needs shapes with the same first number"),
         ("layer { name: 'd' type: 'Input' top: 'data' input_param { shape { dim: 2 dim: 61 } } }",
-         r"t.arrow: item 0: a value of shape \[60\] doesn't fit 'data', which takes \[61\]"),
+         r"t.arrow: item 0: a value of shape \[60\] doesn't fit 'data', which needs \[61\]"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_a_table_is_told(table: Table, layers: str, why: str) -> None:

@@ -46,7 +46,7 @@ def test_an_allocator_without_memory_is_a_sentence_with_the_layer() -> None:
         torch.empty(1 << 50)
 
     with (
-        pytest.raises(NetError, match=r"^layer 'in': there isn't enough memory for \d+ bytes more; a smaller batch"),
+        pytest.raises(NetError, match=r"^layer 'in': there isn't enough memory for \d+ bytes more; use a smaller"),
         running(built),
     ):
         forward(built.layers[0])
@@ -58,7 +58,7 @@ layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 di
 layer { name: "conv" type: "Convolution" bottom: "x" top: "y"
   convolution_param { num_output: 1 kernel_size: 3 pad: 4000000000 } }
 """
-    with pytest.raises(NetError, match=r"^layer 'conv': there isn't enough memory; a smaller batch takes less$"):
+    with pytest.raises(NetError, match=r"^layer 'conv': there isn't enough memory; use a smaller batch$"):
         Net(from_text(text, pb.NetParameter))
 
 

@@ -139,8 +139,8 @@ def test_chance_follows_the_likelihoods_and_the_seed() -> None:
 
 def test_what_doesnt_fit_is_said() -> None:
     weights = random_weights(0)
-    with pytest.raises(NetError, match="tells 4 words apart, and the vocabulary has 2"):
+    with pytest.raises(NetError, match="distinguishes 4 words, but the vocabulary has 2"):
         CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(("<EOS>", "a")))
     generator = CaptionGenerator(Model(todays_form(made(1, 1)), weights), Vocabulary(WORDS))
-    with pytest.raises(NetError, match=r"takes features 'image_features' of \[3\]; there are none"):
+    with pytest.raises(NetError, match=r"needs features 'image_features' of \[3\], but the features are none"):
         generator.write({})

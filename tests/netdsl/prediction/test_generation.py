@@ -78,12 +78,12 @@ def test_what_cant_be_written_is_said(trained) -> None:
         generator.write("", 3)
     with pytest.raises(NetError, match="has no alphabet"):
         TextGenerator(model, Alphabet([]))
-    with pytest.raises(NetError, match="output has 6 values, and it must have probabilities of all 7"):
+    with pytest.raises(NetError, match="output has 6 values, but the alphabet needs 7 probabilities"):
         next(TextGenerator(model, Alphabet("abcdefg")).write("a", 1))
     plain = from_text(NET.format(folder="none").replace("axis: 2", "axis: 1"), pb.NetParameter)
     del plain.layer[2]
     plain.layer[2].bottom[0] = "vectors"
-    with pytest.raises(NetError, match="none of its layers keeps what was before"):
+    with pytest.raises(NetError, match="none of its layers remembers earlier steps"):
         scores, bias = model.weights["scores"]
         weights = {"vectors": model.weights["vectors"], "scores": [scores[:, :6], bias]}
         TextGenerator(Model(plain, weights), alphabet)

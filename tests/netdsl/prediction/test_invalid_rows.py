@@ -84,7 +84,7 @@ def test_rows_that_are_finite_are_the_same_whatever_becomes_of_others(weights) -
     ("row", "reason"),
     [
         ([float("nan"), 1, 1], "column 'data': row 2 of rows has a value that isn't finite"),
-        (HUGE, "rows 2 to 3 of rows: '.*' isn't finite for them"),
+        (HUGE, "rows 2 to 3 of rows: '.*' isn't finite for these rows"),
     ],
 )
 def test_a_score_is_of_finite_rows_only(row: list[float], reason: str, weights) -> None:

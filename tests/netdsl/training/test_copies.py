@@ -104,7 +104,7 @@ def test_a_copy_is_in_the_same_phase_and_state() -> None:
 def test_a_net_on_a_gpu_says_so_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     now = dataclasses.replace(net_of()._state(), device="cuda:0")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(NetError, match=r"was on cuda:0, and torch sees no GPU here; call net.to\('cpu'\)"):
+    with pytest.raises(NetError, match=r"was on cuda:0, but torch sees no GPU here; call net.to\('cpu'\)"):
         now.open()
 
 

@@ -198,18 +198,18 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize(
         ("data", "why"),
         [
-            (lambda: (ROWS,), "the net reads 'data' and 'label'; the items have 1 array"),
-            (lambda: ROWS, "the net reads 'data' and 'label'; the items have 1 array"),
-            (lambda: DataLoader(ROWS, batch_size=8), "the net reads 'data' and 'label'; the items have 1 array"),
-            (lambda: TensorDataset(torch.from_numpy(ROWS)), "the net reads 'data' and 'label'; the items have 1 array"),
-            (lambda: list(ROWS), "the net reads 'data' and 'label'; the items have 1 array"),
-            (lambda: {"data": ROWS}, "the net reads 'data' and 'label'; the items have 'data'"),
+            (lambda: (ROWS,), "the net reads 'data' and 'label', but the items contain 1 array"),
+            (lambda: ROWS, "the net reads 'data' and 'label', but the items contain 1 array"),
+            (lambda: DataLoader(ROWS, batch_size=8), "the net reads 'data' and 'label', but the items contain 1 array"),
+            (lambda: TensorDataset(torch.from_numpy(ROWS)), "the net reads 'data' and 'label', but the items contain 1 array"),
+            (lambda: list(ROWS), "the net reads 'data' and 'label', but the items contain 1 array"),
+            (lambda: {"data": ROWS}, "the net reads 'data' and 'label', but the items contain 'data'"),
             (
                 lambda: pd.DataFrame({"x": LABELS, "label": LABELS}),
-                "'data' and 'label'; the items have 'x' and 'label'",
+                "'data' and 'label', but the items contain 'x' and 'label'",
             ),
-            (lambda: (ROWS, LABELS, LABELS), "the net reads 'data' and 'label'; the data have 3 arrays"),
-            (lambda: (ROWS, LABELS[:-1]), "'data' has 40 rows, and 'label' has 39"),
+            (lambda: (ROWS, LABELS, LABELS), "the net reads 'data' and 'label', but the data have 3 arrays"),
+            (lambda: (ROWS, LABELS[:-1]), "'data' has 40 rows, but 'label' has 39"),
             (lambda: (ROWS[:0], LABELS[:0]), "the data are empty: 'data' has no rows"),
             (lambda: (ROWS, np.array(["a"] * COUNT)), "'label' isn't an array of numbers"),
             (lambda: (np.zeros((COUNT, 4)), LABELS), r"'data' has shape \[8, 4\], .* \[8, 3\]"),
@@ -236,22 +236,22 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize("data", [lambda: iter(batches()), lambda: batches().pop, Stream])
     def test_epochs_of_data_whose_length_nobody_knows(self, data: Callable[[], Any]) -> None:
-        with pytest.raises(DataError, match=r"nobody knows how many items these data have, .*; say steps="):
+        with pytest.raises(DataError, match=r"the number of items is unknown, .* batches with steps="):
             net_of().train(data(), epochs=1)
-        with pytest.raises(DataError, match="say batches="):
+        with pytest.raises(DataError, match="with batches="):
             net_of().test(data())
 
     def test_a_generator_that_ends_too_early(self) -> None:
         with pytest.raises(DataError, match="the data ended after 5 batches"):
             net_of().train(iter(batches()), steps=6)
-        with pytest.raises(DataError, match="the function that gives the data ended after 5 batches"):
+        with pytest.raises(DataError, match="the function that returns the data ended after 5 batches"):
             net_of().train(iter(batches()).__next__, steps=6)
 
     def test_a_call_that_does_not_say_how_long(self) -> None:
         for call in ({}, {"steps": 5, "epochs": 1}):
-            with pytest.raises(NetError, match="by steps=1000 or by epochs=5"):
+            with pytest.raises(NetError, match="either steps=1000 or epochs=5"):
                 net_of().train(PAIR, **call)
-        with pytest.raises(NetError, match="both 5 and 6 say how many batches to take"):
+        with pytest.raises(NetError, match="5 and 6 are both numbers of batches"):
             net_of().train(5, steps=6)
         with pytest.raises(DataError, match="no layer of this net reads data for data, label"):
             net_of().train(epochs=1)

@@ -140,7 +140,7 @@ def test_cores_are_divided(tmp_path: Path) -> None:
 
 def test_a_snapshot_is_for_one_worker(tmp_path: Path) -> None:
     run = replace(digits(tmp_path, 4), snapshot="auto")
-    with pytest.raises(DistributedError, match="goes on with --resume"):
+    with pytest.raises(DistributedError, match="resume a run of several workers with --resume"):
         begin(run, tmp_path / "run")
 
 
@@ -210,7 +210,7 @@ def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_
     assert [record.rank for record in read_records(run) if record.number == done + 1] == [0, 1, 2]
 
     job.begin_replay(run, again, HERE)
-    with pytest.raises(DistributedError, match="is a replay, which goes on with the workers that the run had"):
+    with pytest.raises(DistributedError, match="a replay can't change the number of workers"):
         job.train(again, HERE, workers=WorkerCount(2))
     assert job.train(again, HERE) is End.FINISHED
     assert (again / "model.caffemodel").read_bytes() == (run / "model.caffemodel").read_bytes()
@@ -218,10 +218,10 @@ def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_
 
 def test_what_cannot_be_replayed_and_what_cannot_be_elastic(tmp_path: Path) -> None:
     begin(digits(tmp_path, 4), tmp_path / "run", "elastic:tau=2")
-    with pytest.raises(DistributedError, match="doesn't say which workers took part"):
+    with pytest.raises(DistributedError, match="the log doesn't list the workers"):
         job.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
     note_membership(tmp_path / "run", Membership(0, (0, 1)))
-    with pytest.raises(DistributedError, match="workers that train with elastic meet when they happen to"):
+    with pytest.raises(DistributedError, match="workers with the strategy elastic meet at no fixed times"):
         job.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
     with pytest.raises(DistributedError, match="with allreduce the workers divide each batch, so their number can't"):
         replace(digits(tmp_path, 4), strategy=parse("allreduce"), workers=4, fewest=2)

@@ -134,8 +134,8 @@ def test_a_net_of_doubles_takes_what_a_net_of_floats_takes() -> None:
     [
         ({}, "^the inputs of this net are x, label, but none were given"),
         (given() | {"data": 1}, "given are x, label, data"),
-        (given() | {"x": np.ones((3, 4, 5))}, r"input 'x' has shape \[3, 4, 5\]; wanted are 4 axes, as \[2, 3, 4, 5\]"),
-        (given() | {"label": np.ones((2, 1))}, r"input 'label' has shape \[2, 1\]; wanted are 1 axes, as \[2\]"),
+        (given() | {"x": np.ones((3, 4, 5))}, r"input 'x' has shape \[3, 4, 5\]; give an array with 4 axes, as \[2, 3, 4, 5\]"),
+        (given() | {"label": np.ones((2, 1))}, r"input 'label' has shape \[2, 1\]; give an array with 1 axes, as \[2\]"),
         (given() | {"label": ["one", "two"]}, "input 'label' isn't an array of numbers: could not convert"),
         (given() | {"x": [[1], [2, 3]]}, "input 'x' isn't an array of numbers"),
         (
@@ -254,7 +254,7 @@ def test_weights_that_cannot_be_loaded(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"missing\.caffemodel: can't be opened"):
         made.load(tmp_path / "missing.caffemodel")
     for nothing in ("", " , ", []):
-        with pytest.raises(WeightsError, match="no file with weights is named"):
+        with pytest.raises(WeightsError, match="no weights file is named"):
             made.load(nothing)
 
 
@@ -335,5 +335,5 @@ def test_a_net_is_closed_after_an_error_too() -> None:
 def test_a_closed_net_says_so(use: Callable[[Net], object]) -> None:
     closed = net()
     closed.close()
-    with pytest.raises(NetError, match="net 'small' is closed, and only has its weights; make another one to run it"):
+    with pytest.raises(NetError, match="net 'small' is closed, so only its weights can be used; create another net"):
         use(closed)

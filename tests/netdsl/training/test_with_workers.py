@@ -117,7 +117,7 @@ def test_a_mistake_that_the_first_rank_finds_ends_all_ranks(tmp_path: Path) -> N
         timeout=PATIENCE, env=environment, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode != 0
-    assert "doesn't fit 'data', which takes [3]" in ended.stderr
+    assert "doesn't fit 'data', which needs [3]" in ended.stderr
 
 
 def test_a_rank_may_train_alone(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_run_that_was_interrupted_goes_on_by_the_same_call(tmp_path: Path) -> 
 
     call: dict[str, Any] = {"workers": 2, "strategy": "averaging:tau=5", "run": tmp_path / "run", **SETTINGS}
     net_of().train(PAIR, 200, callbacks=[stop_at_once], **call)
-    with pytest.raises(DistributedError, match="has a run with other settings; name another folder"):
+    with pytest.raises(DistributedError, match="contains a run with other settings; name another folder"):
         net_of().train(PAIR, 300, **call)
     net = net_of()
     net.train(PAIR, 200, **call)
@@ -179,7 +179,7 @@ def test_a_run_that_was_interrupted_goes_on_by_the_same_call(tmp_path: Path) -> 
     whole = net_of()
     whole.train(PAIR, 200, **{**call, "run": None})
     assert (weights_of(net) == weights_of(whole)).all()
-    with pytest.raises(DistributedError, match="has a run that is finished; name another folder for a new one"):
+    with pytest.raises(DistributedError, match="contains a finished run; name another folder for a new one"):
         net.train(PAIR, 200, **call)
 
 
@@ -200,12 +200,12 @@ def test_ranks_of_several_machines_need_a_folder_that_all_see(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(DistributedError, match="on several machines; name a folder that all of them see, as run="):
+    with pytest.raises(DistributedError, match="on several machines; name a folder that all of them can see, as run="):
         net_of().train(PAIR, epochs=1)
 
 
 def test_a_backend_that_isnt_there_names_those_that_are() -> None:
-    with pytest.raises(DistributedError, match="no backend 'sparc'; there are local, spark, mpi, external"):
+    with pytest.raises(DistributedError, match="no backend 'sparc'; choose from local, spark, mpi, external"):
         net_of().train(PAIR, 10, workers=2, backend="sparc")
 
 

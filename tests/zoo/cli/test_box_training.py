@@ -38,4 +38,4 @@ def test_a_database_without_boxes_is_refused_with_what_reads_it(zoo, files) -> N
     Path("net.prototxt").write_text(Path("net.prototxt").read_text().replace("boxes_lmdb", "digits_lmdb"))
     done = zoo("train", "--solver", "whole.prototxt")
     assert done.code == 2
-    assert "isn't an AnnotatedDatum with an image; a Data layer reads records of Datum" in done.err
+    assert "not an AnnotatedDatum with an image; read records of Datum with a Data layer" in done.err

@@ -90,10 +90,10 @@ def test_a_net_whose_data_cannot_be_read_is_not_good(zoo, files) -> None:
     assert out == (
         "data.prototxt: layers and shapes fit for TEST and TRAIN, with data assumed to be 2x9x11, "
         "but data can't be read: "
-        "data.prototxt:1: layer 'data': nowhere: there is no such folder; it should be a LevelDB\n"
+        "data.prototxt:1: layer 'data': nowhere: there is no such folder; name a LevelDB\n"
     )
     assert json.loads(zoo("check", "--json", "data.prototxt").out)[0]["unread"] == [
-        "data.prototxt:1: layer 'data': nowhere: there is no such folder; it should be a LevelDB"
+        "data.prototxt:1: layer 'data': nowhere: there is no such folder; name a LevelDB"
     ]
 
 

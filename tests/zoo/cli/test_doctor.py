@@ -71,7 +71,7 @@ def test_plugins_are_listed_with_what_they_register(zoo, monkeypatch: pytest.Mon
     checks = {check["part"]: check for check in json.loads(out)["checks"] if check["group"] == "plug-ins"}
     assert code == 1 and checks["own_one"]["fact"] == "allowed by name; registers layer type Ownly"
     assert checks["broken_one"]["fact"].startswith(
-        "netdsl-of-somebody 1.2; can't be imported: ZeroDivisionError: division by zero; mend it, or remove it"
+        "netdsl-of-somebody 1.2; can't be imported: ZeroDivisionError: division by zero; fix the package, or remove it"
     )
 
 

@@ -176,7 +176,7 @@ def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (["shapes", "--data", "nothing"], "nothing: there is no such file or folder"),
         (["shapes", "--data", "photos", "--replace", "fc8:3"], "has no layer 'fc8' to replace"),
-        (["shapes", "--data", "photos", "--freeze", "fc*"], "--freeze 'fc*': no layer of such a name has weights"),
+        (["shapes", "--data", "photos", "--freeze", "fc*"], "--freeze 'fc*': no layer with weights has such a name"),
         (
             ["shapes", "--data", "photos", "-o", "photos"],
             "photos: the folder isn't empty; continue its fine-tuning with --resume",

@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said(zoo, model: str) -> None:
         done = zoo("predict", model, *options)
         assert done.code == 2 and problem in done.err
     Path("labels.txt").write_text("a\ndog\n")
-    assert "tells 4 words apart, and the vocabulary has 3" in zoo("predict", model, image).err
+    assert "distinguishes 4 words, but the vocabulary has 3" in zoo("predict", model, image).err
     Path("labels.txt").unlink()
     assert "there is no labels.txt with its words next to it" in zoo("predict", model, image).err
 

@@ -41,7 +41,7 @@ def test_what_is_wrong_is_said_and_nothing_written(zoo, written: str) -> None:
         assert done.code == 2 and problem in done.err
         assert not Path("out.txt").exists()
     Path("labels.txt").unlink()
-    assert "has no alphabet: a labels.txt" in zoo(*words, "--text", "A").err
+    assert "has no alphabet; put a labels.txt" in zoo(*words, "--text", "A").err
 
 
 def test_a_text_is_converted(zoo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""Images with the objects that people marked in them, as data sets of detection and segmentation keep them."""
+"""Images with marked objects, as data sets for detection and segmentation store them."""

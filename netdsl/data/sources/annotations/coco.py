@@ -1,4 +1,4 @@
-"""COCO's files: JSON with the objects in images, or with sentences about them, whose files lie in a folder."""
+"""Reads COCO's JSON files, which describe the objects in images or contain captions. The images are in a folder."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.errors import DataError
 
 LARGEST_FILE = 1 << 32  # bytes of a file
-_CORNERS = 3  # of a polygon, at least
-_PREFIXES = ("instances_", "person_keypoints_", "captions_")  # of published files, before the name of images' folder
-MARKS = {0: Visibility.UNKNOWN, 1: Visibility.HIDDEN, 2: Visibility.SHOWN}  # of joints
-_NUMBERS = 3  # of a joint
+_CORNERS = 3  # corners of a polygon, at least
+_PREFIXES = (
+    "instances_",
+    "person_keypoints_",
+    "captions_",
+)  # prefixes of published files, followed by the name of the folder with the images
+MARKS = {0: Visibility.UNKNOWN, 1: Visibility.HIDDEN, 2: Visibility.SHOWN}  # the marks of joints
+_NUMBERS = 3  # numbers of a joint
 
 
 class CocoImage(msgspec.Struct, frozen=True, gc=False):
@@ -38,24 +42,24 @@ class CocoImage(msgspec.Struct, frozen=True, gc=False):
 
 
 class CocoCategory(msgspec.Struct, frozen=True, gc=False):
-    """A class of the file."""
+    """A category of the file."""
 
     id: int
     name: str
 
 
 class CocoRuns(msgspec.Struct, frozen=True, gc=False):
-    """A mask of the file: the runs of its pixels as numbers or as text."""
+    """A mask in the file. The runs of its pixels are numbers or text."""
 
     size: tuple[int, int]
     counts: list[int] | str
 
 
 class CocoAnnotation(msgspec.Struct, frozen=True, gc=False):
-    """An object of the file. Its box is x, y, width, height.
+    """An object in the file. Its box is x, y, width, height.
 
-    Its mask and its joints stay text until they are asked for, since they are most of a file and take much more memory
-    than their text.
+    Its mask and its joints stay text until they are needed. They are most of a file and, once parsed, need much more
+    memory than their text.
     """
 
     image_id: int
@@ -69,7 +73,7 @@ class CocoAnnotation(msgspec.Struct, frozen=True, gc=False):
 
 
 class CocoFile(msgspec.Struct, frozen=True, gc=False):
-    """The parts of the file that say where objects are."""
+    """The parts of the file that describe objects."""
 
     images: list[CocoImage]
     categories: list[CocoCategory]
@@ -77,11 +81,10 @@ class CocoFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class CocoInstances:
-    """The objects of a file such as instances_val2017.json or person_keypoints_val2017.json.
+    """The objects in a file such as instances_val2017.json or person_keypoints_val2017.json.
 
-    The images are in a folder that it is beside or that is given. Labels count the categories from 1 in the
-    order of their ids, which leave numbers out; a file of classes may order them otherwise. A crowd is difficult too,
-    as in Caffe-SSD.
+    The images are in `images`, or else in a folder near the file. Labels number the categories from 1 in the order of
+    their ids, which have gaps. A file of classes can set another order. As in Caffe-SSD, a crowd is also difficult.
     """
 
     first_pixel = 0
@@ -93,7 +96,7 @@ class CocoInstances:
         file = read_json(self._path, CocoFile, LARGEST_FILE)
         self._images = file.images
         if not self._images:
-            raise DataError(f"{path}: has no images")
+            raise DataError(f"{path}: the file has no images; name another file")
         self._folder = image_folder(self._path, file.images[0].file_name) if images is None else Path(images)
         known = class_list(classes, self._path.parent)
         categories = sorted(file.categories, key=lambda category: category.id)
@@ -108,7 +111,7 @@ class CocoInstances:
         return len(self._images)
 
     def image(self, index: int) -> AnnotatedImage:
-        """Return one image, with what the file says."""
+        """Return one image with its objects."""
         image, where = self._images[index], f"{self._path}: images[{index}]"
         path = path_inside(self._folder, image.file_name, where)
         size = checked_size(image.height, image.width, where)
@@ -119,9 +122,9 @@ class CocoInstances:
         where = f"{self._path}: annotations[{place}]"
         name = self._categories.get(annotation.category_id)
         if name is None:
-            raise DataError(f"{where}: has category_id {annotation.category_id}, and no category has this id")
+            raise DataError(f"{where}: category_id {annotation.category_id} isn't the id of a category; correct it")
         labels = self._classes.labels
-        number = str(annotation.category_id)  # which SSD's label map has in place of the name
+        number = str(annotation.category_id)  # SSD's label map uses it in place of the name
         label = labels[number] if number in labels and name not in labels else self._classes.label(name, where)
         x, y, width, height = annotation.bbox
         masks = _masks(annotation.segmentation, where)
@@ -159,14 +162,12 @@ def _joints(text: msgspec.Raw, where: str) -> tuple[Joint, ...]:
 def _outline(numbers: list[float], where: str) -> Outline:
     points = tuple(zip(numbers[::2], numbers[1::2], strict=False))
     if len(numbers) % 2 or len(points) < _CORNERS:
-        raise DataError(
-            f"{where}: a polygon has {len(numbers)} numbers; it needs x and y of {_CORNERS} corners or more"
-        )
+        raise DataError(f"{where}: a polygon has {len(numbers)} numbers; give x and y of {_CORNERS} corners or more")
     return points
 
 
 def image_folder(path: Path, name: str) -> Path:
-    """Return the folder that has an image: the file's own, or one where such files usually have them."""
+    """Return the folder that contains an image: the file's folder, or a folder near it with a usual name."""
     part = path.stem
     for prefix in _PREFIXES:
         part = part.removeprefix(prefix)
@@ -174,7 +175,9 @@ def image_folder(path: Path, name: str) -> Path:
         for folder in (above / part, above / "images" / part, above / "images", above):
             if path_inside(folder, name, str(path)).is_file():
                 return folder
-    raise DataError(f"{path}: its image '{name[:80]}' isn't beside it; name the folder, {path}?images=FOLDER")
+    raise DataError(
+        f"{path}: its image '{name[:80]}' isn't in a folder near it; name the folder, as in {path}?images=FOLDER"
+    )
 
 
 class CaptionedFileImage(msgspec.Struct, frozen=True, gc=False):
@@ -192,7 +195,7 @@ class CaptionAnnotation(msgspec.Struct, frozen=True, gc=False):
 
 
 class CaptionsFile(msgspec.Struct, frozen=True, gc=False):
-    """The parts of the file that say what is in images."""
+    """The parts of the file that describe the contents of images."""
 
     images: list[CaptionedFileImage]
     annotations: list[CaptionAnnotation]
@@ -200,22 +203,27 @@ class CaptionsFile(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class CaptionedImage:
-    """The path of an image, and the sentences about it."""
+    """The path of an image, and its captions."""
 
     path: Path
     captions: tuple[str, ...]
 
 
 def read_captions(path: Path, images: Path | None = None) -> list[CaptionedImage]:
-    """Return the images of a file such as captions_val2017.json, in a folder that it is beside or that is given."""
+    """Return the images and captions of a file such as captions_val2017.json.
+
+    The images are in `images`, or else in a folder near the file.
+    """
     file = read_json(path, CaptionsFile, LARGEST_FILE)
     if not file.images:
-        raise DataError(f"{path}: has no images")
+        raise DataError(f"{path}: the file has no images; name another file")
     folder = image_folder(path, file.images[0].file_name) if images is None else images
     captions, known = defaultdict[int, list[str]](list), {image.id for image in file.images}
     for place, annotation in enumerate(file.annotations):
         if annotation.image_id not in known:
-            raise DataError(f"{path}: annotations[{place}]: has image_id {annotation.image_id}, which no image has")
+            raise DataError(
+                f"{path}: annotations[{place}]: no image has the image_id {annotation.image_id}; correct it"
+            )
         captions[annotation.image_id].append(annotation.caption)
     return [
         CaptionedImage(path_inside(folder, image.file_name, f"{path}: images[{index}]"), tuple(captions[image.id]))

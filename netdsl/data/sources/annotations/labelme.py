@@ -1,4 +1,4 @@
-"""labelme's folders: beside each image a JSON file with polygons and rectangles."""
+"""Reads labelme's folders, which contain a JSON file with polygons and rectangles for each image."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from netdsl.data.sources.annotations.set_files import (
 from netdsl.data.sources.class_names import ClassList, class_list
 from netdsl.errors import DataError
 
-_LARGEST = 1 << 28  # bytes of a file, which may hold its image as text
-_POINTS = {"polygon": 3, "rectangle": 2}  # that a shape has at least
+_LARGEST = 1 << 28  # bytes of a file, which can contain its image as text
+_POINTS = {"polygon": 3, "rectangle": 2}  # points of a shape, at least
 
 
 class LabelmeShape(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class LabelmeShape(msgspec.Struct, frozen=True):
 
 
 class LabelmeFile(msgspec.Struct, frozen=True, rename="camel"):
-    """The parts of a file that say where objects are."""
+    """The parts of a file that describe objects."""
 
     shapes: list[LabelmeShape]
     image_path: str
@@ -43,10 +43,10 @@ class LabelmeFile(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LabelmeFolder:
-    """The images of a folder that have a JSON file.
+    """The images in a folder that have a JSON file.
 
-    Shapes of one label and group are parts of one object. The classes are those of a file, given or in the folder, or
-    else those that are found, by name.
+    Shapes with the same label and group are parts of one object. The classes come from a given file, or from a file in
+    the folder. Otherwise they are the labels of all shapes, sorted by name.
     """
 
     first_pixel = 0
@@ -55,7 +55,7 @@ class LabelmeFolder:
         self._path = Path(path)
         self._files = sorted(self._path.glob("*.json"))
         if not self._files:
-            raise DataError(f"{path}: has no .json files of labelme's")
+            raise DataError(f"{path}: the folder has no .json files from labelme; name another folder")
         self._classes = class_list(classes, self._path) or self._found_classes()
         self.classes = self._classes.names
 
@@ -63,7 +63,7 @@ class LabelmeFolder:
         return len(self._files)
 
     def image(self, index: int) -> AnnotatedImage:
-        """Return one image, with what its JSON says."""
+        """Return one image with its objects."""
         path, file = self._files[index], self._read(index)
         image = path_inside(path.parent, file.image_path, str(path))
         if file.image_height is None or file.image_width is None:
@@ -81,7 +81,7 @@ class LabelmeFolder:
         return read_json(self._files[index], LabelmeFile, _LARGEST)
 
     def _found_classes(self) -> ClassList:
-        """Return the classes of all files that can be read; others are errors when their turn comes."""
+        """Return the classes of all readable files. The others raise errors when they are read."""
         found: set[str] = set()
         for index in range(len(self)):
             with suppress(DataError):
@@ -89,14 +89,14 @@ class LabelmeFolder:
         return ClassList.of(sorted(found), str(self._path))
 
     def _object(self, path: Path, shapes: Sequence[LabelmeShape], places: Sequence[int]) -> MarkedObject:
-        """Return an object of one shape or several."""
+        """Return an object that consists of one or more shapes."""
         for place in places:
             _check_shape(shapes[place], f"{path}: shapes[{place}]")
         where, parts = f"{path}: shapes[{places[0]}]", [shapes[place] for place in places]
         edges = bounds([point for shape in parts for point in shape.points])
         outlines = tuple(_outline(shape) for shape in parts)
         if all(shape.shape_type == "rectangle" for shape in parts):
-            outlines = ()  # a box says nothing of what is inside
+            outlines = ()  # a rectangle only bounds the object
         return MarkedObject(self._classes.label(parts[0].label, where), checked_edges(edges, where), outlines=outlines)
 
 
@@ -110,7 +110,7 @@ def _outline(shape: LabelmeShape) -> Outline:
 def _check_shape(shape: LabelmeShape, where: str) -> None:
     if shape.shape_type not in _POINTS:
         raise DataError(
-            f"{where}: is a '{shape.shape_type[:40]}', and only polygons and rectangles mark objects; remove it"
+            f"{where}: the shape is a '{shape.shape_type[:40]}', but objects must be polygons or rectangles; remove it"
         )
     if len(shape.points) < _POINTS[shape.shape_type]:
-        raise DataError(f"{where}: is a {shape.shape_type} with {len(shape.points)} points; remove it")
+        raise DataError(f"{where}: the {shape.shape_type} has only {len(shape.points)} points; remove it")

@@ -1,4 +1,4 @@
-"""Folders of images with a map of classes for each, by the list that ImageSegData and DenseImageData read."""
+"""Reads folders of images with a class map for each, by the list that ImageSegData and DenseImageData read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LIST, MAPS = "list.txt", "labels"
 
 
 class MapFolder:
-    """The images of a list with a path and its map's path on each line; no objects are marked in them.
+    """The images in a list. Each line contains the paths of an image and its map. No objects are marked.
 
-    The classes are those of a file, given or in the folder.
+    The classes come from a given file, or from a file in the folder.
     """
 
     first_pixel = 0
@@ -26,7 +26,9 @@ class MapFolder:
         self._lines = list(listed_lines(self._list))
         names = class_list(classes, self._path)
         if names is None:
-            raise DataError(f"{path}: has no labels.txt with the names of classes; name a file, ?classes=FILE")
+            raise DataError(
+                f"{path}: the folder has no labels.txt with the names of classes; name a file, as in ?classes=FILE"
+            )
         self.classes = names.names
 
     def __len__(self) -> int:
@@ -37,6 +39,6 @@ class MapFolder:
         number, line = self._lines[index]
         where, words = f"{self._list}:{number}", line.split()
         if len(words) != 2:
-            raise DataError(f"{where}: needs the path of an image and the path of its map")
+            raise DataError(f"{where}: the line must contain the path of an image and the path of its map; correct it")
         image, labels = (path_inside(self._path, word, where) for word in words)
         return AnnotatedImage(image.stem, image, *image_size(image), (), class_map=labels)

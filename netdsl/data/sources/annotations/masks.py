@@ -1,4 +1,4 @@
-"""The pixels of objects in an image, from polygons, runs, or maps of all objects."""
+"""Computes the pixels of objects in an image, from polygons, runs, or maps of all objects."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from netdsl.data.sources.files import read_bytes
 from netdsl.data.transforms.decode import decode_indices
 from netdsl.errors import DataError
 
-Mask = NDArray[np.bool_]  # of rows and columns
+Mask = NDArray[np.bool_]  # rows and columns
 PixelMap = NDArray[np.uint8]
 
-UNKNOWN = 255  # in maps, as in Pascal VOC's
-_MOST_OBJECTS = UNKNOWN - 1  # that a map can number
+UNKNOWN = 255  # in maps, as in Pascal VOC
+_MOST_OBJECTS = UNKNOWN - 1  # the largest number of objects in a map
 
 
 def object_masks(image: AnnotatedImage) -> list[Mask | None]:
-    """Return which pixels belong to each object; None for objects that have nothing but a box."""
+    """Return the mask of each object, or `None` for objects that only have a box."""
     if image.object_map is not None:
         numbers = read_map(image.object_map, image)
         masks = [numbers == number for number in range(1, len(image.objects) + 1)]
@@ -30,7 +30,10 @@ def object_masks(image: AnnotatedImage) -> list[Mask | None]:
 
 
 def class_map(image: AnnotatedImage) -> PixelMap | None:
-    """Return the class of each pixel, and 255 in crowds and in boxes whose pixels aren't known; None if none are."""
+    """Return the class of each pixel. Crowds, and boxes whose pixels aren't known, contain 255.
+
+    Returns `None` if no object has known pixels.
+    """
     if image.class_map is not None:
         return read_map(image.class_map, image)
     labels = [UNKNOWN if marked.crowd else marked.label for marked in image.objects]
@@ -38,30 +41,36 @@ def class_map(image: AnnotatedImage) -> PixelMap | None:
 
 
 def object_map(image: AnnotatedImage) -> PixelMap | None:
-    """Return the number of the object, from 1, that each pixel belongs to; else as `class_map`.
+    """Return the number, from 1 on, of the object to which each pixel belongs. Otherwise like `class_map`.
 
-    None if only the classes of pixels are known.
+    Returns `None` if only the classes of pixels are known.
     """
     if image.object_map is not None:
         return read_map(image.object_map, image)
     if image.class_map is not None and not image.objects:
         return None
     if len(image.objects) > _MOST_OBJECTS:
-        raise DataError(f"{image.path}: has {len(image.objects)} objects, and a map can number {_MOST_OBJECTS}")
+        raise DataError(
+            f"{image.path}: the image has {len(image.objects)} objects, but a map can only number {_MOST_OBJECTS}; "
+            "remove some"
+        )
     return _map(image, [UNKNOWN if marked.crowd else number for number, marked in enumerate(image.objects, 1)])
 
 
 def read_map(path: Path, image: AnnotatedImage) -> PixelMap:
-    """Return the bytes of a map's pixels. Of one with a palette these aren't colours, but what the palette numbers."""
+    """Return the bytes of a map's pixels. For a map with a palette, these are indices into the palette."""
     pixels = decode_indices(read_bytes(str(path)), str(path))
     if pixels.shape != (image.height, image.width):
         height, width = pixels.shape
-        raise DataError(f"{path}: is {height} x {width}, and must be {image.height} x {image.width} as {image.path} is")
+        raise DataError(
+            f"{path}: the map has {height} x {width} pixels, but {image.path} has {image.height} x {image.width}; "
+            "make the sizes equal"
+        )
     return pixels
 
 
 def _map(image: AnnotatedImage, numbers: Sequence[int]) -> PixelMap | None:
-    """Return a map of masks, the smaller ones over the larger, all over the boxes of objects that have none."""
+    """Return a map of all masks. Smaller masks cover larger ones. Boxes without masks are below all of them."""
     masks = object_masks(image)
     if image.objects and all(mask is None for mask in masks):
         return None
@@ -76,13 +85,13 @@ def _map(image: AnnotatedImage, numbers: Sequence[int]) -> PixelMap | None:
 
 
 def edges_of(mask: Mask) -> Edges:
-    """Return the box around pixels, of which there are some."""
+    """Return the box around the pixels of a mask that isn't empty."""
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     return Edges(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
 
 
 def pixels_inside(edges: Edges) -> tuple[slice, slice]:
-    """Return the rows and columns that a box touches."""
+    """Return the rows and columns of the pixels that a box touches."""
     left, top = (max(0, int(np.floor(edge))) for edge in edges[:2])
     right, bottom = (max(0, int(np.ceil(edge))) for edge in edges[2:])
     return slice(top, bottom), slice(left, right)
@@ -100,8 +109,10 @@ def _mask(marked: MarkedObject, height: int, width: int) -> Mask | None:
 
 
 def _filled(outline: Outline, height: int, width: int) -> Mask:
-    """Return the pixels whose middles are inside a polygon: left of them, its edges cross their row an odd number of
-    times."""
+    """Return the pixels whose centers are inside a polygon.
+
+    To the left of such a pixel, the polygon's edges cross the pixel's row an odd number of times.
+    """
     crossings = np.zeros((height, width + 1), np.int64)
     middles = np.arange(height) + 0.5
     for (x1, y1), (x2, y2) in zip(outline, (*outline[1:], outline[0]), strict=True):

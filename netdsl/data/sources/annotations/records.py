@@ -1,4 +1,4 @@
-"""SSD's databases as sets of images with objects, and any such set as items like those of its databases."""
+"""Reads SSD's databases as sets of images with objects, and all such sets as items like those of SSD's databases."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _DIGITS = 8  # of a key, before the name
-_DECIMALS = 3  # of a pixel, that float32's parts of an image still tell
-_MOST_CLASSES = 1 << 16  # that records without names may have
+_DECIMALS = 3  # of a pixel, as precise as float32's shares of an image's size
+_MOST_CLASSES = 1 << 16  # in a database without names of classes
 
 
 class AnnotatedRecords:
     """The records of an LMDB or a LevelDB.
 
-    They don't say where the numbers of their boxes begin: with those of Pascal VOC's files, which SSD's own program
-    only divides by the size, `first_pixel` is 1. The classes are those of a file, given or in the folder; without one
-    they are called by their numbers, for which all records are looked at.
+    Records don't state whether the pixels of their boxes are counted from 0 or 1. In databases from Pascal VOC,
+    `first_pixel` is 1, because SSD's own converter only divides the numbers by the size. The classes come from a given
+    file, or from a file in the folder. Otherwise they are named by their numbers, and all records are searched for the
+    largest one.
     """
 
     def __init__(self, path: str | Path, *, first_pixel: int = 0, classes: str | Path | None = None) -> None:
@@ -49,7 +50,7 @@ class AnnotatedRecords:
         return len(self._records)
 
     def image(self, index: int) -> AnnotatedImage:
-        """Return one image, with what its record says."""
+        """Return one image with its objects."""
         fetched = self._records.fetch(index)
         where, annotated = self._records.where(fetched), self._source.record(fetched)
         data = _encoded(annotated.datum, where)
@@ -57,7 +58,10 @@ class AnnotatedRecords:
         objects = []
         for label, _, left, top, right, bottom, difficult in box_rows(annotated, where).tolist():
             if not 0 < label < len(self.classes):
-                raise DataError(f"{where}: has an object of class {label:g}; there are 1 to {len(self.classes) - 1}")
+                raise DataError(
+                    f"{where}: the record has an object of class {label:g}, but classes are numbered 1 to "
+                    f"{len(self.classes) - 1}; name other classes"
+                )
             edges = np.array([left * width, top * height, right * width, bottom * height]).round(_DECIMALS)
             edges[:2] -= self.first_pixel
             objects.append(MarkedObject(int(label), checked_edges(Edges(*edges.tolist()), where), bool(difficult)))
@@ -65,7 +69,7 @@ class AnnotatedRecords:
         return AnnotatedImage(name, self._records.path / name, height, width, tuple(objects), encoded=data)
 
     def _largest_label(self) -> int:
-        """Return the largest label of all records that can be read; others are errors when their turn comes."""
+        """Return the largest label in all readable records. The others raise errors when they are read."""
         largest = 0
         for index in range(len(self)):
             with suppress(DataError):
@@ -75,12 +79,12 @@ class AnnotatedRecords:
 
 
 def open_records(path: Path) -> DatumSource:
-    """Return the records of a database, which is an LMDB or a LevelDB."""
+    """Return the records of an LMDB or a LevelDB."""
     return LmdbSource(path) if (path / LMDB_FILE).exists() or not (path / "CURRENT").exists() else LevelDbSource(path)
 
 
 def has_annotated_records(path: Path) -> bool:
-    """Return whether a path is that of a database whose first record is an AnnotatedDatum with boxes."""
+    """Return whether the path is a database whose first record is an AnnotatedDatum with boxes."""
     return first_record_shows(path, _are_annotated)
 
 
@@ -91,15 +95,17 @@ def _are_annotated(records: DatumSource) -> bool:
 
 
 def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
-    """Return whether a path is that of a database whose records, of which the first can be read, are what a test
-    says."""
+    """Return whether the path is a database whose records pass a test.
+
+    Returns false if the database or its first record can't be read.
+    """
     if not any((path / name).is_file() for name in (LMDB_FILE, "CURRENT")):
         return False
     try:
         with catch_warnings(action="ignore"):
             records = open_records(path)
     except DataError:
-        return False  # opening it will say what is wrong with it
+        return False  # opening it later raises the error
     try:
         return test(records)
     except DataError:
@@ -109,7 +115,7 @@ def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
 
 
 def _image_name(record: DatumRecord, index: int) -> str:
-    """Return the name in a key such as 00000000_VOC2007/JPEGImages/000001.jpg, without the file's ending."""
+    """Return the name in a key such as 00000000_VOC2007/JPEGImages/000001.jpg, without the file's suffix."""
     text = record.key.decode("utf-8", "replace")
     digits, _, name = text.partition("_")
     parts = (
@@ -120,20 +126,20 @@ def _image_name(record: DatumRecord, index: int) -> str:
 
 
 def _encoded(datum: pb.Datum, where: str) -> bytes:
-    """Return the encoded image of a record, made of its pixels if they aren't encoded."""
+    """Return the encoded image of a record. Raw pixels are encoded."""
     if datum.encoded:
         return datum.data
     pixels = raw_image(datum, where)
     if pixels.dtype != np.uint8 or len(pixels) not in (1, 3, 4):
-        raise DataError(f"{where}: its values aren't those of an image that can be encoded")
+        raise DataError(f"{where}: its values aren't an image of bytes with 1, 3 or 4 channels; store an image instead")
     return bytes(opencv().imencode(".png", np.ascontiguousarray(pixels.transpose(1, 2, 0)))[1])
 
 
 def normalised_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: int) -> NDArray[np.float32]:
-    """Return an object's box in parts of its image.
+    """Return an object's box as shares of its image's size.
 
-    The rule of SSD's own converter: the numbers of the set's files are divided by the size, wherever they begin, so
-    that a box of Pascal VOC begins at a pixel's far edge.
+    As in SSD's own converter, the numbers in the set's files are divided by the size, whether they count from 0 or 1.
+    So a box of Pascal VOC begins at the far edge of its first pixel.
     """
     left, top, right, bottom = marked.edges
     corners = np.array([left + first_pixel, top + first_pixel, right, bottom], np.float32)
@@ -141,9 +147,9 @@ def normalised_edges(marked: MarkedObject, image: AnnotatedImage, first_pixel: i
 
 
 class MarkedItems:
-    """The images of a set with a row for each object in them, and with `maps` a class for each pixel.
+    """The images of a set, with a row for each of their objects and, with `maps`, a class for each pixel.
 
-    Rows are those that a database has which was made of the set.
+    The rows are the same as in a database that was converted from the set.
     """
 
     annotated = True
@@ -156,12 +162,12 @@ class MarkedItems:
         return len(self._marked)
 
     def fetch(self, index: int) -> tuple[AnnotatedImage, bytes]:
-        """Return an image with its objects, and its bytes."""
+        """Return an image with its objects, and its encoded bytes."""
         image = self._marked.image(index)
         return image, image.read()
 
     def item(self, fetched: tuple[AnnotatedImage, bytes]) -> Item:
-        """Return the image, its rows, and maybe its map of classes."""
+        """Return the image, its rows and, if they are used, its map of classes."""
         image, data = fetched
         pixels = decode_pixels(data, self._color, str(image.path)).transpose(2, 0, 1)
         return pixels, self._rows(image), *self._map(image)
@@ -179,8 +185,11 @@ class MarkedItems:
             return ()
         pixels = class_map(image)
         if pixels is None:
-            raise DataError(f"{image.path}: has only boxes, and the layer's third top needs a class for each pixel")
+            raise DataError(
+                f"{image.path}: only boxes are known, but the layer's third top needs a class for each pixel; "
+                "remove that top"
+            )
         return (pixels[None],)
 
     def close(self) -> None:
-        """Do nothing: sets hold no file open that matters."""
+        """Do nothing, because sets keep no files open that need closing."""

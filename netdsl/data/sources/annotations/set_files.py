@@ -1,4 +1,5 @@
-"""Files of sets with marked objects: their names, their sizes, and JSON and numbers in them that aren't trusted."""
+"""Reads the files of sets with marked objects. Names, sizes, JSON and numbers in them are checked, because they aren't
+trusted."""
 
 from __future__ import annotations
 
@@ -15,29 +16,31 @@ from netdsl.errors import DataError
 
 T = TypeVar("T")
 
-_FARTHEST = 1e7  # pixels from an image's corner that an edge can be
-_ORIENTATION, _LYING = 274, (5, 6, 7, 8)  # EXIF's tag, and its values by which OpenCV turns an image on its side
+_FARTHEST = 1e7  # the largest distance of an edge from an image's corner, in pixels
+_ORIENTATION, _LYING = 274, (5, 6, 7, 8)  # EXIF's tag, and the values for which OpenCV turns an image by 90 degrees
 _ENDINGS = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG", ".bmp", ".tif", ".tiff", ".webp")
 
 
 def path_inside(folder: Path, name: str, where: str) -> Path:
-    """Return the path of a file that another file names. It must be in the folder, since nobody need trust that
-    file."""
+    """Return the path of a file that another file names. It must be in the folder, because the other file isn't
+    trusted."""
     parts = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or parts.is_absolute() or ".." in parts.parts:
-        raise DataError(f"{where}: names the file '{name[:80]}', which isn't below {folder}; move it there")
+        raise DataError(f"{where}: the file '{name[:80]}' isn't below {folder}; move it there")
     return folder / parts
 
 
 def image_file(folder: Path, name: str, where: str) -> Path:
-    """Return the file of an image that is named without its ending; a JPEG if there is none, which is then missed
-    later."""
+    """Return the file of an image that is named without its suffix.
+
+    If there is none, the path ends with .jpg, and opening it raises an error.
+    """
     paths = [path_inside(folder, name + ending, where) for ending in _ENDINGS]
     return next((path for path in paths if path.is_file()), paths[0])
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """Return the height and width of an image as OpenCV decodes it, which are in its file's first bytes."""
+    """Return the height and width of an image as OpenCV decodes it. Only the first bytes of the file are read."""
     with file_errors(path), regular_file(path).open("rb") as file:
         return _size_in(file, str(path))
 
@@ -52,40 +55,40 @@ def _size_in(file: BinaryIO, where: str) -> tuple[int, int]:
     try:
         with library.open(file) as image:
             width, height = image.size[::-1] if _lies_on_its_side(image) else image.size
-    except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
-        raise DataError(f"{where}: isn't an image that can be read: {problem}") from None
+    except Exception as problem:  # Pillow's many readers raise any error for damaged files
+        raise DataError(f"{where}: not an image that can be read: {problem}") from None
     return checked_size(height, width, where)
 
 
 def _lies_on_its_side(image: Any) -> bool:
     try:
         return image.getexif().get(_ORIENTATION) in _LYING
-    except Exception:  # whatever Pillow makes of damaged EXIF, which OpenCV passes over
+    except Exception:  # Pillow raises any error for damaged EXIF, which OpenCV ignores
         return False
 
 
 def checked_size(height: int, width: int, where: str) -> tuple[int, int]:
-    """Return a height and a width that an image can have."""
+    """Return the height and width of an image. Raises a `DataError` if they are impossible or above the limit."""
     if height < 1 or width < 1 or height * width > image_limit().pixels:
-        raise DataError(f"{where}: has an image of height {height} and width {width}, which none can be; correct it")
+        raise DataError(f"{where}: an image can't have height {height} and width {width}; correct them")
     return height, width
 
 
 def number_in(text: str, where: str) -> float:
-    """Return a number that a text file has."""
+    """Return a number from a text file. Raises a `DataError` if it isn't finite."""
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{where}: '{text.strip()[:40]}' isn't a number")
+        raise DataError(f"{where}: '{text.strip()[:40]}' isn't a number; correct it")
     return number
 
 
 def checked_edges(edges: Edges, where: str) -> Edges:
-    """Return a box that isn't the wrong way round, and no farther away than one can be by mistake."""
+    """Return a box. Raises a `DataError` if it ends before it begins, or if it is far outside any image."""
     left, top, right, bottom = edges
-    if not all(abs(edge) <= _FARTHEST for edge in edges):  # also of numbers that aren't any
+    if not all(abs(edge) <= _FARTHEST for edge in edges):  # also true for NaN
         raise DataError(f"{where}: a box has edges at {_in_words(edges)}, where no image can be; correct it")
     if right < left or bottom < top:
         raise DataError(f"{where}: the box with edges at {_in_words(edges)} ends before it begins; correct it")
@@ -93,14 +96,14 @@ def checked_edges(edges: Edges, where: str) -> Edges:
 
 
 def checked_place(x: float, y: float, where: str) -> tuple[float, float]:
-    """Return a point that is no farther away than one can be by mistake."""
+    """Return a point. Raises a `DataError` if it is far outside any image."""
     if not max(abs(x), abs(y)) <= _FARTHEST:
         raise DataError(f"{where}: a point is at {x:g}, {y:g}, where no image can be; correct it")
     return x, y
 
 
 def bounds(points: Any) -> Edges:
-    """Return the box around points."""
+    """Return the smallest box that contains all points."""
     across, down = zip(*points, strict=True)
     return Edges(min(across), min(down), max(across), max(down))
 
@@ -110,15 +113,15 @@ def _in_words(edges: Edges) -> str:
 
 
 def read_json(path: Path, kind: type[T], largest: int) -> T:
-    """Return the contents of a file that has at most this many bytes, as a msgspec struct."""
-    import msgspec  # without which nets are built
+    """Return the contents of a JSON file as a msgspec struct. A file with more than `largest` bytes is an error."""
+    import msgspec  # building nets doesn't need msgspec
 
     with file_errors(path):
         if regular_file(path).stat().st_size > largest:
-            raise DataError(f"{path}: has more than {largest:,} bytes; split it into several files")
+            raise DataError(f"{path}: the file has more than {largest:,} bytes; split it into several files")
         data = path.read_bytes()
     with file_errors(path):
         try:
             return msgspec.json.decode(data, type=kind)
         except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-            raise DataError(f"{path}: isn't what it should be: {problem}") from None
+            raise DataError(f"{path}: the JSON doesn't have the expected form: {problem}") from None

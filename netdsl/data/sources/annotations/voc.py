@@ -1,4 +1,5 @@
-"""Pascal VOC's folders: Annotations, JPEGImages, ImageSets, and the masks in SegmentationClass and ...Object."""
+"""Reads Pascal VOC's folders: Annotations, JPEGImages, ImageSets, and masks in SegmentationClass and
+SegmentationObject."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ VOC_CLASSES = (
 
 @dataclass
 class XmlElement:
-    """An element with its text and what is in it. `where` is its file and line, for messages."""
+    """An element with its text and its children. `where` is its file and line, for messages."""
 
     name: str
     where: str
@@ -42,43 +43,46 @@ class XmlElement:
     children: list[XmlElement] = field(default_factory=list)
 
     def all(self, name: str) -> Iterator[XmlElement]:
-        """Return the elements of a name directly in this one."""
+        """Return the children with a name."""
         return (child for child in self.children if child.name == name)
 
     def find(self, *names: str) -> XmlElement | None:
-        """Return the first element by a way of names down from this one, if there is one."""
+        """Return the first element at the end of a path of names, or `None`."""
         element: XmlElement | None = self
         for name in names:
             element = None if element is None else next(element.all(name), None)
         return element
 
     def required(self, name: str) -> XmlElement:
-        """Return the first element of a name directly in this one."""
+        """Return the first child with a name. Raises a `DataError` if there is none."""
         child = self.find(name)
         if child is None:
-            raise DataError(f"{self.where}: <{self.name}> has no <{name}>")
+            raise DataError(f"{self.where}: <{self.name}> has no <{name}>; add one")
         return child
 
 
 def read_xml(path: Path) -> XmlElement:
-    """Return the outermost element of a file."""
+    """Return the root element of a file."""
     with file_errors(path):
         data = regular_file(path).read_bytes() if regular_file(path).stat().st_size <= _LARGEST_XML else None
     if data is None:
-        raise DataError(f"{path}: is larger than {_LARGEST_XML:,} bytes, which annotations of one image never are")
+        raise DataError(
+            f"{path}: the file has more than {_LARGEST_XML:,} bytes, too many for the annotations of one image; "
+            "remove it"
+        )
     builder = _TreeBuilder(path)
     try:
         builder.parser.Parse(data, True)
     except expat.ExpatError as problem:
         reason = expat.errors.messages[problem.code]
-        raise DataError(f"{path}:{problem.lineno}: isn't well-formed XML: {reason}") from None
+        raise DataError(f"{path}:{problem.lineno}: not well-formed XML: {reason}") from None
     except (LookupError, ValueError) as problem:
-        raise DataError(f"{path}: has an encoding that can't be read ({problem}); save it as UTF-8") from None
+        raise DataError(f"{path}: its encoding can't be read ({problem}); save it as UTF-8") from None
     return builder.root
 
 
 class _TreeBuilder:
-    """Makes elements of what the parser reports."""
+    """Builds elements from the parser's events."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._count = path, 0
@@ -92,7 +96,7 @@ class _TreeBuilder:
 
     @property
     def root(self) -> XmlElement:
-        """The outermost element."""
+        """The root element."""
         return self._open[0].children[0]
 
     @property
@@ -100,20 +104,21 @@ class _TreeBuilder:
         return f"{self._path}:{self.parser.CurrentLineNumber}"
 
     def _refuse(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
-        raise DataError(f"{self._where}: has a DTD (<!DOCTYPE ...>), which annotations don't need; remove it")
+        raise DataError(f"{self._where}: the file has a DTD (<!DOCTYPE ...>), which annotations don't need; remove it")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._count += 1
         if self._count > _MOST_ELEMENTS or len(self._open) > _DEEPEST:
             raise DataError(
-                f"{self._where}: has more than {_MOST_ELEMENTS:,} elements, or more than {_DEEPEST} in each other"
+                f"{self._where}: the file has more than {_MOST_ELEMENTS:,} elements, or nests them more than "
+                f"{_DEEPEST} deep; split it"
             )
         element = XmlElement(name, self._where)
         self._open[-1].children.append(element)
         self._open.append(element)
 
     def _text(self, text: str) -> None:
-        if not self._open[-1].children:  # what stands between elements is layout
+        if not self._open[-1].children:  # text between elements is only layout
             self._open[-1].text += text
 
     def _end(self, name: str) -> None:
@@ -121,11 +126,12 @@ class _TreeBuilder:
 
 
 class VocFolder:
-    """A folder such as VOC2007, or VOCdevkit if only one such folder is in it.
+    """A folder such as VOC2007, or a VOCdevkit that contains only one such folder.
 
-    The images are all that have annotations, or those of `image_set`: a name such as `trainval` in ImageSets/Main, or
-    one with its folder such as `Segmentation/train`. The classes are those of a file, given or in the folder; without
-    one the challenge's twenty in their order or, if there are others, those that are found, by name.
+    The images are all images with annotations, or those of `image_set`. This is a name in ImageSets/Main, such as
+    `trainval`, or a name with its folder, such as `Segmentation/train`. The classes come from a given file, or from a
+    file in the folder. Otherwise they are the challenge's twenty classes in their order. If the annotations contain
+    other classes, the classes are those of the annotations, sorted by name.
     """
 
     first_pixel = 1
@@ -134,7 +140,9 @@ class VocFolder:
         self._path = _voc_folder(Path(path))
         self._names = _all_names(self._path) if image_set is None else _names_of_set(self._path, image_set)
         if not self._names:
-            raise DataError(f"{self._path / ANNOTATIONS}: has no annotations, which are .xml files")
+            raise DataError(
+                f"{self._path / ANNOTATIONS}: the folder has no annotations, which are .xml files; name another folder"
+            )
         self._classes = class_list(classes, self._path) or self._found_classes()
         self.classes = self._classes.names
 
@@ -142,7 +150,7 @@ class VocFolder:
         return len(self._names)
 
     def image(self, index: int) -> AnnotatedImage:
-        """Return one image, with what its XML says."""
+        """Return one image with its objects."""
         name = self._names[index]
         annotation = self._annotation(name)
         path = image_file(self._path / JPEG_IMAGES, name, annotation.where)
@@ -156,15 +164,18 @@ class VocFolder:
         )
 
     def _annotation(self, name: str) -> XmlElement:
-        """Return the outermost element of an image's XML."""
+        """Return the root element of an image's XML."""
         folder = self._path / ANNOTATIONS
         element = read_xml(path_inside(folder, f"{name}.xml", str(folder)))
         if element.name != "annotation":
-            raise DataError(f"{element.where}: is <{element.name}>, and annotations begin with <annotation>")
+            raise DataError(
+                f"{element.where}: the root is <{element.name}>, but annotations begin with <annotation>; remove "
+                "the file"
+            )
         return element
 
     def _found_classes(self) -> ClassList:
-        """Return the classes of all images that can be read; others are errors when their turn comes."""
+        """Return the classes of all readable annotations. The others raise errors when they are read."""
         found: set[str] = set()
         for name in self._names:
             with suppress(DataError):
@@ -191,10 +202,8 @@ def _voc_folder(path: Path) -> Path:
     folders = sorted(folder.parent for folder in path.glob(f"*/{ANNOTATIONS}") if folder.is_dir())
     if len(folders) == 1:
         return folders[0]
-    found = (
-        f"several folders have one: name {folders[0]} or another" if folders else "it isn't a folder of Pascal VOC's"
-    )
-    raise DataError(f"{path}: has no folder {ANNOTATIONS}; {found}")
+    found = f"several folders contain one; choose {folders[0]} or another" if folders else "name a Pascal VOC folder"
+    raise DataError(f"{path}: there is no folder {ANNOTATIONS}; {found}")
 
 
 def _all_names(path: Path) -> list[str]:
@@ -202,12 +211,12 @@ def _all_names(path: Path) -> list[str]:
 
 
 def _names_of_set(path: Path, image_set: str) -> list[str]:
-    """Return the names in a list of images. Lists of one class have a number behind each name."""
+    """Return the names in a list of images. Lists of one class have a number after each name."""
     sets = path / IMAGE_SETS
     file = path_inside(sets, f"{image_set}.txt" if "/" in image_set else f"{MAIN}/{image_set}.txt", str(path))
     if not file.is_file():
         names = ", ".join(sorted(list_.stem for list_ in file.parent.glob("*.txt"))[:20]) or "none"
-        raise DataError(f"{file}: there is no such list of images; there are {names}")
+        raise DataError(f"{file}: there is no such list of images; choose from {names}")
     return [line.split()[0] for _, line in numbered_lines(file)]
 
 
@@ -216,14 +225,14 @@ def _class_name(element: XmlElement) -> str:
 
 
 def _size_of_image(annotation: XmlElement, path: Path) -> tuple[int, int]:
-    """Return the height and width that the XML says, or else the image itself."""
+    """Return the height and width from the XML, or else from the image."""
     numbers = [annotation.find("size", side) for side in ("height", "width")]
     height, width = (0 if element is None else number_in(element.text, element.where) for element in numbers)
     return checked_size(int(height), int(width), annotation.where) if height or width else image_size(path)
 
 
 def _edges_of_box(box: XmlElement) -> Edges:
-    """Return a box from its first to its last pixel, which are counted from 1."""
+    """Return a box from its first and last pixels, which are counted from 1."""
     corners = (box.required(name) for name in ("xmin", "ymin", "xmax", "ymax"))
     left, top, right, bottom = (number_in(corner.text, corner.where) for corner in corners)
     return checked_edges(Edges(left - 1, top - 1, right, bottom), box.where)

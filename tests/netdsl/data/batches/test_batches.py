@@ -187,7 +187,7 @@ def test_several_processes_replace_a_bad_item_by_the_same_one_as_a_single_proces
 def test_a_source_without_a_good_item_is_an_error() -> None:
     with (
         Batches(Reading(Images(4, bad=(0, 1, 2, 3)), 2), Loading(bad=BadItems.SKIP)) as batches,
-        pytest.raises(DataError, match="4 items in a row are bad; the last: item 3"),
+        pytest.raises(DataError, match="4 items in a row are bad; the last problem is: item 3"),
     ):
         next(batches)
 
@@ -289,7 +289,7 @@ class Hanging(Images):
 def test_who_waits_for_a_disk_is_told() -> None:
     source = Hanging()
     with Batches(Reading(source, 2), Loading(deadline=0.01)) as batches:
-        with pytest.raises(DataError, match=r"batch 0 isn't there after 0\.01 s"):
+        with pytest.raises(DataError, match=r"batch 0 wasn't ready after 0\.01 s"):
             next(batches)
         source.begun.wait()
         with pytest.raises(DataError, match="item 0 is still being read"):
@@ -303,7 +303,7 @@ def test_a_thread_that_never_ends_keeps_its_source(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("netdsl.data.batches.batches._JOIN_SECONDS", 0.01)
     source = Hanging()
     batches = Batches(Reading(source, 2), Loading(deadline=0.01))
-    with pytest.raises(DataError, match="isn't there"):
+    with pytest.raises(DataError, match="wasn't ready"):
         batches.shapes()
     source.begun.wait()
     with pytest.raises(DataError, match="still waits"):
@@ -339,10 +339,10 @@ def test_batches_that_are_forgotten_end_their_threads() -> None:
     [
         (Reading(Images(3), 2), Loading(workers=0), "at least 1"),
         (Reading(Images(3), 2), Loading(prefetch=0), "at least 1"),
-        (Reading(Images(0), 2), Loading(), "no items"),
-        (Reading(Images(5), 2, start=5), Loading(), "5 items should be skipped at the start, but there are only 5"),
-        (Reading(Images(5), 2), Loading(rank=2, size=2), "ranks go from 0 to 1"),
-        (Reading(Images(5), 2), Loading(seed=-1), "seed -1"),
+        (Reading(Images(0), 2), Loading(), "the source is empty"),
+        (Reading(Images(5), 2, start=5), Loading(), "the layer skips 5 items at the start, but the source has only 5"),
+        (Reading(Images(5), 2), Loading(rank=2, size=2), "it must be from 0 to 1"),
+        (Reading(Images(5), 2), Loading(seed=-1), "the seed is -1"),
     ],
 )
 def test_settings_that_cannot_be_are_errors(reading: Reading, loading: Loading, why: str) -> None:

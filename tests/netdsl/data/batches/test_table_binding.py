@@ -80,7 +80,7 @@ def test_arrays_of_sources_without_names_are_taken_in_their_order(source: str, t
             assert found.shapes() == [(3, *shape), (3,)]
         with batches(table, Intake(("x",), 3, (shape,))) as found:
             assert found.shapes() == [(3, *shape)]
-        refuse(Table(table.source, {"x": "image"}), "arrays are taken in their order, as x; name no columns", DATA_X)
+        refuse(Table(table.source, {"x": "image"}), "arrays fill the blobs x in this order; name no columns", DATA_X)
     refuse(lines, "t.csv: an item has 2 arrays, too few for a, b, c", Intake(("a", "b", "c"), 1, (None,) * 3))
 
 
@@ -118,13 +118,13 @@ def test_values_fit_if_their_order_stays(tmp_path: Path, own: tuple[int, ...], w
 
 @pytest.mark.parametrize("shape", [(3, 4, 2), (2, 3, 5), (1,), (4, 6)])
 def test_values_that_do_not_fit_are_told(source: str, shape: tuple[int, ...]) -> None:
-    why = f"t.arrow: item 0: a value of shape [2, 3, 4] doesn't fit 'extra', which takes {list(shape)}"
+    why = f"t.arrow: item 0: a value of shape [2, 3, 4] doesn't fit 'extra', which needs {list(shape)}"
     refuse(Table(source), re.escape(why), Intake(("extra",), 3, (shape,)))
 
 
 def test_what_cannot_be_bound_is_told(source: str, tmp_path: Path) -> None:
     refuse(Table(source), "no single column is called 'data'; there are image, label, extra", DATA)
-    refuse(Table(source, {"lable": "label"}), "no blob 'lable' comes from outside; there are data, label", DATA, LABEL)
+    refuse(Table(source, {"lable": "label"}), "no blob 'lable' comes from outside; choose from data, label", DATA, LABEL)
     refuse(Table(source), "'data' has batches of 3, and 'label' of 4", DATA, Intake(("label",), 4, (None,)))
     refuse(Table(source), "none of the net's blobs come from outside")
     refuse(Table(write(tmp_path / "none.arrow", data=pa.array([], pa.int8()))), r"none\.arrow: has no items", DATA)

@@ -84,14 +84,14 @@ def test_an_iterable_goes_back_and_an_iterator_does_not() -> None:
     [
         (
             [{"data": np.zeros((2, 3, 4, 5))}],
-            "the net reads 'label' and 'data'; the items have 'data'",
+            "the net reads 'label' and 'data', but the items contain 'data'",
         ),
-        ([(np.zeros(2),)], "the net reads 'label' and 'data'; the items have 1 array"),
-        ([{"data": np.zeros((4, 5)), "label": 1}], r"'data' has shape \[4, 5\]; a batch has 4 axes"),
+        ([(np.zeros(2),)], "the net reads 'label' and 'data', but the items contain 1 array"),
+        ([{"data": np.zeros((4, 5)), "label": 1}], r"'data' has shape \[4, 5\]; give a batch of 4 axes"),
         ([{"data": np.zeros((2, 3, 4, 5)), "label": np.zeros(3)}], r"'label' has shape \[3\], .*\[2, 1\]"),
         ([{"data": np.zeros((3, 4, each)), "label": 1} for each in (5, 6)], "'data' has items of different shapes"),
-        ([], "the data are empty: the values that were given end before"),
-        (iter([]), "the data are empty: the values that were given end before"),
+        ([], "the data are empty; pass at least"),
+        (iter([]), "the data are empty; pass at least"),
     ],
 )
 def test_what_does_not_fit_is_told(values, why: str) -> None:

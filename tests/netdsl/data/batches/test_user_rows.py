@@ -43,5 +43,5 @@ def test_a_batch_does_not_change_what_was_given() -> None:
 
 
 def test_a_batch_without_items_is_refused() -> None:
-    with pytest.raises(DataError, match="a batch of 0 items can't be"):
+    with pytest.raises(DataError, match="the batch size is 0"):
         RowBatches(ArrayRows((NUMBERS,)), {"x": ()}, 0)

@@ -26,5 +26,5 @@ def test_longer_names_are_no_characters() -> None:
 
 
 def test_a_character_that_isnt_there_is_said() -> None:
-    with pytest.raises(DataError, match=r"poem: the character 'z' isn't in the alphabet; it has \\sab"):
+    with pytest.raises(DataError, match=r"poem: the character 'z' isn't in the alphabet, which contains \\sab"):
         Alphabet.of("a b").numbers("az", "poem")

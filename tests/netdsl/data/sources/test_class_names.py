@@ -43,7 +43,7 @@ def test_a_label_map_has_the_numbers_of_its_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("label", ["-1", "2000000000"])
 def test_a_label_map_whose_numbers_make_no_sense_is_refused(tmp_path: Path, label: str) -> None:
     (tmp_path / "map.prototxt").write_text(f'item {{ name: "a" label: {label} }}')
-    with pytest.raises(DataError, match=r"map.prototxt: has a label that isn't from 0 to 1,048,575"):
+    with pytest.raises(DataError, match=r"map.prototxt: a label isn't from 0 to 1,048,575"):
         read_class_names(tmp_path / "map.prototxt")
 
 

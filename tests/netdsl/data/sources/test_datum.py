@@ -66,7 +66,7 @@ def test_a_map_of_classes_comes_along_if_it_is_asked_for(tmp_path: Path) -> None
     both = record(BOX_AND_MAP, seg_label=png(classes))
     assert len(items(source(tmp_path / "boxes", both))[0]) == 2
     assert (items(source(tmp_path / "maps", both, maps=True))[0][2] == classes[None]).all()
-    with pytest.raises(DataError, match="has no map of classes"):
+    with pytest.raises(DataError, match="has no class map"):
         items(source(tmp_path / "none", record(), maps=True))
 
 
@@ -80,10 +80,10 @@ def test_records_that_say_no_annotation_have_labels(tmp_path: Path) -> None:
     ("records", "message"),
     [
         ((record(LANE),), "annotated with LANE"),
-        ((record(), record(None)), "00000001_x.*doesn't say what it is annotated with"),
-        ((pb.Datum(data=png(PIXELS), encoded=True, height=4),), "a Data layer reads records of Datum"),
+        ((record(), record(None)), "00000001_x.*doesn't state its type of annotation"),
+        ((pb.Datum(data=png(PIXELS), encoded=True, height=4),), "read records of Datum with a Data layer"),
         ((record(data=b"no image"),), "can't be decoded as an image"),
-        ((pb.AnnotatedDatum(datum=pb.Datum(height=4), type=BOX),), "holds no image"),
+        ((pb.AnnotatedDatum(datum=pb.Datum(height=4), type=BOX),), "the record isn't an image"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path: Path, records: tuple[pb.AnnotatedDatum, ...], message: str) -> None:
@@ -93,11 +93,11 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, records: tuple[pb.Annota
 
 def test_damaged_records_and_boxes_without_places_are_refused(tmp_path: Path) -> None:
     opened = AnnotatedDatumSource(LmdbSource(database(tmp_path / "db", [b"\xff\xff\xff"])))
-    with pytest.raises(DataError, match="isn't an AnnotatedDatum; the database is damaged"):
+    with pytest.raises(DataError, match="not an AnnotatedDatum; the database is damaged"):
         items(opened)
     wrong = record()
     wrong.annotation_group[0].annotation[1].bbox.ymin = float("nan")
-    with pytest.raises(DataError, match="edges aren't numbers"):
+    with pytest.raises(DataError, match="the edges of a box aren't numbers"):
         items(source(tmp_path / "nan", wrong))
 
 

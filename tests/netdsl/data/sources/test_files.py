@@ -83,7 +83,7 @@ def test_a_line_without_an_end_is_refused_before_it_is_read(
     monkeypatch.chdir(tmp_path)
     with Path("x").open("wb") as file:
         file.truncate(1 << 26)  # zeros that take no room on the disk
-    with pytest.raises(DataError, match="x:1: is a line of more than"):
+    with pytest.raises(DataError, match="x:1: the line has more than"):
         open_source(name)
 
 

@@ -58,7 +58,7 @@ GOOD = idx(5, 4, 3) + IMAGES.tobytes()
     ("images", "labels", "what"),
     [
         (GOOD[:-1], idx(5) + LABELS, "needs 60 bytes for 5 items; it is truncated"),
-        (GOOD + b"x", idx(5) + LABELS, "it has more than that"),
+        (GOOD + b"x", idx(5) + LABELS, "it has more, so download"),
         (GOOD[:14], idx(5) + LABELS, "its header is truncated"),
         (b"", idx(5) + LABELS, "it starts with 0x"),
         (idx(0, 4, 3), idx(5) + LABELS, "has a shape without values"),

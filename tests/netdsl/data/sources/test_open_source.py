@@ -171,9 +171,9 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("gone", "gone: there is no such file or folder; name it KIND:PATH, where KIND is one of lmdb, leveldb, mnist"),
+        ("gone", "gone: there is no such file or folder; name it as KIND:PATH, where KIND is one of lmdb, leveldb, mnist"),
         ("lmbd:an_lmdb", "lmbd:an_lmdb: there is no such file"),
-        ("t.h5", "t.h5: its kind can't be recognised; name it KIND:PATH, where KIND is one of lmdb"),
+        ("t.h5", "t.h5: its kind can't be recognised; name it as KIND:PATH, where KIND is one of lmdb"),
         ("class/cat", "class/cat: its kind can't be recognised"),
         ("t.csv?lable=b", "csv:t.csv?lable=b: has no option 'lable'; the form is csv:PATH?columns=A,B&label=C"),
         ("cifar10:ten:val", "ten:val"),
@@ -267,6 +267,6 @@ def test_a_kind_of_a_program_is_a_kind_like_others(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(KINDS, "_values", {**KINDS})
     register_source("ones", form)
     assert len(open_source("ones:3?part=test")) == 1
-    with pytest.raises(RegistryError, match="two things are the kind of data 'csv'"):
+    with pytest.raises(RegistryError, match="the kind of data 'csv' is defined twice"):
         register_source("csv", form)
     assert find_source("ones:3") and not find_source("one:3")

@@ -49,7 +49,7 @@ def test_another_text_may_have_the_same_numbers(tmp_path: Path) -> None:
     [
         (b"abc", "?streams=3", "has 3 characters; 3 streams need more"),
         (b"", "", "has 0 characters"),
-        (b"\xff\xfe", "", "isn't text in UTF-8"),
+        (b"\xff\xfe", "", "not UTF-8 text"),
         (b"abc", "?streams=0", "streams is '0'"),
         (b"abc", "?steps=3", "has no option 'steps'"),
     ],

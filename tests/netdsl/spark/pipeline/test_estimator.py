@@ -89,12 +89,12 @@ def test_a_run_goes_on_with_the_same_bits_and_without_its_data(
     estimator.setRunFolder(run)
     first = estimator.fit(table)
     assert {record.number for record in read_records(run)} == {1, 2, 3, 4, 5, 6}
-    with pytest.raises(DistributedError, match="has a run that is finished; name another folder"):
+    with pytest.raises(DistributedError, match="contains a finished run; name another folder"):
         estimator.fit(table)
     (run / MODEL).unlink()
     shutil.rmtree(max((run / "rounds").iterdir()))
     shutil.rmtree(tmp_path / "table")
-    with pytest.raises(DistributedError, match="has a run with other settings"):
+    with pytest.raises(DistributedError, match="contains a run with other settings"):
         estimator.copy({estimator.strategy: "outer:tau=10"}).fit(table)
     again = estimator.fit(table)
     assert again.net().get_weights() == first.net().get_weights()
@@ -232,7 +232,7 @@ def test_images_of_different_sizes_go_through_the_resize_of_the_net(session: Any
         (lambda e: e.clear(e.net), "names no net to train", SolverError),
         (lambda e: e.setBindings({}), "no column 'data' for blob 'data'; there are features, label, held", DataError),
         (lambda e: e.setBindings({"data": "features", "dta": "x"}), "no blob 'dta' comes from outside", DataError),
-        (lambda e: e.setBindings({"data": "label"}), r"value of shape \[\].*'data', which takes \[4\]", DataError),
+        (lambda e: e.setBindings({"data": "label"}), r"value of shape \[\].*'data', which needs \[4\]", DataError),
         (lambda e: e.setValidationIndicatorCol("x"), "no column 'x', which should say which rows", DataError),
         (lambda e: e.setStrategy("averagin"), "unknown strategy 'averagin'; did you mean averaging", NetError),
         (lambda e: e.setWeights("nothing.caffemodel"), "nothing.caffemodel: can't be opened", FileError),

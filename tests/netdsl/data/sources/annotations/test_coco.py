@@ -126,10 +126,10 @@ def encoded(counts: tuple[int, ...]) -> str:
     [
         ({"bbox": [1, 2, 3]}, r"annotations\[0\]\.bbox"),
         ({"bbox": [1, 2, -3, 4]}, r"annotations\[0\]: the box .* ends before it begins"),
-        ({"category_id": 3}, r"annotations\[0\]: has category_id 3, and no category has this id"),
+        ({"category_id": 3}, r"annotations\[0\]: category_id 3 isn't the id of a category"),
         ({"segmentation": [["1", 2]]}, r"annotations\[0\]: its segmentation is neither polygons nor runs of pixels"),
         ({"segmentation": [[1, 2, 3, 4, 5]]}, r"a polygon has 5 numbers"),
-        ({"segmentation": {"size": [5, 4], "counts": [20]}}, r"a mask of 5 x 4 pixels, and its image has 4 x 5"),
+        ({"segmentation": {"size": [5, 4], "counts": [20]}}, r"its mask has 5 x 4 pixels, but its image has 4 x 5"),
         ({"segmentation": {"size": [4, 5], "counts": [5, 2]}}, r"don't cover the 4 x 5 pixels"),
         ({"segmentation": {"size": [4, 5], "counts": [30, -10]}}, r"don't cover the 4 x 5 pixels"),
         ({"segmentation": {"size": [4, 5], "counts": "\x7f"}}, r"isn't COCO's text"),
@@ -150,12 +150,12 @@ def test_bad_annotations_are_one_sentence(tmp_path: Path, changes: dict[str, Any
 def test_images_lie_below_their_folder(tmp_path: Path) -> None:
     for name in ("../../secret.png", "/etc/passwd", "..\\secret.png"):
         images = [IMAGES[0], IMAGES[1] | {"file_name": name}]
-        with pytest.raises(DataError, match=r"images\[1\]: names the file .* which isn't below"):
+        with pytest.raises(DataError, match=r"images\[1\]: the file .* isn't below"):
             CocoInstances(write(tmp_path, images=images)).image(1)
     (tmp_path / "val" / "b.png").unlink()
     path = write(tmp_path)
     (tmp_path / "val" / "b.png").unlink()
-    with pytest.raises(DataError, match="isn't beside it; name the folder"):
+    with pytest.raises(DataError, match="isn't in a folder near it; name the folder"):
         CocoInstances(path)
 
 
@@ -182,9 +182,9 @@ def test_captions_go_with_their_images(tmp_path: Path) -> None:
     ("images", "annotations", "message"),
     [
         ([], [], "has no images"),
-        (CAPTIONED_IMAGES, [{"image_id": 4, "caption": ""}], r"annotations\[0\]: has image_id 4, which no image has"),
-        (CAPTIONED_IMAGES, [{"image_id": 3}], "isn't what it should be"),
-        ([{"id": 1, "file_name": "../x.png"}], [], r"images\[0\]: names the file '../x.png', which isn't below"),
+        (CAPTIONED_IMAGES, [{"image_id": 4, "caption": ""}], r"annotations\[0\]: no image has the image_id 4"),
+        (CAPTIONED_IMAGES, [{"image_id": 3}], "doesn't have the expected form"),
+        ([{"id": 1, "file_name": "../x.png"}], [], r"images\[0\]: the file '../x.png' isn't below"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, images: list[Any], annotations: list[Any], message: str) -> None:

@@ -52,11 +52,11 @@ def test_labelmes_own_list_of_classes_numbers_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shapes", "changes", "message"),
     [
-        ([shape("a", (1, 2), kind="line")], {}, r"shapes\[0\]: is a 'line', and only polygons and rectangles"),
-        ([shape("a", (1, 2), (3, 4))], {}, r"shapes\[0\]: is a polygon with 2 points"),
-        ([], {"imagePath": "../b.jpg"}, r"a\.json: names the file '\.\./b\.jpg', which isn't below"),
-        ([], {"imageWidth": 0}, "which none can be"),
-        ([], {"shapes": 3}, r"a\.json: isn't what it should be: .*shapes"),
+        ([shape("a", (1, 2), kind="line")], {}, r"shapes\[0\]: the shape is a 'line', but objects must be polygons or rectangles"),
+        ([shape("a", (1, 2), (3, 4))], {}, r"shapes\[0\]: the polygon has only 2 points"),
+        ([], {"imagePath": "../b.jpg"}, r"a\.json: the file '\.\./b\.jpg' isn't below"),
+        ([], {"imageWidth": 0}, "an image can't have height"),
+        ([], {"shapes": 3}, r"a\.json: the JSON doesn't have the expected form: .*shapes"),
     ],
 )
 def test_bad_files_are_one_sentence(

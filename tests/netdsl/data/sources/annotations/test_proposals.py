@@ -23,8 +23,8 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "problem"),
     [
-        (["one", "two"], "regions of 3 images, the data set 2"),
-        (["one", "three", "two"], "regions of image two where the data set has three"),
+        (["one", "two"], "regions of 3 images, but the data set has 2"),
+        (["one", "three", "two"], "regions of image two, but the data set has three"),
     ],
 )
 def test_regions_of_another_set_are_refused(tmp_path: Path, names: list[str], problem: str) -> None:

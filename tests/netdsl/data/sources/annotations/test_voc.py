@@ -69,7 +69,7 @@ def test_a_list_says_which_images_count(tmp_path: Path) -> None:
     (tmp_path / "ImageSets" / "Segmentation" / "val.txt").write_text("b\n")
     named = [VocFolder(tmp_path, image_set=name) for name in (None, "cat_train", "Segmentation/val")]
     assert [[voc.image(i).name for i in range(len(voc))] for voc in named] == [["a", "b", "c"], ["c", "a"], ["b"]]
-    with pytest.raises(DataError, match=r"trainval\.txt: there is no such list of images; there are cat_train"):
+    with pytest.raises(DataError, match=r"trainval\.txt: there is no such list of images; choose from cat_train"):
         VocFolder(tmp_path, image_set="trainval")
     with pytest.raises(DataError, match="isn't below"):
         VocFolder(tmp_path, image_set="../../secret")
@@ -84,16 +84,16 @@ def test_an_image_says_its_size_if_its_xml_does_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<annotation>\n<object></annotation>", ":2: isn't well-formed XML: mismatched tag"),
-        ('<!DOCTYPE a [<!ENTITY b "c">]>\n<annotation>&b;</annotation>', ":1: has a DTD"),
-        ("<a>" * 70 + "</a>" * 70, "64 in each other"),
-        ("<other/>", ":1: is <other>, and annotations begin with <annotation>"),
+        ("<annotation>\n<object></annotation>", ":2: not well-formed XML: mismatched tag"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]>\n<annotation>&b;</annotation>', ":1: the file has a DTD"),
+        ("<a>" * 70 + "</a>" * 70, "more than 64 deep"),
+        ("<other/>", ":1: the root is <other>, but annotations begin with <annotation>"),
         (f"<annotation>\n{SIZE}\n<object>\n<name>cat</name></object></annotation>", ":3: <object> has no <bndbox>"),
         (f"<annotation>{SIZE}{cat().replace('>9<', '>nine<')}</annotation>", ":4: 'nine' isn't a number"),
         (f"<annotation>{SIZE}{cat().replace('>9<', '>nan<')}</annotation>", ":4: 'nan' isn't a number"),
         (f"<annotation>{SIZE}{cat().replace('>9<', '>0<')}</annotation>", ":4: the box .* ends before it begins"),
         (f"<annotation>{SIZE}{cat().replace('>9<', '>1e30<')}</annotation>", ":4: a box has edges .* where no image"),
-        ("<annotation><size><width>1</width><height>-1</height></size></annotation>", "which none can be"),
+        ("<annotation><size><width>1</width><height>-1</height></size></annotation>", "an image can't have height"),
         ("<?xml version='1.0' encoding='nothing'?><annotation/>", "encoding"),
     ],
 )

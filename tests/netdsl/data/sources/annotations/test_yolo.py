@@ -77,8 +77,8 @@ def test_a_photo_that_lies_on_its_side_is_turned_as_opencv_turns_it(tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("2 0.5 0.5 1 1", r"a\.txt:2: '2' isn't a class; there are 0 to 0"),
-        ("0 0.5 0.5 1", "isn't 'class x y width height'"),
+        ("2 0.5 0.5 1 1", r"a\.txt:2: '2' isn't a class; use a number from 0 to 0"),
+        ("0 0.5 0.5 1", "the line must be 'class x y width height'"),
         ("0 0.5 0.5 1 wide", "'wide' isn't a number"),
         ("0 0.5 0.5 -1 1", "ends before it begins"),
     ],
