@@ -1,1 +1,1 @@
-"""Training with several workers: strategies say what they exchange and when, backends how it gets there."""
+"""Training with several workers. Strategies decide what workers exchange and when, and transports move the buffers."""

@@ -1,4 +1,4 @@
-"""What workers exchange buffers with, whichever transport moves them."""
+"""The interfaces through which workers exchange buffers, whichever transport moves them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torch import Tensor
 
 @dataclass
 class Traffic:
-    """What a worker's exchanges cost until now: running sums over all lanes, which only grow."""
+    """The cost of a worker's exchanges until now, as running sums over all lanes. The sums only grow."""
 
-    waited: float = 0.0  # seconds in which an exchange was asked for that another worker hadn't come to
-    moved: float = 0.0  # seconds in which buffers were copied, added or on their way
+    waited: float = 0.0  # seconds during which an exchange waited for another worker to join it
+    moved: float = 0.0  # seconds during which buffers were copied, added or transferred
     bytes: int = 0  # sent and received by this worker
     _adding: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, *, waited: float = 0.0, moved: float = 0.0, count: int = 0) -> None:
-        """Add the seconds and the count of bytes of one exchange more; lanes do so at the same time."""
+        """Add the seconds and the bytes of one more exchange. Several lanes may call this at the same time."""
         with self._adding:
             self.waited += waited
             self.moved += moved
@@ -28,22 +28,22 @@ class Traffic:
 
 
 class Handle(Protocol):
-    """An exchange under way. The buffer belongs to it until it is done."""
+    """An exchange in progress. The exchange owns the buffer until it is complete."""
 
     def done(self) -> bool:
-        """Return whether it is over; never waits."""
+        """Return whether the exchange is complete. Never waits."""
         ...
 
     def wait(self) -> None:
-        """Wait until it is over. A PeerLostError if a worker is lost."""
+        """Wait until the exchange is complete. Raises a `PeerLostError` if a worker is lost."""
         ...
 
 
 class Communicator(Protocol):
-    """One of `size` workers that exchange buffers, which are contiguous and lie on one device.
+    """One of `size` workers that exchange buffers. Buffers are contiguous and on one device.
 
-    Operations in one lane happen one after the other, and all workers must ask for the same ones in the same order.
-    Operations in several lanes may happen at once.
+    Operations in one lane happen one after the other, and all workers must request the same ones in the same order.
+    Operations in different lanes may happen at the same time.
     """
 
     rank: int
@@ -51,54 +51,55 @@ class Communicator(Protocol):
     traffic: Traffic
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Handle:
-        """Replace everybody's buffer by their weighted mean, the same bits for all."""
+        """Replace every worker's buffer with the weighted mean of all buffers, with the same bits on every worker."""
         ...
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Handle:
-        """Replace the root's buffer by the weighted mean; the others' stay as they are."""
+        """Replace the root's buffer with the weighted mean. The other workers' buffers stay as they are."""
         ...
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Handle:
-        """Replace everybody's buffer by the root's."""
+        """Replace every worker's buffer with the root's."""
         ...
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Handle:
-        """Send a buffer to a worker that receives one of the same size in the same lane."""
+        """Send a buffer to a worker that receives a buffer of the same size in the same lane."""
         ...
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Handle:
-        """Fill a buffer with what a worker sends."""
+        """Fill a buffer with the values that another worker sends."""
         ...
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Everybody's numbers, by rank; everybody must give as many. Waits for all others."""
+        """Return the numbers of all workers, by rank, after waiting for them. Every worker must pass the same number of
+        values."""
         ...
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait until all other workers have called this too."""
         ...
 
     def shared_variable(self, buffer: Tensor) -> SharedVariable:
-        """Return a variable that all workers share; it begins as the first worker's buffer."""
+        """Return a variable that all workers share. Its initial value is the first worker's buffer."""
         ...
 
     def close(self) -> None:
-        """Let go of threads, memory and connections. Nobody may be using them."""
+        """Release threads, memory and connections. No thread may still be using them."""
         ...
 
 
 class SharedVariable(Protocol):
-    """A variable that every worker reads and changes when it likes.
+    """A variable that every worker reads and changes whenever it likes.
 
-    A worker's operations happen one after the other: what it reads has its own changes.
+    The operations of a worker happen one after the other, so a worker always reads its own changes.
     """
 
     def exchange(self, buffer: Tensor, alpha: float) -> Handle:
-        """Draw the buffer and the variable together: each moves by `alpha` of their difference.
+        """Move the buffer and the variable towards each other by `alpha` times their difference.
 
-        When this returns, the buffer has moved towards the variable's values as they were read, and belongs to the
-        caller. The exchange is over when the variable has moved by the same difference, which is added to what the
-        variable is by then, so that no worker's change is lost.
+        When this returns, the buffer has moved towards the values that were read from the variable, and belongs to the
+        caller again. The exchange is complete when the variable has moved too. The same difference is added to the
+        variable's value at that time, so no worker's change is lost.
         """
         ...
 
@@ -107,5 +108,5 @@ class SharedVariable(Protocol):
         ...
 
     def write(self, buffer: Tensor) -> None:
-        """Set the variable. Nobody else may be using it."""
+        """Set the variable. No other worker may be using it."""
         ...

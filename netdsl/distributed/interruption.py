@@ -1,4 +1,4 @@
-"""An end to what waits for other workers, from another thread; and the waiting itself, which can be ended so."""
+"""Interrupts waiting for other workers, from another thread. Also contains the waiting that can be interrupted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from netdsl.errors import PeerLostError
 
-_AWAKE = 0.0003  # seconds; what is longer than that goes to sleep
-_NAPS = (0.00005, 0.001)  # seconds: the first, the longest
+_AWAKE = 0.0003  # seconds of waiting, after which a thread sleeps between checks
+_NAPS = (0.00005, 0.001)  # seconds: the first nap, the longest nap
 _yield_processor = getattr(os, "sched_yield", lambda: time.sleep(0))
-Missing = Callable[[], list[int]]  # the ranks of the workers that aren't there yet
+Missing = Callable[[], list[int]]  # the ranks of the workers that haven't arrived yet
 
 
 class Interruption:
-    """Happens at most once, with a reason. A transport then raises in everything that waits."""
+    """An event that happens at most once, with a reason. A transport then raises it in every operation that waits."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
@@ -24,7 +24,7 @@ class Interruption:
         self._listeners: list[Callable[[PeerLostError], object]] = []
 
     def happen(self, reason: str) -> None:
-        """Interrupt all who listen, now or later; a second reason is ignored."""
+        """Notify all present and future listeners. Later reasons are ignored."""
         with self._changing:
             if self.reason is not None:
                 return
@@ -34,7 +34,7 @@ class Interruption:
             listener(PeerLostError(reason))
 
     def listen(self, listener: Callable[[PeerLostError], object]) -> None:
-        """Call a function when it happens, or at once if it has."""
+        """Call a function when the interruption happens, or at once if it has happened."""
         with self._changing:
             if self.reason is None:
                 self._listeners.append(listener)
@@ -42,19 +42,19 @@ class Interruption:
         listener(PeerLostError(self.reason))
 
     def check(self) -> None:
-        """Raise a PeerLostError if it has happened."""
+        """Raise a `PeerLostError` if the interruption has happened."""
         if self.reason is not None:
             raise PeerLostError(self.reason)
 
 
 def wait_until_none(missing: Missing, interruption: Interruption, doing: str) -> float:
-    """Wait until no worker is missing, and return the seconds that took."""
+    """Wait until no worker is missing. Returns the seconds spent waiting."""
     if not missing():
         return 0.0
     begun, nap = time.monotonic(), _NAPS[0]
     while ranks := missing():
         if interruption.reason is not None:
-            raise PeerLostError(f"{doing}: {interruption.reason} (it waited for {_workers_text(ranks)})")
+            raise PeerLostError(f"{doing}: {interruption.reason} (while waiting for {_workers_text(ranks)})")
         if time.monotonic() - begun < _AWAKE:
             _yield_processor()
         else:

@@ -1,4 +1,4 @@
-"""The journal of a run: its saved states, from which it resumes to the same bits, and who took part from when on."""
+"""The journal of a run: its saved states and its memberships. A resumed run reaches the same bits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from netdsl.solver.snapshot_files import ResumePoint, first_whole
 
 _WHOLE = "whole.json"
 _NAME = re.compile(r"round-([0-9]{8})")
-_VERSION = 2  # of `whole.json` and the tensors beside it; the first files had no number
-_PARTS = ("npz", "json")  # the kinds of files of each worker
+_VERSION = 2  # of `whole.json` and the tensors next to it; the first files had no number
+_PARTS = ("npz", "json")  # the suffixes of each worker's files
 _ARCHIVE = re.compile(r"worker-([0-9]{1,8})\.npz")
 _FILE = "memberships.json"
 
@@ -33,21 +33,21 @@ class Retention:
     """The states that a journal keeps: the newest ones and the best one."""
 
     every: int = 1  # rounds between two states
-    newest: int = 2  # how many of the newest states stay
+    newest: int = 2  # number of newest states that are kept
 
 
 @dataclass(frozen=True)
 class WorkerPart(ResumePoint):
-    """What a worker's part of an entry has beside tensors."""
+    """The contents of a worker's part of an entry besides tensors."""
 
     current_step: int
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """The contents of `whole.json`, which is written last and makes an entry count."""
+    """The contents of `whole.json`, which is written last and makes an entry valid."""
 
     round: int
-    score: float | None  # of the last test; more is better
+    score: float | None  # of the last test; higher is better
     files: dict[str, str]  # hashes by name
     version: int = 1
     members: tuple[int, ...] = ()  # the numbers of the workers that did the round; the first entries had none
@@ -55,7 +55,10 @@ class _Contents(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """The state of a run after a round, in a folder. It counts if it has `whole.json`, with the other files' hashes."""
+    """The state of a run after a round, in a folder.
+
+    The entry is valid only with a `whole.json`, which contains the hashes of the other files.
+    """
 
     path: Path
     contents: _Contents
@@ -67,26 +70,29 @@ class JournalEntry:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The numbers of the workers that did the round, in the order of their ranks; empty where it isn't known."""
+        """The numbers of the workers that did the round, in the order of their ranks. Empty if they are unknown."""
         return self.contents.members
 
     @property
     def parts(self) -> list[int]:
-        """The numbers of the workers whose parts the entry has: of all of them, or of the first one."""
+        """The numbers of the workers whose parts the entry contains: all workers, or only the first one."""
         return _workers_of(self.contents)
 
     def check(self) -> None:
-        """Raise a DistributedError unless all files of the entry are unchanged."""
+        """Raise a `DistributedError` unless all files of the entry are unchanged."""
         for name, value in self.contents.files.items():
             if file_hash(self.path / name) != value:
-                what = "isn't what was saved" if (self.path / name).exists() else "is missing"
+                what = (
+                    "the file has changed since it was saved" if (self.path / name).exists() else "the file is missing"
+                )
                 raise DistributedError(f"{self.path / name}: {what}")
 
 
 class Journal:
     """The entries of a run in a folder. All workers write their parts, and the first one completes the entry.
 
-    A worker is known here by its number, which it keeps when its rank changes because others have left or come.
+    The journal identifies a worker by its number, which stays the same when its rank changes because others leave or
+    join.
     """
 
     def __init__(self, folder: Path, retention: Retention) -> None:
@@ -99,7 +105,7 @@ class Journal:
             entry.mkdir(parents=True, exist_ok=True)
             sync(self.folder)
         except OSError as problem:
-            raise DistributedError(f"{entry}: can't be made: {problem.strerror}") from None
+            raise DistributedError(f"{entry}: the folder can't be created: {problem.strerror}") from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
         archive, notes = (entry / name for name in _files_of_part(worker))
         with atomic_path(archive, nameless=True, durable=True) as temporary, temporary.open("wb") as file:
@@ -107,42 +113,44 @@ class Journal:
         write_pieces(notes, [msgspec.json.encode(part) + b"\n"], durable=True)
 
     def complete(self, after: int, members: Sequence[int], parts: Sequence[int], score: float | None) -> None:
-        """Complete the entry after a round of these workers, which has the parts of some; and remove old entries."""
+        """Complete the entry after a round with the parts of some workers, and remove old entries."""
         entry = self._entry_folder(after)
         remove_leftovers(entry)
         files = {}
         for name in (name for worker in parts for name in _files_of_part(worker)):
             value = file_hash(entry / name)
             if value is None:
-                raise DistributedError(f"{entry / name}: can't be read; do all workers see this folder?")
+                raise DistributedError(
+                    f"{entry / name}: the file can't be read; check that all workers see this folder"
+                )
             files[name] = value
         contents = msgspec.json.encode(_Contents(after, score, files, _VERSION, tuple(members)))
         write_pieces(entry / _WHOLE, [msgspec.json.format(contents, indent=1) + b"\n"], durable=True)
         self._remove_old(after)
 
     def newest(self, note: Callable[[str], object] = lambda text: None) -> JournalEntry | None:
-        """Return the newest entry that is whole; None if there are no entries.
+        """Return the newest valid entry, or `None` if there are no entries.
 
-        `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since the run
-        would begin from scratch.
+        Calls `note` for each newer entry that was skipped, with the reason. Raises a `DistributedError` if there are
+        entries but none is valid, since the run would otherwise start from scratch.
         """
         entry, problems = first_whole(self._completed(), _open_whole_entry)
         if entry is not None:
             for reason in problems:
-                note(f"the run goes on from round {entry.round}, for a newer one is damaged: {reason}")
+                note(f"training resumes from round {entry.round}, because a newer entry is damaged: {reason}")
         elif problems:
             raise DistributedError(
-                f"{self.folder}: none of the saved rounds is whole: {'; '.join(problems)}; to begin again, remove this "
-                "folder"
+                f"{self.folder}: all saved rounds are damaged: {'; '.join(problems)}; to start again, remove "
+                "this folder"
             )
         return entry
 
     def after(self, number: int) -> JournalEntry | None:
-        """Return the entry after a round, whose files were checked when it was chosen; None before the first round."""
+        """Return the entry after a round, without checking its files again. Returns `None` before the first round."""
         return _open_entry(self._entry_folder(number)) if number else None
 
     def read_tensors(self, entry: JournalEntry, worker: int, only: Sequence[str] = ()) -> dict[str, Tensor]:
-        """Return the tensors of a worker's part of an entry, all of them or some."""
+        """Return the tensors of a worker's part of an entry. By default, return all of them."""
         archive, _ = (entry.path / name for name in _files_of_part(worker))
         try:
             with np.load(archive, allow_pickle=False) as arrays:
@@ -151,7 +159,7 @@ class Journal:
             raise _unreadable(entry, worker, problem) from None
 
     def read_part(self, entry: JournalEntry, worker: int) -> WorkerPart:
-        """Return what a worker's part of an entry has beside tensors."""
+        """Return the contents of a worker's part of an entry besides tensors."""
         _, notes = (entry.path / name for name in _files_of_part(worker))
         try:
             return msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
@@ -162,16 +170,16 @@ class Journal:
         return self.folder / f"round-{number:08d}"
 
     def _completed(self) -> list[Path]:
-        """Return the folders of all entries that were completed, the newest first."""
+        """Return the folders of all completed entries, the newest first."""
         if not self.folder.is_dir():
             return []
         paths = sorted(self.folder.iterdir(), reverse=True)
         return [path for path in paths if _NAME.fullmatch(path.name) and (path / _WHOLE).exists()]
 
     def _remove_old(self, number: int) -> None:
-        """Remove all entries before a round but for the newest and the best.
+        """Remove all entries before a round, except for the newest and the best ones.
 
-        Parts of later rounds stay: they are from before a worker was lost, and are written again.
+        Parts of later rounds stay. Workers wrote them before one of them was lost, and will write them again.
         """
         entries = []
         for path in self._completed():
@@ -209,7 +217,7 @@ def _open_whole_entry(path: Path) -> JournalEntry:
 
 
 def _open_entry(path: Path) -> JournalEntry:
-    """Return the entry in a folder; a DistributedError if its `whole.json` is damaged."""
+    """Return the entry in a folder. Raises a `DistributedError` if its `whole.json` is damaged."""
     file = path / _WHOLE
     try:
         check_regular(file)
@@ -217,21 +225,25 @@ def _open_entry(path: Path) -> JournalEntry:
     except FileError as problem:
         raise DistributedError(str(problem)) from None
     except (OSError, ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: is damaged: {problem}") from None
+        raise DistributedError(f"{file}: the file is damaged: {problem}") from None
     if contents.version != _VERSION:
-        raise DistributedError(f"{file}: is of version {contents.version}, which this netdsl doesn't read")
+        raise DistributedError(
+            f"{file}: the file has version {contents.version}, which this release of netdsl can't read"
+        )
     parts = _workers_of(contents)
     names = {name for worker in parts for name in _files_of_part(worker)}
     belong = not contents.members or parts in (sorted(contents.members), [contents.members[0]])
     if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
-        raise DistributedError(f"{file}: is damaged: it isn't that of this round, or lacks workers' parts")
+        raise DistributedError(
+            f"{file}: the file is damaged: it belongs to another round, or doesn't list all workers' parts"
+        )
     return JournalEntry(path, contents)
 
 
 class Membership(msgspec.Struct, frozen=True):
-    """The workers that take part in the rounds after one, by their numbers, in the order of their ranks.
+    """The workers that take part in the rounds after a given one, as numbers in the order of their ranks.
 
-    A worker keeps its number as long as it lives, and its rank follows from who else is there.
+    A worker keeps its number as long as it lives. Its rank depends on which other workers take part.
     """
 
     after: int
@@ -239,33 +251,36 @@ class Membership(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.after < 0 or not self.members or list(self.members) != sorted({*self.members}) or self.members[0] < 0:
-            raise DistributedError(f"workers {self.members} after round {self.after} are no membership")
+            raise DistributedError(
+                f"workers {self.members} after round {self.after} are not a valid membership; list worker numbers "
+                "in ascending order"
+            )
 
     def names(self) -> str:
-        """Return the workers as messages call them."""
+        """Return the workers' names for messages."""
         numbers = ", ".join(map(str, self.members))
         return f"worker {numbers}" if len(self.members) == 1 else f"workers {numbers}"
 
     def __str__(self) -> str:
         verb = "takes" if len(self.members) == 1 else "take"
-        return f"from round {self.after + 1} on {self.names()} {verb} part"
+        return f"from round {self.after + 1} on, {self.names()} {verb} part"
 
 
 def read_memberships(folder: Path) -> tuple[Membership, ...]:
-    """Return the memberships of the run in a folder, one after the other."""
+    """Return the memberships of the run in a folder, in the order of their rounds."""
     file = folder / _FILE
     try:
         return msgspec.json.decode(file.read_bytes(), type=tuple[Membership, ...])
     except FileNotFoundError:
         return ()
     except OSError as problem:
-        raise DistributedError(f"{file}: can't be read: {problem.strerror}") from None
+        raise DistributedError(f"{file}: the file can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: is damaged: {problem}") from None
+        raise DistributedError(f"{file}: the file is damaged: {problem}") from None
 
 
 def note_membership(folder: Path, membership: Membership) -> None:
-    """Note who takes part from a round on, in place of those who took part later: what they did is done again."""
+    """Record which workers take part from a round on. Replaces later memberships, whose rounds are trained again."""
     before = tuple(each for each in read_memberships(folder) if each.after < membership.after)
     if not before or before[-1].members != membership.members:
         before = (*before, membership)
@@ -274,5 +289,6 @@ def note_membership(folder: Path, membership: Membership) -> None:
 
 
 def members_after(memberships: Iterable[Membership], number: int) -> tuple[int, ...]:
-    """Return the workers that take part in the round after one; none if that isn't known."""
+    """Return the workers that take part in the round after the given one. Returns an empty tuple if they are
+    unknown."""
     return next((each.members for each in reversed(tuple(memberships)) if each.after <= number), ())

@@ -1,4 +1,4 @@
-"""Launchers, which start a run's workers or find them: their interface, and how a process that they started ended."""
+"""The interface of launchers, which start or find a run's workers, and descriptions of how a process ended."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from netdsl.distributed.control.client import ControlAddress
 if TYPE_CHECKING:
     from netdsl.distributed.run import Run
 
-_LAST = 3  # lines of its log that a worker is remembered by
-_TAIL = 8192  # bytes that they are looked for in
+_LAST = 3  # lines of a worker's log that messages quote
+_TAIL = 8192  # bytes at the log's end in which the lines are searched
 
 
 class WorkerSpec(msgspec.Struct, frozen=True):
-    """One worker: which it is, where its run is, and how it reaches its supervisor."""
+    """The identity of one worker, the place of its run, and the address of its supervisor."""
 
     run: str  # the folder of the run
-    folder: str  # the current folder where training was begun
-    size: int  # how many workers are started
-    transport: str  # its name, of which only a plug-in may know what it is
+    folder: str  # the current folder in which training was started
+    size: int  # the number of workers that are started
+    transport: str  # its name; only a plug-in may know the transport
     control: ControlAddress
     beat: float  # seconds between two heartbeats
-    rank: int = 0  # its number, which it keeps when others leave or come
-    local_rank: int = 0  # among the workers of its machine
-    gpus: tuple[str, ...] = ()  # the addresses of those that a resource manager assigned to it
+    rank: int = 0  # its number, which stays the same when others leave or join
+    local_rank: int = 0  # its rank among the workers of its machine
+    gpus: tuple[str, ...] = ()  # addresses of the GPUs that a resource manager assigned to the worker
     python: dict[
         str, str
-    ] = {}  # modules of Python layers that may run, with folders; heeded where no file brings the spec
-    plugins: dict[str, str] = {}  # likewise those that the starter allowed to be imported as plug-ins
+    ] = {}  # allowed modules of Python layers, with folders; for workers that find the spec in no file
+    plugins: dict[str, str] = {}  # modules that the user allowed as plug-ins, likewise
 
     @contextmanager
     def allowing(self) -> Iterator[None]:
-        """Allow meanwhile what the user allowed who started the worker."""
+        """Allow the user's modules in this process inside the context."""
         with PYTHON_LAYERS.allowing(self.python), PLUGINS.allowing(self.plugins):
             yield
 
@@ -50,59 +50,59 @@ class WorkerSpec(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> WorkerSpec:
-        """Return the spec that a line of text has."""
+        """Parse a spec from a line of text."""
         return msgspec.json.decode(text, type=cls)
 
 
 class Workers:
-    """The workers of one attempt, as their launcher sees them; this one sees nothing of them."""
+    """The workers of one attempt, as their launcher sees them. This base class sees none of them."""
 
-    sees_endings: ClassVar[bool] = False  # whether it will know how a worker ended, perhaps a moment later
+    sees_endings: ClassVar[bool] = False  # whether it can report how a worker ended, perhaps a moment later
 
     def endings(self) -> Mapping[int, str]:
-        """Return how workers ended, by rank, as far as the launcher sees that; this includes good ends."""
+        """Return how workers ended, by rank, as far as the launcher knows. Includes successful ends."""
         return {}
 
     def last_words(self, rank: int) -> str:
-        """Return what a worker wrote last, and where; empty if the launcher doesn't know."""
+        """Return the last lines that a worker wrote, and their file. Empty if the launcher doesn't know them."""
         return ""
 
     def first_lost(self) -> int | None:
-        """Return the worker with which the launcher ended all others, if it does so and knows."""
+        """Return the rank of the lost worker that made the launcher end all others, if the launcher knows it."""
         return None
 
     def problem(self) -> str:
-        """Return what the launcher itself says went wrong; empty if nothing did."""
+        """Return the problem that the launcher itself reports. Empty if there is none."""
         return ""
 
     def start_again(self, rank: int) -> bool:
-        """End what is left of a lost worker, and start it again while the others go on; false if that can't be."""
+        """End the rest of a lost worker and start it again while the others continue. Returns whether that is
+        possible."""
         return False
 
     def close(self) -> None:
-        """End those that still run, and let go of them."""
+        """End the workers that are still running, and release their resources."""
 
 
 class Launcher(Protocol):
-    """Starts workers, or finds those that something else has started."""
+    """Starts workers, or finds workers that another program has started."""
 
     name: ClassVar[str]
     restarts: ClassVar[bool]  # whether it can start workers again when one is lost
-    regroups: ClassVar[bool]  # whether workers can go on when one is lost or comes
-    host: str  # by which workers reach the control server
-    bound: str  # which the control server listens at
-    port: int  # 0 for any
+    regroups: ClassVar[bool]  # whether the remaining workers can continue when one is lost or joins
+    host: str  # the address at which workers reach the control server
+    bound: str  # the address at which the control server listens
+    port: int  # 0 for any free port
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """Return the run with what only the launcher knows, such as the transport; an error if it can't work here.
+        """Return the run with settings that only the launcher knows, such as the transport.
 
-        `note` is told what a user should know.
+        Calls `note` with notices for the user. Raises a `DistributedError` if the launcher can't work here.
         """
         ...
 
     def room(self, run: Run) -> int:
-        """Return the number of workers to start now: that of the run, or as many as there is room for if it is
-        elastic."""
+        """Return the number of workers to start now: the run's number, or as many as fit if the run is elastic."""
         ...
 
     def start(self, spec: WorkerSpec) -> Workers:
@@ -111,12 +111,12 @@ class Launcher(Protocol):
 
 
 def log_of(run: Path, rank: int) -> Path:
-    """Return the log of a worker, in the folder of its run."""
+    """Return the path of a worker's log, in the folder of its run."""
     return run / "logs" / f"worker-{rank}.log"
 
 
 def ending_of(code: int) -> str:
-    """Return how a process ended that has this exit code; programs that start others give 128 and more for signals."""
+    """Return how a process with this exit code ended. Programs that start others report signals as 128 and more."""
     number = -code if code < 0 else code - 128
     if number in signal.valid_signals():
         return f"ended by {signal.Signals(number).name}"
@@ -124,11 +124,11 @@ def ending_of(code: int) -> str:
 
 
 def last_words(log: Path, start: int = 0) -> str:
-    """Return the last lines that a process wrote into its log from a position on, and where the rest is."""
+    """Return the last lines that a process wrote into its log after a position, and the path of the log."""
     with log.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(start, end - _TAIL))
         lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
     if not lines:
         return f"it wrote nothing to {log}"
-    return f"its last lines in {log}: {' | '.join(lines[-_LAST:])}"
+    return f"the last lines of {log} are: {' | '.join(lines[-_LAST:])}"

@@ -1,4 +1,4 @@
-"""The loop of rounds in one worker: train and exchange, test, save, report; and how a saved state goes on."""
+"""The loop of rounds in one worker: it trains, exchanges, tests, saves and reports. Also restores saved states."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from netdsl.solver.length import is_due
 from netdsl.solver.settings import seed
 from netdsl.solver.state import resume_from, resume_point
 
-_APART = 1 << 20  # between the seeds of two rounds; more than there are workers
+_APART = 1 << 20  # distance between the seeds of two rounds; more than the number of workers
 
 
 class Loop:
     """The rounds of one worker.
 
-    The first worker tests and takes snapshots for all where they are due, at ends of rounds. With a journal, a run goes
-    on from the entry after which a `membership` begins, or else from the newest one.
+    The first worker tests and takes snapshots for all, at the ends of rounds. With a journal, a run resumes from the
+    entry after which a `membership` begins, or otherwise from the newest entry.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Loop:
         self.worker.solver.listen(Notice(text))
 
     def run(self) -> None:
-        """Train to the end, or until a stop is requested; synchronous workers all stop after the same round."""
+        """Train to the end, or until a stop is requested. Synchronous workers all stop after the same round."""
         worker = self.worker
         worker.solver.listen(worker.solver.started_event(worker.size))
         if not worker.solver.iteration and worker.solver.param.test_initialization:
@@ -71,7 +71,7 @@ class Loop:
             self._take_final_snapshot()
 
     def _finish_strategy(self) -> None:
-        """Let the strategy finish; asynchronous workers do so in a last round, in which they don't train."""
+        """Let the strategy finish. Asynchronous workers finish in an extra round without training."""
         if self.strategy.synchronous or self.stopped:
             self.strategy_run.finish()
             return
@@ -95,7 +95,7 @@ class Loop:
         self._report(worker.end_round())
 
     def _check_for_stop(self) -> None:
-        """Note whether a stop was requested; of synchronous workers, all stop if one of them is asked to."""
+        """Note whether a stop was requested. Synchronous workers all stop if one of them receives the request."""
         stop = self._requested() is Action.STOP
         if self.strategy.synchronous:
             stop = any(request for (request,) in self.worker.communicator.gather([float(stop)]))
@@ -120,7 +120,8 @@ class Loop:
 
     @contextmanager
     def _model_in_place(self) -> Iterator[None]:
-        """Put the joint model's values into the worker's blobs inside the context, and its own back afterwards."""
+        """Put the joint model's values into the worker's blobs inside the context, and restore its own values
+        afterwards."""
         weights, model = self.worker.weights, self.strategy_run.model()
         if model.data_ptr() == weights.data_ptr():
             yield
@@ -133,7 +134,7 @@ class Loop:
             weights.copy_(worker_weights)
 
     def _save_state(self, journal: Journal, number: int) -> None:
-        """Save the state of every synchronous worker; of asynchronous ones only the model, from which all restart."""
+        """Save the state of a round. Asynchronous workers save only the model, from which all of them restart."""
         worker, synchronous = self.worker, self.strategy.synchronous
         if synchronous:
             worker.solver.check_finite()
@@ -151,8 +152,10 @@ class Loop:
 
 
 def model_score(test: TestFinished) -> float | None:
-    """Return the score of a model in a test, of which more is better: one of the whole set, or the accuracy, else minus
-    the loss."""
+    """Return the score of a model in a test; higher is better.
+
+    The score is the whole set's score or the accuracy if the test has one, and minus the loss otherwise.
+    """
     scores = tuple(output for output in test.outputs if output.is_score)
     numbers = as_numbers(test.outputs)
     accuracies = (value for name, value in numbers.items() if "acc" in name.lower())
@@ -173,23 +176,25 @@ def restore(
 ) -> StrategyRun:
     """Begin a strategy from an entry, of which a worker takes its own part.
 
-    Without one, as when it is new, it begins with the first worker's part and random numbers of its own. If other
-    workers take part than before, they divide the data from the place on up to which the others have come.
+    A worker without a part, such as a new one, begins with the first worker's part and its own random numbers. If the
+    set of workers has changed, the workers divide the data that the previous workers haven't read yet.
     """
     number = members[worker.rank]
     source = number if number in entry.parts else entry.parts[0]
     saved, part = journal.read_tensors(entry, source), journal.read_part(entry, source)
-    _copy_saved(saved, {"weights": worker.weights}, entry)  # the strategy begins with them
+    _copy_saved(saved, {"weights": worker.weights}, entry)  # the strategy begins with these weights
     run = strategy.begin(worker)
     tensors = _saved_tensors(worker, strategy, run)
-    if source != number:  # the first worker may have saved what only it has
+    if source != number:  # the first worker's part may contain tensors that only it uses
         tensors = {name: tensor for name, tensor in tensors.items() if name in saved}
     _copy_saved(saved, tensors, entry)
     worker.agree_on_iteration(part.iteration)
     worker.solver.current_step = part.current_step
     worker.record.number = entry.round
     if source != number or tuple(members) != (entry.members or tuple(members)):
-        part = replace(part, data=_data_positions(journal, entry, strategy, members), kept=[])  # of other items
+        part = replace(
+            part, data=_data_positions(journal, entry, strategy, members), kept=[]
+        )  # these belong to other items
     resume_from(worker.solver, part, entry.path)
     if source != number:
         seed(worker.solver.param, number + _APART * entry.round)
@@ -197,7 +202,7 @@ def restore(
 
 
 def _saved_tensors(worker: Worker, strategy: Strategy, run: StrategyRun) -> dict[str, Tensor]:
-    """Return the tensors of an entry, as views on those in use."""
+    """Return the tensors of an entry, as views of those in use."""
     tensors = {f"history{index}": history for index, history in enumerate(worker.solver.updater.histories)}
     tensors |= {f"strategy.{name}": tensor for name, tensor in run.state().items()}
     return tensors | {"weights": worker.weights if strategy.synchronous else run.model()}
@@ -208,20 +213,23 @@ def _copy_saved(saved: Mapping[str, Tensor], tensors: Mapping[str, Tensor], entr
     """Copy saved values into tensors."""
     for name, tensor in tensors.items():
         if name not in saved or saved[name].shape != tensor.shape:
-            raise DistributedError(f"{entry.path}: is the state of another net, solver or strategy")
+            raise DistributedError(
+                f"{entry.path}: the entry was saved with another net, solver or strategy; resume it with the "
+                "original ones"
+            )
         tensor.copy_(saved[name])
 
 
 def _data_positions(
     journal: Journal, entry: JournalEntry, strategy: Strategy, members: Sequence[int]
 ) -> dict[str, int]:
-    """Return where each of these workers goes on in its part of the data, so that none of what was read is read again.
+    """Return each worker's next position in its part of the data, so that the workers don't read any item again.
 
-    Of asynchronous workers only the first one's position is known, and taken as that of all.
+    For asynchronous workers only the first worker's position is known. All workers use it.
     """
     before, parts = len(entry.members or members), entry.parts
     batches = Counter[str]()
     for number in parts:
         batches.update(journal.read_part(entry, number).data)
-    size = before if strategy.divides_batch else len(members)  # a divided batch is as large as before
+    size = before if strategy.divides_batch else len(members)  # a divided batch keeps its size
     return {name: -(-count * before // len(parts) // size) for name, count in batches.items()}

@@ -1,4 +1,4 @@
-"""The machines of a cluster: what exchanges between them cost on a network, and how quick each of them is."""
+"""The machines of a cluster: the cost of exchanges between them, and the speed of each machine."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ class ExchangeKind(Enum):
 
 @dataclass(frozen=True)
 class Link:
-    """A worker's connection to a switch: bytes a second in each direction, and seconds until the first one arrives."""
+    """A worker's connection to a switch: bytes per second in each direction, and seconds until the first byte
+    arrives."""
 
     bandwidth: float = math.inf
     latency: float = 0.0
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """Return the time that an exchange of `bytes_` among `size` workers takes.
+        """Return the seconds that an exchange of `bytes_` among `size` workers takes.
 
-        A mean is a ring's reduce-scatter and all-gather, a reduction a binary tree, and a broadcast a swarm, in which
-        all workers send on what they have received.
+        A mean is a ring's reduce-scatter and all-gather, a reduction is a binary tree, and a broadcast is a swarm, in
+        which all workers pass on the parts that they have received.
         """
         once = bytes_ / self.bandwidth
         depth = math.ceil(math.log2(size)) if size > 1 else 0
@@ -51,13 +52,13 @@ class Link:
 
 @dataclass(frozen=True)
 class SparkLink(Link):
-    """A worker's connection where Spark's own jobs exchange models, through a driver on a machine of its own.
+    """A worker's connection where Spark's own jobs exchange models, through a driver on its own machine.
 
-    A job takes `job` seconds besides what it moves, and `codec` bytes a second are serialised or read again by a
-    machine. A reduction is Spark's treeAggregate of a `depth`: as long as that makes it quicker, groups of workers send
-    to one of them, and those who remain send to the driver, which takes one after the other. With a depth of 1 all send
-    to the driver, as SparkNet's workers do. A broadcast is a swarm, as on other links. A buffer for a single other
-    worker doesn't go by way of Spark.
+    A job takes `job` seconds in addition to its transfers. A machine serialises or deserialises `codec` bytes per
+    second. A reduction is Spark's treeAggregate with this `depth`. While that saves time, groups of workers send to one
+    of their members. The remaining workers send to the driver, which receives one buffer after the other. With a depth
+    of 1 all workers send to the driver, as SparkNet's workers do. A broadcast is a swarm, as on other links. A buffer
+    for a single other worker doesn't pass through Spark.
     """
 
     codec: float = 4e8
@@ -65,7 +66,7 @@ class SparkLink(Link):
     depth: int = 2
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """Return the time that an exchange takes; a mean is a reduction and a broadcast."""
+        """Return the seconds that an exchange takes. A mean is a reduction followed by a broadcast."""
         if size == 1 or kind in (ExchangeKind.SEND, ExchangeKind.BARRIER):
             return super().seconds(kind, size, bytes_)
         broadcast = super().seconds(ExchangeKind.BROADCAST, size, bytes_) + 2 * bytes_ / self.codec
@@ -78,8 +79,8 @@ class SparkLink(Link):
                 return self._reduction_seconds(size, bytes_) + broadcast
 
     def _reduction_seconds(self, size: int, bytes_: int) -> float:
-        """Return the time until the driver has the sum: it, and each of the others who add up, takes buffers in
-        turn."""
+        """Return the seconds until the driver has the sum. The driver, and each worker that adds up, receives one
+        buffer at a time."""
         coded = bytes_ / self.codec
         taken = self.latency + bytes_ / self.bandwidth + coded
         group = max(math.ceil(size ** (1 / self.depth)), 2)
@@ -92,17 +93,17 @@ class SparkLink(Link):
 
 @dataclass(frozen=True)
 class SharedMemoryLink(Link):
-    """The connections of workers that exchange through the memory of their machine, whose bandwidth they share.
+    """The connections of workers that exchange through their machine's memory and share its bandwidth.
 
-    What they all read and write takes its time there: for a mean, every worker writes the shares of the others, adds up
-    its own, and reads the sums; who receives a buffer copies it from where the other has copied it to. Each exchange
-    has a thread of its own, which wakes up after the latency.
+    The time depends on how much the workers read and write together. For a mean, every worker writes the shares of the
+    others, adds up its own share, and reads the sums. A worker that receives a buffer copies it from the sender's copy.
+    Each exchange has its own thread, which wakes up after the latency.
     """
 
     latency: float = 3e-4
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """Return the time that an exchange takes."""
+        """Return the seconds that an exchange takes."""
         if size == 1 or kind is ExchangeKind.BARRIER:
             return super().seconds(kind, size, bytes_)
         match kind:
@@ -119,17 +120,18 @@ class SharedMemoryLink(Link):
 
 @dataclass(frozen=True)
 class TwoLevelLink(Link):
-    """The connections of workers of which `per_machine` share a machine: its network's, and the one `inside` it.
+    """The connections of workers on several machines, with `per_machine` workers on each.
 
-    A mean is made inside every machine, then among machines, each of which sends everything once over its network; and
-    so are other exchanges of all workers. A buffer for a single other worker goes over the network.
+    `inside` is the link within a machine, and the other fields describe the network. A mean is first computed within
+    each machine, then among the machines, each of which sends everything once over the network. Other exchanges of all
+    workers work in the same way. A buffer for a single other worker goes over the network.
     """
 
     inside: Link = Link()
     per_machine: int = 1
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """Return the time that an exchange takes."""
+        """Return the seconds that an exchange takes."""
         if kind is ExchangeKind.SEND:
             return super().seconds(kind, size, bytes_)
         machines = math.ceil(size / self.per_machine)
@@ -138,11 +140,11 @@ class TwoLevelLink(Link):
 
 @dataclass(frozen=True)
 class Machines:
-    """The pace of a world: the seconds of an iteration, by a worker's rank and the iteration's number.
+    """The speed of simulated workers: the seconds of an iteration, by a worker's rank and the iteration's number.
 
-    The last `stragglers` of `size` workers take `slowdown` times as long as the others, and the last `lost` are lost
-    after `lost_after` iterations, for good. `jitter` is the standard
-    deviation of the logarithm of an iteration's time, which is lognormal; it doesn't change the mean.
+    The last `stragglers` of `size` workers take `slowdown` times as long as the others. The last `lost` workers are
+    lost for good after `lost_after` iterations. `jitter` is the standard deviation of the logarithm of an iteration's
+    time. The time is lognormal, and jitter doesn't change its mean.
     """
 
     step: float = 0.0
@@ -156,11 +158,19 @@ class Machines:
 
     def __post_init__(self) -> None:
         if not 0 <= self.stragglers <= self.size:
-            raise DistributedError(f"{self.stragglers} stragglers of {self.size} workers")
+            raise DistributedError(
+                f"there can't be {self.stragglers} stragglers among {self.size} workers; give fewer stragglers"
+            )
         if not 0 <= self.lost < self.size:
-            raise DistributedError(f"{self.lost} of {self.size} workers can't be lost; the first one is always left")
+            raise DistributedError(
+                f"{self.lost} of {self.size} workers can't be lost, because the first one always remains; lose "
+                "fewer workers"
+            )
         if self.step < 0 or self.jitter < 0 or self.slowdown <= 0:
-            raise DistributedError("a step and its jitter can't be negative, and slowdown must be above 0")
+            raise DistributedError(
+                "the step, the jitter or the slowdown is out of range; give a step and a jitter of 0 or more, and a "
+                "slowdown above 0"
+            )
 
     def __call__(self, rank: int, iteration: int) -> float:
         """Return the seconds that a worker takes for an iteration."""

@@ -1,4 +1,4 @@
-"""The records of rounds, and the log of a run: they and its events, as lines of JSON in its folder."""
+"""The records of rounds, and the log of a run. Events and records are stored as lines of JSON in the run's folder."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ RECORDS, EVENTS = "records.jsonl", "log.jsonl"
 
 
 class Activity(Enum):
-    """Something that takes a worker's time."""
+    """An activity that takes a worker's time."""
 
     COMPUTE = "compute"
-    WAIT = "wait"  # for others
+    WAIT = "wait"  # for other workers
     EXCHANGE = "exchange"
-    BROADCAST = "broadcast"  # beside computing, as are the next two
+    BROADCAST = "broadcast"  # during computation, as are the next two
     REDUCE = "reduce"
     PREPARE = "prepare"
-    PUSH = "push"  # to a shared variable, also beside computing
+    PUSH = "push"  # to a shared variable, also during computation
     TEST = "test"
     SAVE = "save"
 
 
 @dataclass(frozen=True)
 class Span:
-    """The time from when to when a worker did something, by its clock."""
+    """A period during which a worker did something, by the worker's clock."""
 
     activity: Activity
     start: float
@@ -61,22 +61,22 @@ class Span:
 
 @dataclass
 class RoundRecord:
-    """The numbers and times of one round of one worker."""
+    """The results and times of one round of one worker."""
 
     number: int
     rank: int
     start: float
     stop: float = 0.0
-    iteration: int = 0  # at the end of the round
+    iteration: int = 0  # the last iteration of the round
     steps: int = 0
     compute: float = 0.0  # seconds
     wait: float = 0.0
     exchange: float = 0.0
     bytes: int = 0
-    divergence: float | None = None  # the distance of the weights from the mean of all workers, before they take it
+    divergence: float | None = None  # the weights' distance from the mean of all workers, before the mean replaces them
     accuracy: dict[str, float] = field(default_factory=dict)  # the outputs of test nets, by name
     spans: list[Span] = field(default_factory=list)
-    memory: int = 0  # bytes of its device that the worker took at most, until the end of the round
+    memory: int = 0  # peak bytes of the worker's memory on its device, until the end of the round
     host: str = ""  # the machine that the worker was on, if there can be several
 
 
@@ -107,21 +107,21 @@ def to_plain(report: Told) -> dict[str, Any]:
 
 
 def from_plain(values: Mapping[str, Any]) -> Told:
-    """Return the event or record that plain values were made of; anything else is a DistributedError."""
+    """Return the event or record in plain values. Raises a `DistributedError` for anything else."""
     kind = _KINDS.get(str(values.get("kind")))
     if kind is None:
-        raise DistributedError(f"a worker reports something unknown: {str(values)[:200]}")
+        raise DistributedError(f"a worker sent an unknown report: {str(values)[:200]}")
     fields = {name: value for name, value in values.items() if name != "kind"}
     try:
         report: Told = msgspec.convert(fields, kind, dec_hook=lambda kind, text: kind(text))
     except msgspec.ValidationError as problem:
-        raise DistributedError(f"a worker reports a {kind.__name__} that makes no sense: {problem}") from None
+        raise DistributedError(f"a worker sent an invalid {kind.__name__}: {problem}") from None
     return report
 
 
 @contextmanager
 def open_run_log(folder: Path) -> Iterator[Callable[[Told], None]]:
-    """Write what workers report; a run that was resumed goes on in its files."""
+    """Return a function that writes workers' reports. After a resume, it appends to the existing files."""
     with closing(_RecordFile(folder)) as records, closing(EventLog(folder / EVENTS)) as events:
 
         def write(report: Told) -> None:
@@ -134,7 +134,7 @@ def open_run_log(folder: Path) -> Iterator[Callable[[Told], None]]:
 
 
 class _RecordFile:
-    """Appends records, after the last line that is whole."""
+    """Appends records after the last complete line."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / RECORDS
@@ -148,10 +148,10 @@ class _RecordFile:
             raise self._file_error(problem) from None
 
     def write(self, record: RoundRecord) -> None:
-        """Write a record, which others can read from then on."""
+        """Write a record, which other processes can read as soon as this returns."""
         rest = (json.dumps(to_plain(record)) + "\n").encode()
         try:
-            while rest:  # a single call may write less
+            while rest:  # a single call may write only a part
                 rest = rest[self._file.write(rest) :]
         except OSError as problem:
             raise self._file_error(problem) from None
@@ -161,11 +161,11 @@ class _RecordFile:
         self._file.close()
 
     def _file_error(self, problem: OSError) -> FileError:
-        return FileError(f"{self._path}: can't be written: {problem.strerror}")
+        return FileError(f"{self._path}: the file can't be written: {problem.strerror}")
 
 
 def read_records(folder: Path) -> list[RoundRecord]:
-    """Return all workers' records, by round and rank; of a round that was done again, the last one counts."""
+    """Return all workers' records, by round and rank. If a round was trained again, only its last record counts."""
     path, records = folder / RECORDS, {}
     try:
         with path.open("rb") as file:
@@ -175,29 +175,29 @@ def read_records(folder: Path) -> list[RoundRecord]:
                     records[record.number, record.rank] = record
     except OSError as problem:
         raise DistributedError(
-            f"{path}: can't be read: {problem.strerror}; name the folder of a run with several workers"
+            f"{path}: the records can't be read: {problem.strerror}; name the folder of a run with several workers"
         ) from None
     return [records[key] for key in sorted(records)]
 
 
 def _is_whole(line: bytes) -> bool:
-    """Return a kill may cut the last line off; and one that is being written isn't there yet."""
+    """Return whether a line is complete. The last line isn't while it is being written, or if the writer was killed."""
     return line.endswith(b"\n")
 
 
 def _record_of(line: bytes, where: str) -> RoundRecord:
     try:
-        record = from_plain(dict(json.loads(line)))  # Python's own reader takes NaN
+        record = from_plain(dict(json.loads(line)))  # Python's reader accepts NaN
     except (ValueError, TypeError, RecursionError, DistributedError):
         record = None
     if not isinstance(record, RoundRecord):
-        raise DistributedError(f"{where}: isn't the record of a round; remove this line")
+        raise DistributedError(f"{where}: the line isn't the record of a round; remove this line")
     return record
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An iteration: the loss, if it was displayed then, and the test nets' outputs, if there was a test."""
+    """An iteration's loss, if it was displayed, and the test nets' outputs, if there was a test."""
 
     iteration: int
     loss: float | None = None
@@ -210,7 +210,7 @@ def read_moments(log: Path) -> tuple[Moment, ...]:
 
 
 def moments_of(lines: Iterable[Mapping[str, Any]]) -> tuple[Moment, ...]:
-    """Return the moments of events in JSON's form. Iterations that were done again take the place of those before."""
+    """Return the moments of events in JSON form. Repeated iterations replace the earlier ones."""
     moments: dict[int, Moment] = {}
     for line in lines:
         match line:
@@ -227,5 +227,5 @@ def moments_of(lines: Iterable[Mapping[str, Any]]) -> tuple[Moment, ...]:
 
 
 def _number_or_nan(value: float | None) -> float:
-    """JSON has no NaN."""
+    """Return the number, or NaN for null, since JSON can't express NaN."""
     return math.nan if value is None else value

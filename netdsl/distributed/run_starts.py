@@ -1,4 +1,4 @@
-"""The starts of a run: the commands that began and resumed it, and the machine and the versions that it ran with."""
+"""The starts of a run: the commands that started and resumed it, with the machine and the versions of each start."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import msgspec
 from caffe_proto.storage import write_pieces
 from netdsl.errors import DistributedError
 
-STARTS = "starts.json"  # of a run's folder
+STARTS = "starts.json"  # in the run's folder
 
 _PACKAGES = ("netdsl", "torch", "numpy", "protobuf")
-_LONGEST = 1 << 20  # bytes of a file of git's that has a commit
+_LONGEST = 1 << 20  # bytes of a git file that contains a commit
 
 
 class RunStart(msgspec.Struct, frozen=True):
@@ -31,11 +31,11 @@ class RunStart(msgspec.Struct, frozen=True):
     system: str
     cores: int
     gpus: tuple[str, ...]
-    commit: str | None  # of the repository that the folder is in
+    commit: str | None  # of the repository that contains the folder
 
 
 def note_start(run: Path, command: Sequence[str]) -> None:
-    """Add a start by this process, now, to those of a run."""
+    """Add a start by this process, with the current time, to the starts of a run."""
     import torch
 
     gpus = tuple(torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count()))
@@ -56,24 +56,26 @@ def note_start(run: Path, command: Sequence[str]) -> None:
 
 
 def read_starts(run: Path) -> list[RunStart]:
-    """Return all starts of a run, the first one first; none if the run keeps none."""
+    """Return all starts of a run, the first one first. Empty if the run doesn't record starts."""
     file = run / STARTS
     try:
         return msgspec.json.decode(file.read_bytes(), type=list[RunStart])
     except FileNotFoundError:
         return []
     except OSError as problem:
-        raise DistributedError(f"{file}: can't be read: {problem.strerror}") from None
+        raise DistributedError(f"{file}: the file can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: is damaged: {problem}; remove it, and the run goes on") from None
+        raise DistributedError(f"{file}: the file is damaged: {problem}; remove it, then resume the run") from None
 
 
 def commit_of(folder: Path) -> str | None:
-    """Return the commit that git has checked out around a folder; None outside repositories. Nothing is executed for
-    it."""
+    """Return the commit that is checked out in the git repository around a folder, or `None` outside repositories.
+
+    Reads git's files and doesn't execute anything.
+    """
     for parent in (folder, *folder.parents):
         mark = parent / ".git"
-        if mark.is_file():  # a worktree's, which says where its own files are
+        if mark.is_file():  # a worktree has a file that names its folder
             return _head(parent / _text_of_file(mark).removeprefix("gitdir:").strip())
         if mark.is_dir():
             return _head(mark)
@@ -106,5 +108,5 @@ def _text_of_file(path: Path) -> str:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # run from its sources
+    except PackageNotFoundError:  # netdsl runs from its sources
         return "unknown"

@@ -1,4 +1,4 @@
-"""A worker's whole part of a run, on the device that it has, whichever launcher started it."""
+"""A worker's whole part of a run on its device, whichever launcher started it."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from netdsl.solver.used_weights import weights_for_use
 
 MODEL = "model.caffemodel"
 MODEL_AT_STOP = "stopped.caffemodel"  # of a run that can be resumed
-_SHOWN = 3  # layers that a notice names
+_SHOWN = 3  # number of layers that a notice names
 _BROKEN_SEQUENCES = (
-    "what it keeps is for the next batch of the same sequences, and workers take turns with the data, so that each "
-    "skips parts of them; train with one worker"
+    "the kept state belongs to the next batch of the same sequences, but workers take turns with the data, so "
+    "each worker skips parts of the sequences; train with one worker"
 )
 
 
 def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[[str], object] | None = None) -> None:
-    """Train as the run of a spec says, from where its journal is, and tell the supervisor how that ended.
+    """Train the run of a spec, starting from its journal, and report to the supervisor how training ended.
 
-    Every worker reports its records; the first one also reports events, and saves the model at the end. An error is
-    raised again after it was reported. `connect` makes the worker's communicator.
+    Every worker reports its records. The first one also reports events, and saves the model at the end. An error is
+    reported and then raised again. `connect` returns the worker's communicator.
     """
     options = {} if leave is None else {"leave": leave}
     with working_together(), ControlClient(spec.control, spec.rank, spec.beat, **options) as control:
@@ -71,7 +71,7 @@ def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[
 
 
 def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
-    """Train among the workers of a membership; returns whether this one has left them, to take part again later."""
+    """Train among the workers of a membership. Returns whether the worker has left them and takes part again later."""
     reason = ""
     try:
         if not _train_rounds(spec, run, join, control, connect):
@@ -85,7 +85,7 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
 
 
 def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
-    """Train to the end, or until a stop; returns whether the stop is only for this membership."""
+    """Train to the end, or until a stop. Returns whether the stop only ends this membership."""
     folder, members = Path(spec.run), join.membership.members
     device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
     rank, memory = members.index(spec.rank), PeakMemory(device)
@@ -107,7 +107,7 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
         listen = report if rank == 0 else ignore_event
         opening = open_worker(run, communicator, device=device, listen=listen, pulse=control.pulse)
         with compute_threads(run.threads), opening as worker:
-            worker.solver.on_start.append(control.interruption.check)  # rounds may be long
+            worker.solver.on_start.append(control.interruption.check)  # so that a long round is interrupted too
             journal, strategy = Journal(folder / "rounds", run.keeping), run.strategy
             loop = Loop(
                 worker, strategy, journal=journal, membership=join.membership, report=report, requested=requested
@@ -121,7 +121,7 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
                     save_net(worker.solver.net.built, folder / (MODEL_AT_STOP if loop.stopped else MODEL))
                 if worker.solver.classes:
                     write_class_names(worker.solver.classes, folder / LABELS)
-            communicator.barrier()  # nobody leaves while others may still ask the first one for something
+            communicator.barrier()  # until here, others may still send requests to the first worker
             return loop.stopped and not control.is_to_stop()
     finally:
         communicator.close()
@@ -129,7 +129,7 @@ def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient
 
 @contextmanager
 def compute_threads(count: int) -> Iterator[None]:
-    """Let this many threads compute each sum, which decides on its last bits; afterwards as many as before."""
+    """Set the number of threads that compute each sum, which affects its last bits, and restore it afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -148,7 +148,10 @@ def open_worker(
     listen: Listener = ignore_event,
     pulse: Pulse | None = None,
 ) -> Iterator[Worker]:
-    """A worker that is ready to take part. All have equal weights, each its own data and random numbers."""
+    """Open a worker that is ready to take part.
+
+    All workers have equal weights. Each has its own data and random numbers.
+    """
     rank, size = communicator.rank, communicator.size
     with open_solver_of(run, rank, size, device=device, listen=listen, pulse=pulse) as solver:
         yield Worker(solver, communicator, clock, pulse, run.intervals)
@@ -164,15 +167,15 @@ def open_solver_of(
     listen: Listener = ignore_event,
     pulse: Pulse | None = None,
 ) -> Iterator[Solver]:
-    """The solver of one of `size` workers, with its part of the data and its random numbers."""
+    """Open the solver of one of `size` workers, with its part of the data and its random numbers."""
     loading = replace(run.compute.loading, rank=rank, size=size, divided=run.strategy.divides_batch)
     compute = replace(run.compute, device=device or run.device(rank), loading=loading)
     solver_settings = run.solver
-    if rank != 0:  # the first worker tests, tells and saves for all
+    if rank != 0:  # the first worker tests, displays and saves for all
         solver_settings = run.solver.without_tests().without("display", "snapshot", "debug_info")
 
     def poll_action() -> Action:
-        """Testing may take long, and asks before every batch."""
+        """Note a sign of life. A test may take long, but polls before every batch."""
         if pulse is not None:
             pulse.beat()
         return Action.NONE
@@ -197,28 +200,27 @@ def open_solver_of(
 
 
 def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:
-    """Return the device that was requested for a worker, on its own machine; a DistributedError if it isn't there.
+    """Return the device on the worker's machine that was requested for the worker.
 
-    A GPU without a number is the one that a resource manager assigned to the worker. Where none was assigned, workers
-    of a machine take its GPUs in turn, by their numbers there.
+    For a GPU without a number, this is the GPU that a resource manager assigned to the worker. If none was assigned,
+    the workers of a machine take its GPUs in turn, by their local ranks. Raises a `DistributedError` if the device
+    doesn't exist.
     """
     if requested.type != "cuda":
         return requested
     count, index = torch.cuda.device_count(), requested.index
     if not count:
-        raise _missing_device(f"torch sees no GPU{f', though {assigned[0]} was assigned' if assigned else ''}")
+        raise _missing_device(f"torch finds no GPU{f', although {assigned[0]} was assigned' if assigned else ''}")
     if index is None:
         index = _gpu_number(assigned[0]) if assigned else number % count
     if index >= count:
-        raise _missing_device(f"there is no cuda:{index}, the GPUs are 0 to {count - 1}")
+        raise _missing_device(f"cuda:{index} doesn't exist; the GPUs are 0 to {count - 1}")
     return torch.device("cuda", index)
 
 
 def _gpu_number(address: str) -> int:
     if not address.isdecimal():
-        raise _missing_device(
-            f"the GPU that was assigned is '{address}', which isn't a number; name a device, such as cuda:0"
-        )
+        raise _missing_device(f"the assigned GPU is '{address}', which isn't a number; name a device, such as cuda:0")
     return int(address)
 
 

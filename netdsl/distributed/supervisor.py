@@ -1,4 +1,4 @@
-"""The supervisor: watches a run's workers over the control connection, and begins again from the journal if it must."""
+"""The supervisor, which watches a run's workers over the control connection and restarts them from the journal."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from netdsl.errors import DistributedError
 from netdsl.plugins import plugin_places
 from netdsl.solver.events import Action, Notice, WorkersRestarted, no_action
 
-RETRIES = 3  # new starts without progress, after which a run has failed
-_LOOK = 0.2  # seconds between two looks
-_GRACE = 1.0  # seconds for others to say what they saw when something went wrong
-_LEAVE = 30.0  # seconds for workers to leave when all are done
-_BEATS = 5  # in a deadline, at least
+RETRIES = 3  # restarts without progress, after which a run has failed
+_LOOK = 0.2  # seconds between two checks
+_GRACE = 1.0  # seconds in which the other workers can report what they noticed after a failure
+_LEAVE = 30.0  # seconds for workers to disconnect when all have finished
+_BEATS = 5  # the smallest number of heartbeats within a deadline
 _SLOWEST_BEAT = 1.0  # seconds
 
 
@@ -55,11 +55,12 @@ def train(
     requested: Callable[[], Action] = no_action,
     retries: int = RETRIES,
 ) -> End:
-    """Train the run that a folder has, from its beginning or from where it was left.
+    """Train the run in a folder, from its beginning or from its last saved round.
 
-    `run` is that one, where it needn't be read again. `told` gets the workers' events and records. When a worker is
-    lost, all workers begin again from the journal; the run fails after this many attempts without a round done in
-    between. Where the launcher can't start workers again the run fails at once, and says how to go on.
+    `run` avoids loading the run again. `told` receives the workers' events and records. When a worker is lost, all
+    workers restart from the journal. Raises a `DistributedError` after this many retries in a row without a finished
+    round. If the launcher can't start workers again, it raises the error at once, with the command that continues the
+    run.
     """
     folder = folder.resolve()
     run = launcher.prepare(folder, run or Run.load(folder), lambda text: told(Notice(text)))
@@ -69,14 +70,14 @@ def train(
     def attempt(number: int) -> str | None:
         reason = Attempt(folder, run, launcher, launcher.room(run), attempts, told).follow()
         if reason is not None and not launcher.restarts and not attempts.stopping():
-            raise DistributedError(f"{reason}; to go on, start the workers again with --resume {folder}")
+            raise DistributedError(f"{reason}; to continue, start the workers again with --resume {folder}")
         return reason
 
     return attempts.run(attempt, lambda attempt, reason: told(WorkersRestarted(attempt + 1, reason)))
 
 
 def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
-    """Start the workers of something that can't go on when one is lost, and watch them to the end."""
+    """Start and watch workers whose work can't continue when one of them is lost. Raises a `DistributedError` then."""
     retries = Retries(lambda: False, 0)
     reason = Attempt(folder.resolve(), work, launcher, work.workers, retries, lambda told: None).follow()
     if reason is not None:
@@ -84,30 +85,33 @@ def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
 
 
 class End(Enum):
-    """How a run came to its end."""
+    """How a run ended."""
 
     FINISHED = "finished"
-    STOPPED = "stopped"  # somebody asked for it
+    STOPPED = "stopped"  # the user requested it
 
 
 class Retries:
-    """Failures since the last progress, and a request to stop, which last from attempt to attempt."""
+    """The failures since the last progress and a request to stop, across attempts."""
 
     def __init__(self, stop_requested: Callable[[], bool], most: int) -> None:
         self._stop_requested, self._most = stop_requested, most
         self._failures, self._stopping = 0, False
 
     def stopping(self) -> bool:
-        """Return whether somebody asked to stop. The request lasts, although it is only heard once."""
+        """Return whether a stop was requested. Remembers the request, which is reported only once."""
         self._stopping = self._stopping or self._stop_requested()
         return self._stopping
 
     def note_progress(self) -> None:
-        """Count failures from zero again."""
+        """Reset the count of failures."""
         self._failures = 0
 
     def run(self, attempt: Callable[[int], str | None], restarting: Callable[[int, str], object]) -> End:
-        """Make attempts, each of which returns why it failed, if it did; `restarting` hears it before the next one."""
+        """Make attempts, each of which returns the reason of its failure, if it failed.
+
+        Calls `restarting` with that reason before the next attempt.
+        """
         for number in count():
             reason = attempt(number)
             if reason is None or self.stopping():
@@ -117,7 +121,7 @@ class Retries:
         return End.STOPPED if self.stopping() else End.FINISHED
 
     def note_failure(self, reason: str) -> None:
-        """Count a failure; an error if there were too many without progress."""
+        """Count a failure. Raises a `DistributedError` if there were too many without progress."""
         self._failures += 1
         if self._failures > self._most:
             times = f"{self._failures} times " if self._failures > 1 else ""
@@ -125,26 +129,26 @@ class Retries:
 
 
 class Supervised(Protocol):
-    """What workers do together, as far as who watches them must know."""
+    """The supervisor's view of the work that workers do together."""
 
     @property
     def workers(self) -> int:
-        """The number of workers, at most if there is a fewest one."""
+        """The number of workers, or the largest number if `fewest` is set."""
         ...
 
     @property
     def fewest(self) -> int | None:
-        """The number of workers that must be left, if they may be lost and come."""
+        """The number of workers that must remain, if workers may be lost and join."""
         ...
 
     @property
     def memberships(self) -> tuple[Membership, ...]:
-        """Who takes part from which round on, if that is planned."""
+        """The workers that take part, from given rounds on. Empty if that isn't planned."""
         ...
 
     @property
     def transport(self) -> Transport | None:
-        """How they exchange buffers."""
+        """The transport through which the workers exchange buffers."""
         ...
 
     @property
@@ -154,16 +158,16 @@ class Supervised(Protocol):
 
     @property
     def keeping(self) -> Retention:
-        """The saved rounds that stay."""
+        """The saved rounds that are kept."""
         ...
 
 
 class Attempt:
-    """One attempt at a run, whose launcher has room for this many workers.
+    """One attempt at a run, whose launcher has room for `room` workers.
 
-    Workers come, wait, and are told who takes part from the newest entry of the journal on. Where the run is elastic,
-    and the launcher lets workers go on, those who take part leave when one of them is lost or another has come, and are
-    told again.
+    Workers connect and wait. The supervisor then sends them the membership, which begins after the newest entry of the
+    journal. If the run is elastic and the launcher allows it, the members leave when one of them is lost or another
+    worker joins, and then receive the next membership.
     """
 
     def __init__(
@@ -179,12 +183,12 @@ class Attempt:
         self._journal = Journal(folder / "rounds", run.keeping)
         self._elastic = run.fewest is not None and launcher.regroups
         self._health = Health(run.fewest or room if self._elastic else room, run.deadline)
-        self._expected = set(range(room))  # the workers that were started, and not lost since
-        self._members = set[int]()  # those that take part, or did until they were done
+        self._expected = set(range(room))  # the workers that were started and haven't been lost since
+        self._members = set[int]()  # the workers that take part, including those that have finished
         self._meetings, self._restarts = 0, Counter[int]()
         self._connected: set[int] = set()  # workers with a connection
-        self._stopping = self._parting = False  # whether the members were asked to stop, or to leave
-        self._trouble = ""  # why the members were told to leave at once
+        self._stopping = self._parting = False  # whether the members received a request to stop, or to leave
+        self._trouble = ""  # why the members had to leave at once
         self._begun = time.monotonic()
         with ExitStack() as stack:
             self._relays = stack.enter_context(ExitStack())
@@ -212,23 +216,24 @@ class Attempt:
         )
 
     def follow(self) -> str | None:
-        """Hand on the workers' reports until all have come to a good end, or one hasn't; then return why."""
+        """Pass on the workers' reports until all have finished. Returns the reason if a worker failed."""
         with self._stack:
             while not self._is_over():
-                self._take_next(_LOOK)
+                self._process_next_event(_LOOK)
                 self._pass_on_stop()
                 reason = self._what_went_wrong()
                 if reason and not self._go_on_without_lost(reason):
                     self._server.tell_all(Abort(f"a worker was lost: {reason}"))
-                    self._take_until(lambda: not self._connected, _GRACE)
+                    self._process_until(lambda: not self._connected, _GRACE)
                     return reason
                 self._let_waiting_take_part()
-            self._server.tell_all(StopAfterRound())  # for workers that came too late to take part
-            self._take_until(lambda: not self._connected, _LEAVE)
+            self._server.tell_all(StopAfterRound())  # for workers that connected too late to take part
+            self._process_until(lambda: not self._connected, _LEAVE)
             return None
 
     def _is_over(self) -> bool:
-        """Return whether all who took part are done; before anybody did, whether all are who were started."""
+        """Return whether all members have finished. Before the first membership, return whether all started workers
+        have."""
         workers = self._members or self._expected
         return bool(workers) and all(map(self._health.done, workers))
 
@@ -238,27 +243,33 @@ class Attempt:
             self._server.tell_all(StopAfterRound())
 
     def _what_went_wrong(self) -> str:
-        """Return what went wrong, if anything did."""
+        """Return what went wrong. Empty if nothing did."""
         reason = self._hung() or self._health.standstill()
         return self._blame() if not reason and self._health.blame() else reason
 
     def _hung(self) -> str:
-        """Return which workers give no sign of life any more, if any."""
+        """Return which workers no longer give a sign of life. Empty if all do."""
         silent = f"gave no sign of life for {self._health.deadline:g} s"
         return "; ".join(f"{self._health.name(rank)} {silent}{self._last_words(rank)}" for rank in self._health.hung())
 
     def _blame(self) -> str:
-        """Return what workers and their launcher say about a bad end, for which they have a moment."""
-        self._take_until(lambda: not self._connected, _GRACE)
+        """Return what workers and their launcher report about a failure, after a short wait for their reports."""
+        self._process_until(lambda: not self._connected, _GRACE)
         problem = self._workers.problem()
         return "; ".join(filter(None, (self._health.blame(), problem)))
 
     def _go_on_without_lost(self, reason: str) -> bool:
-        """Leave out the workers that were lost, where the others can go on; returns whether they can."""
+        """Leave out the lost workers if the others can continue. Returns whether they can."""
         lost = self._health.lost()
         if not (self._elastic and lost):
             return False
-        self._told(Notice(f"{reason}; it is left out" if len(lost) == 1 else f"{reason}; they are left out"))
+        self._told(
+            Notice(
+                f"{reason}; training continues without this worker"
+                if len(lost) == 1
+                else f"{reason}; training continues without these workers"
+            )
+        )
         if lost & self._members:
             self._let_all_leave(reason)
         elif not self._meetings:
@@ -268,13 +279,13 @@ class Attempt:
         return True
 
     def _let_all_leave(self, reason: str) -> None:
-        """Let those who take part leave at once, since one of them lost another."""
+        """Let all members leave at once, since they lost one of them."""
         if not self._trouble:
             self._trouble = reason
             self._server.tell_all(Abort(f"a worker was lost: {reason}"))
 
     def _leave_out(self, rank: int) -> None:
-        """Let go of a lost worker; its launcher starts it again if it can, and it hasn't been lost too often."""
+        """Release a lost worker. Its launcher starts it again if it can, unless the worker was lost too often."""
         self._server.dismiss(rank)
         self._health.forget(rank)
         self._members.discard(rank)
@@ -283,7 +294,7 @@ class Attempt:
             self._expected.discard(rank)
 
     def _let_waiting_take_part(self) -> None:
-        """Let those who wait take part: now if nobody does, or else when the others have finished their round."""
+        """Let waiting workers take part, either now or when the current members have finished their round."""
         waiting = self._health.waiting()
         if self._stopping or not waiting:
             return
@@ -295,20 +306,22 @@ class Attempt:
             self._begin_meeting(tuple(sorted(waiting)))
 
     def _are_all_there(self, waiting: set[int]) -> bool:
-        """Return whether nobody else needs to be waited for. At first those who are late have a deadline."""
+        """Return whether no further worker needs to be waited for. In the first meeting, late workers have a
+        deadline."""
         if not self._elastic:
             return waiting == self._expected
         late = not self._meetings and time.monotonic() - self._begun < self._run.deadline and self._expected - waiting
         return len(waiting) >= self._health.size and not late
 
     def _begin_meeting(self, waiting: tuple[int, ...]) -> None:
-        """Tell all who wait, or those of them who are planned, that they take part from the newest entry on."""
+        """Send the next membership to the waiting workers, or to the planned ones among them. It begins after the
+        newest entry."""
         if self._trouble:
             self._retries.note_failure(self._trouble)
         entry = self._journal.newest(lambda text: self._told(Notice(text)))
         after = 0 if entry is None else entry.round
         membership = Membership(after, members_after(self._run.memberships, after) or waiting)
-        self._tell_change(entry, membership)
+        self._notify_of_change(entry, membership)
         note_membership(self._folder, membership)
         self._members, self._parting, self._trouble = set(membership.members), False, ""
         self._meetings += 1
@@ -321,28 +334,28 @@ class Attempt:
         self._health.note_join(self._members)
         self._server.begin_meeting(join, None if relay is None else relay.adopt)
 
-    def _tell_change(self, entry: JournalEntry | None, membership: Membership) -> None:
-        """Tell who takes part, where that isn't what a user expects."""
+    def _notify_of_change(self, entry: JournalEntry | None, membership: Membership) -> None:
+        """Notify the user of the membership if it changed or can change."""
         before = membership.members if entry is None else entry.members or membership.members
         if before != membership.members:
             others = Membership(membership.after, before).names()
-            divided = "the data are divided again from where they were read up to"
-            self._told(Notice(f"{membership}, in place of {others}; {divided}"))
+            divided = "the data that haven't been read yet are divided again"
+            self._told(Notice(f"{membership} instead of {others}; {divided}"))
         elif self._elastic:
             self._told(Notice(str(membership)))
 
-    def _take_until(self, condition: Callable[[], bool], seconds: float) -> None:
+    def _process_until(self, condition: Callable[[], bool], seconds: float) -> None:
         until = time.monotonic() + seconds
         while not condition() and time.monotonic() < until:
-            self._take_next(min(_LOOK, max(0.0, until - time.monotonic())))
+            self._process_next_event(min(_LOOK, max(0.0, until - time.monotonic())))
 
-    def _take_next(self, timeout: float) -> None:
-        """Take the next thing that happens, if anything does in time."""
+    def _process_next_event(self, timeout: float) -> None:
+        """Process the next event, if one happens in time."""
         match self._server.next(timeout):
             case None:
                 self._note_unseen_ends()
             case rank, message if rank not in self._health.workers and not isinstance(message, Hello):
-                self._connected.discard(rank)  # of one that was left out
+                self._connected.discard(rank)  # a worker that was left out
             case rank, None:
                 self._connected.discard(rank)
                 self._note_gone(rank)
@@ -358,10 +371,10 @@ class Attempt:
                 self._pass_on_report(from_plain(contents))
             case rank, Left(reason):
                 self._note_left(rank, reason)
-            case rank, Ended(Ending.FAILED, reason):  # it found this itself, and would again
+            case rank, Ended(Ending.FAILED, reason):  # it would fail again
                 raise DistributedError(f"{self._health.name(rank)}: {reason}")
             case rank, Ended(Ending.LOST, reason):
-                self._note_end(rank, Ending.LOST, f"lost another: {reason}")
+                self._note_end(rank, Ending.LOST, f"lost another worker: {reason}")
             case rank, Ended(Ending.CRASHED, reason):
                 self._note_end(rank, Ending.CRASHED, f"crashed: {reason}")
             case rank, Ended(ending, _):
@@ -375,10 +388,10 @@ class Attempt:
     def _note_left(self, rank: int, reason: str) -> None:
         self._health.note_left(rank)
         if reason:
-            self._let_all_leave(f"{self._health.name(rank)} lost another: {reason}")
+            self._let_all_leave(f"{self._health.name(rank)} lost another worker: {reason}")
 
     def _note_unseen_ends(self) -> None:
-        """Workers that ended before they ever came here."""
+        """Note workers that ended before they connected."""
         for rank, how in self._workers.endings().items():
             if rank in self._expected and rank not in self._health.workers:
                 self._note_end(rank, Ending.GONE, how)
@@ -394,12 +407,11 @@ class Attempt:
         self._note_end(rank, ending, f"was lost: {how}")
 
     def _ending_of(self, rank: int) -> str:
-        """Return how a worker ended whose connection has; its launcher may take a moment to know, if it will know at
-        all."""
+        """Return how a worker ended after its connection did. Waits for the launcher, which may know a moment later."""
         until = time.monotonic() + (_GRACE if self._workers.sees_endings else 0)
         while rank not in (endings := self._workers.endings()) and time.monotonic() < until:
             time.sleep(_LOOK / 10)
-        return endings.get(rank, "its connection ended without a word")
+        return endings.get(rank, "its connection ended without a report")
 
     def _last_words(self, rank: int) -> str:
         words = self._workers.last_words(rank)

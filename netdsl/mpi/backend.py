@@ -26,7 +26,8 @@ if TYPE_CHECKING:  # naming a backend doesn't need torch
 class MpiBackend(Backend):
     """The backend whose workers are ranks of MPI.
 
-    A process that mpiexec started is one of them; any other starts mpiexec itself, for ranks on this machine.
+    If mpiexec started this process, the process is one of the ranks. Otherwise it starts mpiexec itself, for ranks on
+    this machine.
     """
 
     name = MPI
@@ -38,12 +39,12 @@ class MpiBackend(Backend):
 
     @property
     def supervises(self) -> bool:
-        """Whether this process supervises the workers and gets their events."""
+        """Whether this process supervises the workers and receives their events."""
         return self.rank is None or self.rank.rank == 0
 
     @cached_property
     def rank(self) -> ExternalWorker | None:
-        """The worker that this process is, if mpiexec started it."""
+        """The worker that is this process, or `None` if mpiexec didn't start it."""
         if not started_by_mpiexec(os.environ):
             return None
         from netdsl.mpi.launcher import this_rank
@@ -51,7 +52,7 @@ class MpiBackend(Backend):
         return this_rank()
 
     def workers_here(self, workers: int | None) -> int | None:
-        """Return the number of workers on this machine: all, if this process starts them."""
+        """Return the number of workers on this machine, which is all of them if this process starts them."""
         return workers if self.rank is None else self.rank.local_size
 
     def cores(self, workers: int) -> int:
@@ -59,15 +60,17 @@ class MpiBackend(Backend):
         return share_of_cores(workers if self.rank is None else self.rank.local_size)
 
     def check(self, run: Run) -> None:
-        """Raise a DistributedError if the run has another number of workers than mpiexec has started ranks."""
+        """Raise a `DistributedError` if the run's number of workers differs from the number of ranks that mpiexec
+        started."""
         if self.rank is not None and run.workers != self.rank.size:
             raise DistributedError(
-                f"mpiexec started {self.rank.size} ranks, not {run.workers}; their number needn't be said"
+                f"mpiexec started {self.rank.size} ranks, but the run has {run.workers} workers; leave the "
+                "number of workers out"
             )
 
     @contextmanager
     def leading(self) -> Iterator[None]:
-        """Inside, this process does what the processes of other workers wait for; if it fails, they end too."""
+        """Do work inside the context for which the other workers' processes wait. If it fails, they end too."""
         try:
             yield
         except BaseException:
@@ -79,7 +82,7 @@ class MpiBackend(Backend):
 
     @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
-        """A folder that the first rank makes, and removes when all have left it."""
+        """Create a folder in the first rank, and remove it when all ranks have left the context."""
         if self.rank is None:
             with super().temporary_folder() as folder:
                 yield folder

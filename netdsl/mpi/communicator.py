@@ -1,4 +1,4 @@
-"""How workers exchange buffers over MPI: a communicator whose buffers move straight from where they are stored."""
+"""A communicator over MPI. Buffers are sent directly from their own memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from netdsl.errors import DistributedError
 from netdsl.mpi.library import PIECE, MpiGroup, mpi, mpi_errors, pieces, world
 
 _DOING = "the shared variable"
-_NAP = 0.001  # seconds between two looks at what others want from the first rank
+_NAP = 0.001  # seconds between two checks for other ranks' requests to the first rank
 _SUMMED = (torch.float32, torch.float64, torch.int64)
 
 
@@ -40,11 +40,11 @@ def connect(transport: Transport, control: ControlClient, rank: int, size: int, 
 
 
 class MpiCommunicator:
-    """One of the ranks of an MPI communicator, of which each lane has a duplicate.
+    """One of the ranks of an MPI communicator. Each lane has a duplicate of that communicator.
 
-    Means are added up in the order of ranks, to the same bits as by the other transports. With `node`, a communicator
-    of the ranks of this machine, each machine adds up what its ranks have before machines exchange anything; the last
-    bits then depend on which ranks share a machine. Buffers on GPUs are copied by way of pinned memory.
+    Means are added up in the order of ranks, with the same bits as in the other transports. `node` is a communicator of
+    the ranks of this machine. With it, each machine adds up the values of its ranks before machines exchange anything.
+    The last bits then depend on which ranks share a machine. Buffers on GPUs are copied through pinned memory.
     """
 
     def __init__(self, communicator: Any, interruption: Interruption | None = None, *, node: Any = None) -> None:
@@ -55,15 +55,15 @@ class MpiCommunicator:
         self._variables: list[LaneVariable] = []
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by their weighted mean."""
+        """Replace every worker's buffer with the weighted mean of all buffers."""
         return self._add_mean(buffer, weight, None, lane)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace the root's buffer by the weighted mean."""
+        """Replace the root's buffer with the weighted mean."""
         return self._add_mean(buffer, weight, root, lane)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by the root's."""
+        """Replace every worker's buffer with the root's."""
         doing = f"broadcast of {buffer.nbytes} bytes from {root}"
 
         def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
@@ -81,7 +81,7 @@ class MpiCommunicator:
         return self._add_operation(lane, buffer, work, changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
-        """Fill a buffer with what another worker sends."""
+        """Fill a buffer with the values that another worker sends."""
 
         def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
             mpi_lane.group.receive(staged.bytes(), source, f"receive from worker {source}")
@@ -89,18 +89,20 @@ class MpiCommunicator:
         return self._add_operation(lane, buffer, work)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Everybody's numbers."""
+        """Return the numbers of all workers, by rank."""
         counts = {int(count) for (count,) in self._group.gather([len(values)], "a gather of numbers")}
         if len(counts) > 1:
-            raise DistributedError(f"gather: workers give {sorted(counts)} numbers; all must give as many")
+            raise DistributedError(
+                f"gather: the workers pass different numbers of values: {sorted(counts)}; all must pass the same number"
+            )
         return self._group.gather(values, "a gather of numbers")
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait until all other workers have called this too."""
         self._group.barrier("a barrier")
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """Return a variable in the first rank's memory, which others read and change without its help."""
+        """Return a variable in the first rank's memory. Other ranks read and change it without that rank's help."""
         values = MpiValues(self._duplicate(self._group.communicator), buffer)
         variable = LaneVariable(values, Lane(f"variable {len(self._variables)}", self.interruption))
         self._variables.append(variable)
@@ -131,7 +133,7 @@ class MpiCommunicator:
 
     def _add_mean(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
         if buffer.dtype not in _SUMMED:
-            raise DistributedError(f"a mean of {buffer.dtype} values; give float32, float64 or int64")
+            raise DistributedError(f"{buffer.dtype} values can't be averaged; use float32, float64 or int64")
         what = "mean" if root is None else f"reduce to {root}"
         doing = f"{what} of {buffer.numel()} {buffer.dtype}"
 
@@ -162,18 +164,18 @@ class _MpiLane:
 
     def __init__(self, group: MpiGroup, total: Sum, lane: Lane) -> None:
         self.group, self.sum, self.lane = group, total, lane
-        self.waited = 0.0  # for others to come
+        self.waited = 0.0  # seconds spent waiting for other ranks
 
     def agree(self, doing: str, weight: float = 1.0) -> list[float]:
-        """Everybody's weight, once all have come for the same."""
+        """Wait until all ranks request the same operation, and return the weight of each rank."""
         start = time.monotonic()
         rows = self.group.gather([weight, zlib.crc32(doing.encode())], doing)
         self.waited += time.monotonic() - start
         for rank, (_, request) in enumerate(rows):
             if request != rows[0][1]:
                 raise DistributedError(
-                    f"{doing}: worker {rank} asks for something else than worker 0; all must have the same net and ask "
-                    "for the same in the same order"
+                    f"{doing}: worker {rank} and worker 0 request different operations; all workers must have "
+                    "the same net and request the same operations in the same order"
                 )
         return [weight for weight, _ in rows]
 
@@ -184,10 +186,10 @@ class _MpiLane:
 
 
 class Sum(Protocol):
-    """A way to add up what all ranks have."""
+    """A way to add up the values of all ranks."""
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
-        """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
+        """Replace the values with the scaled sum of all ranks' values. With a root, replace only the root's values."""
         ...
 
     def close(self) -> None:
@@ -196,13 +198,13 @@ class Sum(Protocol):
 
 
 class SumByRank:
-    """Adds up what ranks have in the order of ranks."""
+    """Adds up values in the order of ranks."""
 
     def __init__(self, group: MpiGroup) -> None:
         self._group, self._sum = group, OrderedSum(group, PIECE)
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
-        """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
+        """Replace the values with the scaled sum of all ranks' values. With a root, replace only the root's values."""
         self._group.traffic.add(count=self._sum.add_up(values, lambda: scales, root, doing))
 
     def close(self) -> None:
@@ -211,9 +213,9 @@ class SumByRank:
 
 
 class SumByNode:
-    """Adds up what the ranks of each machine have, then what machines have, so that each machine sends one buffer.
+    """Adds up values within each machine, then between machines, so that each machine sends only one buffer.
 
-    `leaders` are the first ranks of all machines, if this is one of them.
+    `leaders` are the first ranks of all machines, or `None` if this rank isn't one of them.
     """
 
     def __init__(self, group: MpiGroup, node: MpiGroup, leaders: MpiGroup | None) -> None:
@@ -223,8 +225,8 @@ class SumByNode:
         self._among = None if leaders is None else (SumByRank(leaders), [1.0] * leaders.size)
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
-        """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
-        whole = values.dtype.kind == "i"  # which is rounded only once
+        """Replace the values with the scaled sum of all ranks' values. With a root, replace only the root's values."""
+        whole = values.dtype.kind == "i"  # whole numbers are rounded only once
         total = values if root is None and not whole else values.astype(np.float64 if whole else values.dtype)
         self._within.add_up(total, [scales[rank] for rank in self._members], 0, doing)
         if self._among is not None:
@@ -241,7 +243,7 @@ class SumByNode:
 
 
 class MpiValues:
-    """A window of MPI's into the first rank's memory. Its operations on single values are atomic."""
+    """An MPI window into the first rank's memory. Its operations on single values are atomic."""
 
     def __init__(self, group: MpiGroup, like: Tensor) -> None:
         self._group, self._left = group, threading.Event()
@@ -271,7 +273,7 @@ class MpiValues:
         self._accumulate(values, self._group.mpi.SUM)
 
     def leave(self) -> None:
-        """Wait until nobody needs the variable any more, and free it."""
+        """Wait until no rank needs the variable any more, and free it."""
         self._group.barrier(_DOING)
         self._left.set()
         if self._helper.is_alive():
@@ -290,6 +292,6 @@ class MpiValues:
             self._window.Flush(0)
 
     def _keep_moving(self) -> None:
-        """Let MPI get on in the first rank, without which some networks don't move what others ask for."""
+        """Let MPI make progress in the first rank. On some networks, other ranks' operations would otherwise stall."""
         while not self._left.wait(_NAP):
             self._group.communicator.Iprobe()

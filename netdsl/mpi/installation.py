@@ -1,4 +1,5 @@
-"""The MPI that is installed: the program that starts ranks, the library that mpi4py loads, and whether they fit."""
+"""The installed MPI: the program that starts ranks, the library that mpi4py loads, and a check that they fit
+together."""
 
 from __future__ import annotations
 
@@ -13,27 +14,35 @@ from pathlib import Path
 from caffe_proto.errors import MissingExtraError, import_extra
 from netdsl.errors import DistributedError
 
-SETTINGS = {  # of Open MPI, which otherwise wants a core for each rank, and no administrator
+SETTINGS = {  # by default, Open MPI needs a core for each rank, and refuses to run as root
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "PRTE_MCA_hwloc_default_binding_policy": "none",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-_KINDS = {  # how each library's mpiexec is recognised by what it says about its version
+_KINDS = {  # patterns that identify each library's mpiexec by its version text
     "Open MPI": re.compile(r"Open ?MPI|OpenRTE|PRRTE|prterun", re.IGNORECASE),
     "Intel MPI": re.compile(r"Intel\(R\) MPI", re.IGNORECASE),
     "MPICH": re.compile(r"HYDRA|MPICH", re.IGNORECASE),
 }
 _COUNT_RANKS = "from netdsl.mpi.library import world; print(f'ranks: {world().size}')"
-_RANKS = re.compile(r"ranks: (\d)")  # of two ranks, which may both be on one line
-_LIMIT = 20.0  # seconds for mpiexec to say its version, or to start two ranks
-_FROM_MPIEXEC = ("PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDI_", "MPI_LOCAL")  # variables of a process that is a rank
+_RANKS = re.compile(r"ranks: (\d)")  # the output of two ranks, which may be on one line
+_LIMIT = 20.0  # seconds for mpiexec to print its version, or to start two ranks
+_FROM_MPIEXEC = (
+    "PMI_",
+    "PMIX_",
+    "OMPI_",
+    "PRTE_",
+    "HYDI_",
+    "MPI_LOCAL",
+)  # prefixes of variables that mpiexec sets for a rank
 
 
 @dataclass(frozen=True)
 class MpiInstallation:
-    """The library that mpi4py loads, the mpiexec that netdsl starts, and what is wrong with the two together."""
+    """The library that mpi4py loads, the mpiexec that netdsl starts, and their problem when used together. Empty if
+    none."""
 
     library: str
     program: str
@@ -42,17 +51,16 @@ class MpiInstallation:
 
 
 def mpiexec() -> str:
-    """Return the program beside this Python, from an MPI that is installed as a package, or else the first on the
-    path."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    program = str(beside) if beside.exists() else shutil.which("mpiexec")
+    """Return the mpiexec next to this Python, which an MPI package installs, or otherwise the first one on the path."""
+    next_to_python = Path(sys.executable).with_name("mpiexec")
+    program = str(next_to_python) if next_to_python.exists() else shutil.which("mpiexec")
     if program is None:
-        raise MissingExtraError("there is no mpiexec here: pip install 'netdsl[mpi]', or load your cluster's MPI")
+        raise MissingExtraError("mpiexec wasn't found; run pip install 'netdsl[mpi]', or load your cluster's MPI")
     return program
 
 
 def mpi_installation() -> MpiInstallation:
-    """Return the MPI that is installed, tried out with two ranks. MPI isn't started in this process."""
+    """Return the installed MPI, after a trial with two ranks. Doesn't start MPI in this process."""
     library, program = _loaded_library(), mpiexec()
     kind = _kind_of(_output_of(program, "--version"))
     output = _output_of(program, "-n", "2", sys.executable, "-P", "-c", _COUNT_RANKS)
@@ -60,12 +68,14 @@ def mpi_installation() -> MpiInstallation:
 
 
 def _loaded_library() -> str:
-    """Return the name and version of the library that mpi4py loads, which it does when it is imported."""
+    """Return the name and version of the library that mpi4py loads when it is imported."""
     import_extra("mpi4py", "mpi", "MPI needs mpi4py and an MPI library").rc.initialize = False
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as problem:
-        raise DistributedError(f"mpi4py finds no MPI library: {problem}; install one, or the extra mpi") from None
+        raise DistributedError(
+            f"mpi4py finds no MPI library: {problem}; install one, or run pip install 'netdsl[mpi]'"
+        ) from None
     name, version = MPI.get_vendor()
     return f"{name} {'.'.join(map(str, version))}"
 
@@ -75,18 +85,18 @@ def _kind_of(version: str) -> str:
 
 
 def _why_ranks_dont_meet(library: str, program: str, kind: str, output: str) -> str:
-    """Return what keeps two ranks from finding each other; empty if nothing does."""
+    """Return what keeps two ranks from finding each other. Empty if nothing does."""
     sizes = _RANKS.findall(output)
     if sizes == ["2", "2"]:
         return ""
     if sizes and set(sizes) == {"1"}:
-        return f"{program} is {kind}'s, but mpi4py loads {library}, so that each rank thinks it is alone"
+        return f"{program} belongs to {kind}, but mpi4py loads {library}, so each rank is alone"
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f"{program} doesn't start two ranks: {lines[-1] if lines else 'they say nothing'}"
+    return f"{program} doesn't start two ranks: {lines[-1] if lines else 'they print nothing'}"
 
 
 def _output_of(*command: str) -> str:
-    """Return what a command prints, as it would be started outside of any MPI job; what is wrong where it doesn't
+    """Return the output of a command that is started outside of any MPI job. Returns the problem if it doesn't start or
     end."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith(_FROM_MPIEXEC)}
     try:

@@ -1,4 +1,4 @@
-"""The launchers for MPI: one starts mpiexec on this machine, one finds the ranks of a user's own, on any machines."""
+"""The launchers for MPI. One starts mpiexec on this machine, and the other finds a user's ranks on any machines."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from netdsl.mpi.library import forget_shared_memory, mpi, world
 from netdsl.ranks import Ranks
 
 COMMAND = [sys.executable, "-P", "-m", "netdsl.mpi.worker_process"]
-_RANK = re.compile(r"^worker (\d+) is process (\d+)$", re.MULTILINE)  # as each rank writes it
-_FIRST_LOST = re.compile(r"\bPID (\d+)")  # of the process whose end made mpiexec end the others, in its words
-_SIGNAL = re.compile(r"\bsignal (\d+)")  # that ended it
+_RANK = re.compile(r"^worker (\d+) is process (\d+)$", re.MULTILINE)  # the line that each rank writes
+_FIRST_LOST = re.compile(r"\bPID (\d+)")  # the process whose end made mpiexec end the others, in mpiexec's words
+_SIGNAL = re.compile(r"\bsignal (\d+)")  # the signal that ended it
 _LEAVE = 5.0  # seconds for mpiexec to end its ranks
 Result = TypeVar("Result")
-_LAST_WORDS = 1.0  # seconds for mpiexec to pass on what a rank has printed
-_GRACE = 30.0  # seconds for the first rank to say what happened and end all others
+_LAST_WORDS = 1.0  # seconds for mpiexec to pass on a rank's output
+_GRACE = 30.0  # seconds for the first rank to report the problem and end all others
 
 
 class MpiexecLauncher:
-    """Starts mpiexec, and again when a rank is lost, with which mpiexec ends all others."""
+    """Starts mpiexec, and starts it again when a rank is lost, since mpiexec then ends all others."""
 
     name: ClassVar[str] = "mpi"
     restarts: ClassVar[bool] = True
@@ -49,7 +49,8 @@ class MpiexecLauncher:
     port = 0
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """Return the run with a transport that suits the workers' devices; an error where there is no mpiexec."""
+        """Return the run with a transport that suits the workers' devices. Raises an error if mpiexec isn't
+        installed."""
         mpiexec()
         check_number(run)
         return run.with_transport(per_machine=run.workers, mpi=True)
@@ -64,7 +65,8 @@ class MpiexecLauncher:
 
 
 class MpiexecWorkers(Workers):
-    """The ranks of one mpiexec. Each has a log; mpiexec's own has its words and the ranks' process numbers."""
+    """The ranks of one mpiexec. Each has a log. mpiexec's log contains its own output and the ranks' process
+    numbers."""
 
     sees_endings: ClassVar[bool] = True
 
@@ -80,16 +82,19 @@ class MpiexecWorkers(Workers):
                     stdout=output,
                     stderr=output,
                     env={**SETTINGS, **os.environ},
-                    process_group=0,  # a terminal's Ctrl-C is the supervisor's to handle
+                    process_group=0,  # the supervisor handles a terminal's Ctrl-C
                 )
         except OSError as problem:
             raise DistributedError(f"mpiexec can't be started: {problem}") from None
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError), self._process.stdin as pipe:  # if it has ended, that is noticed elsewhere
+        with (
+            suppress(BrokenPipeError),
+            self._process.stdin as pipe,
+        ):  # if the process has ended, the supervisor notices that
             pipe.write(spec.text().encode() + b"\n")
 
     def endings(self) -> Mapping[int, str]:
-        """Return how the ranks ended, which is all together."""
+        """Return how the ranks ended, which they all do together."""
         code = self._process.poll()
         if code is None:
             return {}
@@ -108,17 +113,17 @@ class MpiexecWorkers(Workers):
         return None if lost is None else ranks.get(lost[1])
 
     def last_words(self, rank: int) -> str:
-        """Return a worker's last lines in its log."""
+        """Return the last lines of a worker's log."""
         log = log_of(self._run, rank)
         return last_words(log) if log.exists() else ""
 
     def problem(self) -> str:
-        """Return what mpiexec says, if it isn't about the end of a rank."""
+        """Return the last output of mpiexec, unless it is about the end of a rank."""
         ended = self._process.poll() is not None
-        return f"of mpiexec, {last_words(self._log)}" if ended and self.first_lost() is None else ""
+        return f"mpiexec failed: {last_words(self._log)}" if ended and self.first_lost() is None else ""
 
     def close(self) -> None:
-        """End mpiexec, which ends all ranks; those that it leaves end by themselves, without their supervisor."""
+        """End mpiexec, which ends all ranks. Ranks that it misses end without their supervisor."""
         self._process.terminate()
         try:
             self._process.wait(_LEAVE)
@@ -129,13 +134,13 @@ class MpiexecWorkers(Workers):
 
 
 def check_number(run: Run) -> None:
-    """Raise a DistributedError for a run whose workers may be lost and come."""
+    """Raise a `DistributedError` for an elastic run."""
     if run.fewest is not None:
         raise DistributedError("mpiexec ends all ranks when one is lost; give one number of workers, not a range")
 
 
 def this_rank() -> ExternalWorker:
-    """Return which worker this process is, as MPI says."""
+    """Return this process as a worker, from its ranks in MPI."""
     ranks = world()
     node = ranks.Split_type(mpi().COMM_TYPE_SHARED)
     worker = ExternalWorker.of_ranks(Ranks(ranks.rank, ranks.size, node.rank, node.size))
@@ -144,7 +149,7 @@ def this_rank() -> ExternalWorker:
 
 
 def share(spec: WorkerSpec | None) -> WorkerSpec:
-    """Return the first rank's spec, with this rank in it; all ranks must call this, the others with None."""
+    """Return the first rank's spec with this rank in it. All ranks must call this, all but the first with `None`."""
     forget_shared_memory()
     worker = this_rank()
     spec = WorkerSpec.of(share_text(None if spec is None else spec.text()))
@@ -152,7 +157,7 @@ def share(spec: WorkerSpec | None) -> WorkerSpec:
 
 
 def share_text(text: str | None) -> str:
-    """Return the first rank's text; all ranks must call this, the others with None."""
+    """Return the first rank's text. All ranks must call this, all but the first with `None`."""
     data = np.frombuffer(b"" if text is None else text.encode(), np.uint8)
     length = np.array([data.size])
     world().Bcast(length)
@@ -162,7 +167,7 @@ def share_text(text: str | None) -> str:
 
 
 class RankLauncher(ExternalLauncher):
-    """Finds the ranks; the spec goes to them over MPI."""
+    """Finds the ranks, and sends them the spec over MPI."""
 
     name: ClassVar[str] = "mpi"
     regroups: ClassVar[bool] = False
@@ -177,29 +182,32 @@ class RankLauncher(ExternalLauncher):
         check_number(run)
         run = super().prepare(folder, run, note)
         numbers = ", ".join(map(str, self._processes))
-        note(f"the workers are processes {numbers}, in the order of ranks; mpiexec names one that it loses by these")
+        note(
+            f"the workers are processes {numbers}, in the order of ranks; mpiexec names a lost worker by its "
+            "process number"
+        )
         return run
 
     def start(self, spec: WorkerSpec) -> RankLauncher:
-        """Hand the spec to this process's own part, which shares it."""
+        """Pass the spec to this process's own part, which shares it."""
         self.published.set_result(spec)
         return self
 
     def close(self) -> None:
-        """Let the first worker's own part end, which still needs its supervisor."""
+        """Let the first worker's own part end, since it still needs its supervisor."""
         self.await_end()
 
 
 def train_as_rank(supervise: Callable[[ExternalLauncher], End]) -> End | None:
-    """Do this rank's part of a run; in the first one `supervise` watches all of them from a thread."""
+    """Do this rank's part of a run. In the first rank, `supervise` watches all workers from a thread."""
     return take_part(supervise, partial(run_worker, connect=connect))
 
 
 def take_part(supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]) -> Result | None:
-    """Do this rank's part of some work, for which it gets a spec; the first one supervises beside its own.
+    """Do this rank's part of some work, which receives a spec. The first rank supervises as well.
 
-    If that fails the first rank ends all others when it ends itself, and until then they wait, so that nobody is ended
-    by mpiexec before it was said why.
+    If the work fails, the first rank ends all others at its own end. Until then the others wait, so that mpiexec
+    doesn't end any rank before the problem is reported.
     """
     processes = np.zeros(world().size, np.int64)
     world().Allgather(np.array([os.getpid()]), processes)
@@ -218,12 +226,12 @@ def take_part(supervise: Callable[[ExternalLauncher], Result], work: Callable[[W
 
 
 def end_all_ranks_at_exit() -> None:
-    """Let mpiexec end all ranks when this process ends, which has said by then what is wrong."""
+    """Let mpiexec end all ranks when this process ends. The process has reported the problem by then."""
     atexit.register(_end_all_ranks)
 
 
 def _end_all_ranks() -> None:
-    """End all ranks, once mpiexec has had a moment to pass on what this one has printed: it drops the rest."""
+    """End all ranks, after a pause in which mpiexec passes on this rank's output. It would drop the rest otherwise."""
     sys.stdout.flush()
     sys.stderr.flush()
     time.sleep(_LAST_WORDS)

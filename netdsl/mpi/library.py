@@ -1,4 +1,4 @@
-"""The MPI library, which starts when it is first asked for, and groups of its ranks, whose waiting can be ended."""
+"""The MPI library, which starts when it is first used, and groups of its ranks whose waiting can be interrupted."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from netdsl.distributed.transports.weighted_mean import Array
 from netdsl.errors import DistributedError, PeerLostError
 
 _MPICH_MEMORY = re.compile(r"(/dev/shm/mpich_shm_\S+)$", re.MULTILINE)
-PIECE = 1 << 22  # bytes; larger pieces leave the cache before all ranks have had them
+PIECE = 1 << 22  # bytes; larger pieces leave the cache before all ranks have used them
 
 
 def mpi() -> ModuleType:
-    """mpi4py's own module, with a library that several threads may call at once."""
+    """Return mpi4py's own module, with a library that several threads may call at once."""
     import_extra("mpi4py", "mpi", "MPI needs mpi4py and an MPI library")
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as problem:
-        raise DistributedError(f"mpi4py finds no MPI library: {problem}; install one, or the extra mpi") from None
+        raise DistributedError(
+            f"mpi4py finds no MPI library: {problem}; install one, or run pip install 'netdsl[mpi]'"
+        ) from None
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise DistributedError(
-            f"{MPI.Get_library_version().splitlines()[0]}: only one thread at a time may call this library; build or "
-            "load one with MPI_THREAD_MULTIPLE"
+            f"{MPI.Get_library_version().splitlines()[0]}: the library allows calls from only one thread at a "
+            "time; build or load one with MPI_THREAD_MULTIPLE"
         )
     return MPI
 
@@ -43,23 +45,24 @@ def world() -> Any:
 
 
 def forget_shared_memory() -> None:
-    """Remove the names of the memory that the ranks of a machine share, which MPICH would leave if they were killed.
+    """Remove the names of the memory that the ranks of a machine share. MPICH would leave them behind if the ranks were
+    killed.
 
-    All ranks must call this once they have opened it.
+    All ranks must call this after they have opened the memory.
     """
     world().Barrier()
-    with suppress(OSError):  # not every system tells what is mapped, and other ranks remove it as well
+    with suppress(OSError):  # some systems don't list mapped files, and other ranks remove them as well
         for name in set(_MPICH_MEMORY.findall(Path("/proc/self/maps").read_text())):
             Path(name).unlink()
 
 
 @contextmanager
 def mpi_errors(doing: str) -> Iterator[None]:
-    """Turn MPI's errors into a PeerLostError."""
+    """Convert MPI's errors to a `PeerLostError`."""
     try:
         yield
     except mpi().Exception as problem:
-        raise PeerLostError(f"{doing}: MPI says: {problem}") from None
+        raise PeerLostError(f"{doing}: MPI reports: {problem}") from None
 
 
 def pieces(values: Array) -> Iterator[Array]:
@@ -70,9 +73,9 @@ def pieces(values: Array) -> Iterator[Array]:
 
 
 class MpiGroup:
-    """A duplicate of an MPI communicator, so that what goes on in it doesn't mix with anything else.
+    """A duplicate of an MPI communicator, which keeps its messages separate from all others.
 
-    MPI's own waiting keeps a processor busy and can't be interrupted, so requests are tested instead.
+    MPI's own waiting keeps a CPU busy and can't be interrupted. This class tests requests instead.
     """
 
     def __init__(self, communicator: Any, traffic: Traffic, interruption: Interruption) -> None:
@@ -83,27 +86,28 @@ class MpiGroup:
         self._others = [rank for rank in range(self.size) if rank != self.rank]
 
     def is_on_one_machine(self) -> bool:
-        """Return whether all ranks are; all of them must ask."""
+        """Return whether all ranks are on one machine. All ranks must call this."""
         node = self.communicator.Split_type(self.mpi.COMM_TYPE_SHARED)
         alone: bool = node.size == self.size
         node.Free()
         return alone
 
     def gather(self, values: Sequence[float], doing: str) -> list[list[float]]:
-        """Everybody's numbers, of which all give as many. Who comes first sleeps until the others are there."""
+        """Return the numbers of all ranks, which must pass equally many. Ranks that arrive early sleep until the others
+        arrive."""
         numbers = np.array(values, np.float64)
         rows = np.empty((self.size, numbers.size))
         self._await_others(self.communicator.Iallgather, doing, numbers, rows)
         self.traffic.add(count=rows.nbytes)
-        everybody: list[list[float]] = rows.tolist()
-        return everybody
+        rows_of_ranks: list[list[float]] = rows.tolist()
+        return rows_of_ranks
 
     def barrier(self, doing: str) -> None:
-        """Wait until everybody is there."""
+        """Wait until all ranks have called this."""
         self._await_others(self.communicator.Ibarrier, doing)
 
     def finish(self, begun: Sequence[Any], doing: str) -> None:
-        """Wait for what has begun and everybody has come to, so that it gets on as fast as it can."""
+        """Wait for exchanges that all ranks have begun. Doesn't sleep, so that they complete as fast as possible."""
         with mpi_errors(doing):
             while not self.mpi.Request.Testall(begun):
                 if self.interruption.reason is not None:
@@ -111,7 +115,7 @@ class MpiGroup:
                 os.sched_yield()
 
     def broadcast(self, values: Array, root: int, doing: str) -> None:
-        """Replace everybody's bytes by the root's."""
+        """Replace every rank's bytes with the root's."""
         self.finish([self.communicator.Ibcast(piece, root) for piece in pieces(values)], doing)
         self.traffic.add(count=values.nbytes)
 
@@ -120,7 +124,7 @@ class MpiGroup:
         return self.communicator.Isend(values, to)
 
     def begin_receive(self, values: Array, source: int) -> Any:
-        """Begin to fill an array with what another rank sends."""
+        """Begin to fill an array with the values that another rank sends."""
         return self.communicator.Irecv(values, source)
 
     def send(self, values: Array, to: int, doing: str) -> None:
@@ -140,6 +144,6 @@ class MpiGroup:
         self.traffic.add(waited=waited)
 
     def close(self) -> None:
-        """Free the duplicate, together with all others; who was interrupted can't wait for them."""
+        """Free the duplicate. All ranks must do so together, so an interrupted rank doesn't."""
         if self.interruption.reason is None:
             self.communicator.Free()

@@ -19,7 +19,7 @@ from netdsl.transparent.script import Script
 
 
 def run_as_rank(script: Script, folder: Path | None, *, deadline: float) -> None:
-    """Run a script as the rank that this process is; other ranks print to files in the folder, if there is one."""
+    """Run a script as this process's rank. Ranks other than the first print to files in the folder, if there is one."""
     rank = this_rank()
     plan = ScriptPlan(script, rank.size, Transport.MPI, share_of_cores(rank.local_size), deadline)
     if rank.rank and not script.all_output:

@@ -1,4 +1,4 @@
-"""A worker as a rank that mpiexec started: `python -m netdsl.mpi.worker_process`. The first one reads the spec."""
+"""A worker's process as a rank of mpiexec: `python -m netdsl.mpi.worker_process`. The first rank reads the spec."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from netdsl.mpi.communicator import connect
 from netdsl.mpi.launcher import share
 from netdsl.mpi.library import world
 
-_GRACE = 30.0  # seconds for the supervisor to end all ranks; one that ended badly by itself would silence the others
+_GRACE = 30.0  # seconds for the supervisor to end all ranks; a rank that fails first would silence the others
 
 
 def main() -> int:
     """Take part in a run, and return the exit code."""
-    gc.freeze()  # what was imported stays; looking through all of torch again at the end takes longer than ending
+    gc.freeze()  # spares the garbage collector a slow search through all of torch's objects at the end
     rank = world().rank
     sys.stderr.write(f"worker {rank} is process {os.getpid()}\n")
     sys.stderr.flush()
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _log_to(log: Path) -> None:
-    """Write what this process and its libraries say into a log from now on."""
+    """Write all output of this process and its libraries to a log from now on."""
     with log.open("wb") as file:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -1,1 +1,1 @@
-"""Planning of a training: what it costs, what memory it takes, and how it is best run."""
+"""Plans a training: its costs, its memory, and the best way to run it."""

@@ -1,7 +1,7 @@
-"""The algorithms of a convolution: which work, what each computes and takes besides, and the quickest within a memory.
+"""The algorithms of a convolution: where each applies, what it costs, and the fastest choice within a memory limit.
 
-A convolution has three passes: the top, the gradient of the bottom and that of the weights. Each is made of the two
-others by the same transforms and products, so what is said of an algorithm holds for each of them.
+A convolution has three passes, which compute the top, the gradient of the bottom and the gradient of the weights. Each
+pass uses the same transforms and products, so the description of an algorithm applies to all of them.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from netdsl.errors import MemoryBoundError
 from netdsl.planner.operations import ConvolutionShape
 
 _FLOAT32 = 4  # bytes
-_REAL_TRANSFORM = 2.5  # operations for each value, times the logarithm of how many there are
-_COMPLEX_PRODUCT = 8  # operations of a multiplication and an addition of complex numbers
+_REAL_TRANSFORM = 2.5  # operations for each value, times the logarithm of the number of values
+_COMPLEX_PRODUCT = 8  # operations for a multiplication and an addition of complex numbers
 
 
 class ConvolutionAlgorithm(Enum):
-    """How a convolution is computed."""
+    """An algorithm that computes a convolution."""
 
-    IMPLICIT_GEMM = "implicit-gemm"  # a product of matrices whose windows are read out of the bottom as it goes
-    IM2COL = "im2col"  # the windows of one image at a time are written out as a matrix, as Caffe does
-    FFT = "fft"  # a product for each frequency
+    IMPLICIT_GEMM = "implicit-gemm"  # a matrix product that reads its windows directly from the bottom
+    IM2COL = "im2col"  # writes the windows of one image at a time into a matrix, as Caffe does
+    FFT = "fft"  # one product for each frequency
     WINOGRAD_2X2 = "winograd-2x2"  # Lavin and Gray's F(2x2, 3x3)
     WINOGRAD_4X4 = "winograd-4x4"  # their F(4x4, 3x3)
 
 
 @dataclass(frozen=True)
 class AlgorithmCost:
-    """What an algorithm computes in one pass of a convolution, and the bytes that it takes for that time.
+    """The operations of an algorithm in one pass of a convolution, and its workspace in bytes.
 
-    They are besides the bottom, the top and the weights. Of `flops`, `transform_flops` aren't products of matrices.
+    The workspace excludes the bottom, the top and the weights. `transform_flops` are the part of `flops` outside matrix
+    products.
     """
 
     algorithm: ConvolutionAlgorithm
@@ -47,17 +48,17 @@ class AlgorithmCost:
 
 
 def algorithm_costs(shape: ConvolutionShape, value_bytes: int = _FLOAT32) -> tuple[AlgorithmCost, ...]:
-    """Return the costs of all algorithms that can compute a convolution of values of a size."""
+    """Return the costs of all algorithms that support a convolution. `value_bytes` is the size of a value."""
     return tuple(_COSTS[algorithm](shape, value_bytes) for algorithm in ConvolutionAlgorithm if _fits(algorithm, shape))
 
 
 def fft_over_gemm(shape: ConvolutionShape) -> float:
-    """Return how many times the memory of a GEMM an FFT takes, as Table 2 of Zou et al. (2017) counts it.
+    """Return the ratio of an FFT's memory to a GEMM's, as Table 2 of Zou et al. (2017) counts it.
 
-    The paper says that filters are padded to the size of the input, and that there is more for the transformed feature
-    maps, but no formula. Its figures come out if a GEMM has inputs and outputs, and an FFT has inputs, and filters and
-    outputs as half spectra of the inputs' size. So inputs are as if they were transformed in place, which
-    `algorithm_costs` doesn't take for granted.
+    The paper says that filters are padded to the size of the input, and that the transformed feature maps need more
+    memory, but it has no formula. Its numbers result if a GEMM has inputs and outputs, and an FFT has inputs, plus
+    filters and outputs as half spectra of the inputs' size. This assumes that inputs are transformed in place, which
+    `algorithm_costs` doesn't.
     """
     spectra = _spectra(shape)
     inputs, outputs = _bottom_values(shape) * _FLOAT32, _top_values(shape) * _FLOAT32
@@ -65,7 +66,10 @@ def fft_over_gemm(shape: ConvolutionShape) -> float:
 
 
 def _fits(algorithm: ConvolutionAlgorithm, shape: ConvolutionShape) -> bool:
-    """Winograd's tiles are those of a dense 3x3 window that moves by one; the others take any window."""
+    """Return whether an algorithm supports a convolution.
+
+    Winograd's tiles need a dense 3x3 window and a stride of 1. The other algorithms support any window.
+    """
     if algorithm not in _TILES:
         return True
     kernel = shape.kernel_height, shape.kernel_width
@@ -77,7 +81,8 @@ def _implicit_gemm(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
 
 
 def _im2col(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
-    """Return a 1x1 window that moves by one is the bottom itself."""
+    """Return the cost of im2col. A 1x1 window with a stride of 1 needs no copy, since the matrix is the bottom
+    itself."""
     window = shape.kernel_height * shape.kernel_width
     itself = window == 1 and shape.stride == (1, 1) and shape.pad == (0, 0)
     columns = 0 if itself else shape.channels * window * shape.top_height * shape.top_width
@@ -86,7 +91,7 @@ def _im2col(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
 
 @dataclass(frozen=True)
 class _Spectra:
-    """The bytes of the half spectra that a convolution by FFT has."""
+    """The bytes of the half spectra of a convolution by FFT."""
 
     bottoms: int
     weights: int
@@ -98,8 +103,11 @@ class _Spectra:
 
 
 def _spectra(shape: ConvolutionShape, value_bytes: int = _FLOAT32) -> _Spectra:
-    """Return every plane has the size of the padded bottom, where no window wraps around. Tops have all places, also
-    those that a stride leaves out. Halves would overflow, since a spectrum's values are sums over a plane."""
+    """Return the sizes of the half spectra.
+
+    Every plane has the size of the padded bottom, so no window wraps around. Tops include the positions that a stride
+    skips. Half precision isn't used, since a spectrum's values are sums over a plane and would overflow.
+    """
     height, width = _padded_size(shape)
     plane = height * (width // 2 + 1) * 2 * max(value_bytes, _FLOAT32)
     return _Spectra(*(count * plane for count in _planes(shape)))
@@ -117,8 +125,10 @@ def _fft(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A Winograd tile: the places of the top that it makes along an axis, and Lavin and Gray's counts of operations to
-    transform a tile of the bottom, a filter and a tile of the top.
+    """A Winograd tile.
+
+    `places` is the number of positions of the top that it computes along an axis. The others are Lavin and Gray's
+    operation counts to transform a tile of the bottom, a filter and a tile of the top.
     """
 
     places: int
@@ -165,7 +175,7 @@ def _product_flops(shape: ConvolutionShape) -> float:
 
 
 def _planes(shape: ConvolutionShape) -> tuple[int, int, int]:
-    """Return how many planes the bottom, the weights and the top have."""
+    """Return the number of planes in the bottom, in the weights and in the top."""
     weights = shape.filters * (shape.channels // shape.groups)
     return shape.batch * shape.channels, weights, shape.batch * shape.filters
 
@@ -184,19 +194,19 @@ def _top_values(shape: ConvolutionShape) -> int:
 
 @dataclass(frozen=True)
 class AlgorithmOption:
-    """A way to compute a convolution: its seconds in a step, and the bytes that it takes."""
+    """A way to compute a convolution, with its seconds in a step and the bytes of its workspace."""
 
     algorithm: ConvolutionAlgorithm
     seconds: float
     bytes: int
 
 
-Options = Mapping[str, Sequence[AlgorithmOption]]  # by the convolution's name; none is empty
+Options = Mapping[str, Sequence[AlgorithmOption]]  # by the convolution's name; no sequence is empty
 
 
 @dataclass(frozen=True)
 class AlgorithmChoice:
-    """One option for each convolution, which together take the least time that the memory allows."""
+    """One option for each convolution, chosen for the shortest total time within the memory limit."""
 
     options: Mapping[str, AlgorithmOption]
 
@@ -207,18 +217,22 @@ class AlgorithmChoice:
 
     @property
     def bytes(self) -> int:
-        """The memory of all convolutions together. The paper adds it up, as if none gave any back to the next one."""
+        """The total workspace of all convolutions. The paper also adds them up, as if none were reused by the next
+        one."""
         return sum(option.bytes for option in self.options.values())
 
 
 def choose_algorithms(options: Options, bound: int) -> AlgorithmChoice:
-    """Return the quickest choice that takes at most this many bytes; a MemoryBoundError says how many are missing."""
+    """Return the fastest choice that needs at most this many bytes.
+
+    Raises a `MemoryBoundError` with the number of missing bytes if there is none.
+    """
     least = {name: min(option.bytes for option in ways) for name, ways in options.items()}
     room = bound - sum(least.values())
     if room < 0:
         raise MemoryBoundError(
-            f"the convolutions need {_megabytes(bound - room)} and there are {_megabytes(max(0, bound))}, "
-            f"{_megabytes(-room)} too few; a smaller batch takes less"
+            f"the convolutions need {_megabytes(bound - room)}, but only {_megabytes(max(0, bound))} are "
+            f"available, which is {_megabytes(-room)} too little; use a smaller batch"
         )
     pairs = [(name, option) for name, ways in options.items() for option in ways]
     more = [option.bytes - least[name] for name, option in pairs]
@@ -227,9 +241,10 @@ def choose_algorithms(options: Options, bound: int) -> AlgorithmChoice:
 
 
 def _solve_program(names: Sequence[str], seconds: Sequence[float], more: Sequence[int], room: int) -> list[bool]:
-    """Return whether each pair of a convolution and an option is taken; `more` is what it takes over the least option.
+    """Return whether each pair of a convolution and an option is chosen.
 
-    The solver's numbers have a tolerance, so a solution may take a little more than there is. Such a one is excluded.
+    `more` is the option's memory above the smallest option of the same convolution. The solver's numbers have a
+    tolerance, so a solution may exceed the limit slightly. Such a solution is excluded.
     """
     if not names:
         return []
@@ -242,7 +257,7 @@ def _solve_program(names: Sequence[str], seconds: Sequence[float], more: Sequenc
         result: Any = optimize.milp(
             cost, integrality=np.ones(len(names)), bounds=(0, 1), constraints=constraints, options={"mip_rel_gap": 0}
         )
-        assert result.x is not None, result.message  # the least options always fit
+        assert result.x is not None, result.message  # the smallest options always fit
         taken = np.round(result.x)
         if sum(bytes_ for bytes_, chosen in zip(more, taken, strict=True) if chosen) <= room:
             return [bool(chosen) for chosen in taken]

@@ -1,4 +1,4 @@
-"""The iterations that workers need, estimated from trainings in the simulator, and the tau that is best then."""
+"""Estimates the iterations that workers need from trainings in the simulator, and the tau that is best then."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ DIGITS = Path(__file__).parent / "trainings" / "digits.json"
 
 @dataclass(frozen=True)
 class ConvergenceEstimate:
-    """An estimate of how workers that average their models after every `tau` iterations learn, from other trainings.
+    """An estimate of how fast workers learn that average their models after every `tau` iterations.
 
-    `factor` is N_a / (tau M_a): how many times as many iterations one worker needs as each of these. `inside` is
-    whether their number and tau are between those of the trainings.
+    It is based on other trainings. `factor` is N_a / (tau M_a), the ratio of the iterations of one worker alone to
+    those of each of the workers. `inside` is whether the number of workers and tau are within the range of those
+    trainings.
     """
 
     workers: int
@@ -33,23 +34,27 @@ class ConvergenceEstimate:
 
     @property
     def work(self) -> float:
-        """How many times as many batches all workers need together as one worker alone."""
+        """The ratio of the batches that all workers need together to those of one worker alone."""
         return self.workers / self.factor
 
     def __str__(self) -> str:
         text = (
-            f"an estimate from {self.source}: with {self.workers} workers and tau {self.tau} one worker alone needs "
-            f"{self.factor:.2g} times as many iterations as each of them"
+            f"an estimate from {self.source}: with {self.workers} workers and tau {self.tau}, one worker alone "
+            f"needs {self.factor:.2g} times as many iterations as each of them"
         )
-        return text if self.inside else f"{text}, which is outside those trainings and taken from the nearest of them"
+        return (
+            text
+            if self.inside
+            else f"{text}, which is outside the range of those trainings, so the nearest one is used"
+        )
 
 
 class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The iterations that trainings of one task needed to reach the accuracy `goal`.
 
-    `serial` are those of a single worker, `parallel` those of each of several, a row for every number of workers with a
-    column for every tau. They are medians over the seeds, and None where most trainings never reached it. `command`
-    makes such a file again.
+    `serial` is for a single worker. `parallel` is for each of several workers, with a row for every number of workers
+    and a column for every tau. The values are medians over the seeds, or `None` if most trainings never reached the
+    goal. `command` creates the file again.
     """
 
     task: str
@@ -67,16 +72,18 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ascending = all(row and row[0] >= 1 and list(row) == sorted(set(row)) for row in rows)
         counts = [self.serial, *(count for row in self.parallel for count in row)]
         if not (sized and ascending and all(count is None or 0 < count < math.inf for count in counts)):
-            raise ValueError("its table isn't one of iterations by ascending numbers of workers and taus")
+            raise ValueError("the table isn't one of iterations by ascending numbers of workers and taus")
 
     def estimate(self, workers: int, tau: int) -> ConvergenceEstimate:
         """Return the estimate for workers that average after every `tau` iterations.
 
-        It is interpolated between logarithms; outside the grid it is that of the nearest place in it. One worker alone
-        is as quick as itself.
+        It is interpolated between logarithms. Outside the grid it is the value at the nearest point. The factor of one
+        worker alone is 1.
         """
         if workers < 1 or tau < 1:
-            raise DistributedError(f"{workers} workers with tau {tau}: there is one of each at least")
+            raise DistributedError(
+                f"nothing can be estimated for {workers} workers with tau {tau}; give at least 1 of each"
+            )
         rows = (1, *self.workers) if self.workers[0] > 1 else self.workers
         between = [(row, column) for row in _neighbours(rows, workers) for column in _neighbours(self.taus, tau)]
         logs = [part * other * math.log(self._factor(rows[row], column)) for (row, part), (column, other) in between]
@@ -88,8 +95,8 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return 1.0
         count = self.parallel[self.workers.index(workers)][column]
         if self.serial is None or count is None:
-            who = "one alone" if self.serial is None else f"{workers} workers with tau {self.taus[column]}"
-            raise DistributedError(f"nothing can be estimated from {self._source}: {who} never reached it")
+            who = "one worker alone" if self.serial is None else f"{workers} workers with tau {self.taus[column]}"
+            raise DistributedError(f"nothing can be estimated from {self._source}, because {who} never reached it")
         return self.serial / count
 
     @property
@@ -98,7 +105,8 @@ class ConvergenceGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _neighbours(places: Sequence[int], value: int) -> list[tuple[int, float]]:
-    """Return the indices of the places on both sides of a value, with their weights; only the nearest one's outside."""
+    """Return the indices of the values on both sides of a value, with their weights. Outside, return only the nearest
+    one."""
     right = bisect_right(places, value)
     if right in (0, len(places)):
         return [(max(0, right - 1), 1.0)]
@@ -108,13 +116,13 @@ def _neighbours(places: Sequence[int], value: int) -> list[tuple[int, float]]:
 
 
 def read_grid(path: Path = DIGITS) -> ConvergenceGrid:
-    """Read a grid that `zoo simulate speedup` has written; the default is ours, of a small net on digits."""
+    """Read a grid that `zoo simulate speedup` has written. The default is netdsl's own, from a small net on digits."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=ConvergenceGrid)
     except OSError as problem:
-        raise FileError(f"{path}: can't be read: {problem.strerror}") from None
+        raise FileError(f"{path}: the file can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise FileError(f"{path}: isn't a speedup.json of `zoo simulate speedup`: {problem}") from None
+        raise FileError(f"{path}: not a speedup.json of `zoo simulate speedup`: {problem}") from None
 
 
 def write_grid(grid: ConvergenceGrid, path: Path) -> None:
@@ -124,42 +132,41 @@ def write_grid(grid: ConvergenceGrid, path: Path) -> None:
 
 @dataclass(frozen=True)
 class TauOptimum:
-    """The tau with which workers are quickest, and how many times as fast as one they are."""
+    """The tau with which workers are fastest, and their speed relative to one worker."""
 
     tau: int
     speedup: float
 
 
 def naive_speedup(workers: int, ratio: float) -> float:
-    """Return how many times as fast as one are workers that divide every batch, if an exchange takes `ratio`
+    """Return the speed, relative to one worker, of workers that divide every batch. An exchange takes `ratio`
     iterations."""
     return 1 / (1 / workers + ratio)
 
 
 def averaging_speedup(factor: float, tau: int, ratio: float) -> float:
-    """Return how many times as fast as one are workers that exchange models after every `tau` iterations.
+    """Return the speed, relative to one worker, of workers that exchange models after every `tau` iterations.
 
-    `factor` is what it would be if exchanges cost nothing, N_a / (tau M_a), and `ratio` the iterations that an exchange
-    takes.
+    `factor` is N_a / (tau M_a), the speed if exchanges cost nothing. An exchange takes `ratio` iterations.
     """
     return factor / (1 + ratio / tau)
 
 
 def best_tau(factors: Mapping[int, float], ratio: float) -> TauOptimum | None:
-    """Return the best of the taus for which it is known how fast workers would be if exchanges cost nothing."""
+    """Return the best of the taus, given the speed with each tau if exchanges cost nothing."""
     optima = [TauOptimum(tau, averaging_speedup(factor, tau, ratio)) for tau, factor in factors.items()]
     return max(optima, key=lambda optimum: (optimum.speedup, optimum.tau), default=None)
 
 
 @dataclass(frozen=True)
 class EstimatedTau(TauOptimum):
-    """The best tau as far as other trainings tell, and what they tell of it."""
+    """The best tau according to other trainings, with the estimate that they provide."""
 
     estimate: ConvergenceEstimate
 
 
 def estimate_best_tau(grid: ConvergenceGrid, workers: int, ratio: float) -> EstimatedTau:
-    """Estimate the best tau of this many workers among all within a grid of trainings."""
+    """Estimate the best tau for this many workers among all taus within the range of a grid."""
     estimates = {tau: grid.estimate(workers, tau) for tau in range(min(grid.taus), max(grid.taus) + 1)}
     optimum = best_tau({tau: estimate.factor for tau, estimate in estimates.items()}, ratio)
     assert optimum is not None

@@ -1,4 +1,5 @@
-"""Devices that train nets, read from small files, and clusters of equal machines with them. Neither needs torch."""
+"""Devices that train nets, which are read from small files, and clusters of equal machines with them. Doesn't need
+torch."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _MAY_BE_ZERO = {"overhead"}
 
 
 class NumberType(Enum):
-    """The numbers that a device computes products of."""
+    """The number types in which a device computes products."""
 
     FLOAT32 = "float32"
     TF32 = "tf32"  # float32 in memory, rounded when a product is computed
@@ -34,23 +35,27 @@ class NumberType(Enum):
 
     @property
     def bytes(self) -> int:
-        """What one takes in memory."""
+        """The bytes of one number in memory."""
         return 2 if self in (NumberType.FLOAT16, NumberType.BFLOAT16) else 4
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Operations a second with one type of number: at most, and the parts of that which large operations reach."""
+    """The speed with one number type.
+
+    `peak` is in operations per second. The others are the shares of the peak that large operations reach.
+    """
 
     peak: float
     convolution: float
     convolution_gradient: float
-    product: float  # of matrices
+    product: float  # matrix products
 
 
 @dataclass(frozen=True)
 class MeasuredOperation:
-    """The seconds that an operation took. Its speed depends on `sizes`, of which all of one name have equally many."""
+    """The seconds that an operation took. Its speed depends on `sizes`, whose number is the same for all operations of
+    a name."""
 
     name: str
     sizes: tuple[float, ...]
@@ -61,17 +66,18 @@ class MeasuredOperation:
 
 @dataclass(frozen=True)
 class Device:
-    """A processor or GPU that trains nets. Sizes are in bytes, and links are in bytes a second in one direction.
+    """A CPU or GPU that trains nets. Sizes are in bytes, and links in bytes per second in one direction.
 
-    `arithmetic` has the types of numbers that it computes with. `tile` is how many values its units for products take
-    at once. `bandwidth` is that of its memory, and `bandwidth_share` the part that long operations reach. `overhead` is
-    the seconds that every operation takes besides. `host_link` connects it with the memory where data are loaded, if
-    that is another, and `node_link` with other devices of its machine. `sources` says of every fact where it is from.
+    `arithmetic` contains the speed for each number type. `tile` is the number of values that its matrix units process
+    at once. `bandwidth` is the memory's, and `bandwidth_share` is the share of it that long operations reach.
+    `overhead` is the additional seconds of every operation. `host_link` connects the device with the memory into which
+    data are loaded, if that is separate. `node_link` connects it with other devices of its machine. `sources` contains
+    the source of every fact.
     """
 
     name: str
     title: str
-    type: str  # torch's: cpu or cuda
+    type: str  # torch's device type: cpu or cuda
     memory: int
     bandwidth: float
     bandwidth_share: float
@@ -93,15 +99,15 @@ def device_names() -> list[str]:
 
 
 def read_device(name_or_path: str | Path) -> Device:
-    """Return a device that comes with netdsl, by its name, or one in a file, by its path."""
+    """Read one of netdsl's devices by its name, or a device's file by its path."""
     text = str(name_or_path)
     if text in device_names():
         return _read_file(_FOLDER / f"{text}.json")
     path = Path(name_or_path)
     if path.suffix != ".json" and not path.exists():
         near = get_close_matches(text.lower(), device_names(), 1)
-        guess = f"did you mean {near[0]}?" if near else f"there are {', '.join(device_names())}"
-        raise FileError(f"there is no device '{text}', and no file of that name; {guess}")
+        guess = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(device_names())}"
+        raise FileError(f"there is no device and no file with the name '{text}'; {guess}")
     return _read_file(path)
 
 
@@ -112,7 +118,7 @@ def device_text(device: Device) -> str:
     text = json.dumps(plain, indent=2)
     if not measured:
         return f"{text}\n"
-    rows = ",\n".join(f"    {json.dumps(row)}" for row in measured)  # a line for each of them
+    rows = ",\n".join(f"    {json.dumps(row)}" for row in measured)  # one line for each row
     return f'{text.removesuffix("}").rstrip()},\n  "measured": [\n{rows}\n  ]\n}}\n'
 
 
@@ -120,13 +126,13 @@ def _read_file(path: Path) -> Device:
     with file_errors(path):
         data = regular_file(path).read_bytes()[: _LARGEST + 1]
     if len(data) > _LARGEST:
-        raise FileError(f"{path}: is longer than 4 MB, which no device's file is")
+        raise FileError(f"{path}: the file is longer than 4 MB, so it can't describe a device")
     try:
         values = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise FileError(f"{path}: is no JSON: {problem}") from None
+        raise FileError(f"{path}: not valid JSON: {problem}") from None
     if not isinstance(values, dict):
-        raise FileError(f'{path}: has no fields such as "memory": 16e9')
+        raise FileError(f'{path}: not an object with fields such as "memory": 16e9')
     return _checked_device(values, path)
 
 
@@ -134,7 +140,7 @@ def _checked_device(values: dict[str, Any], path: Path) -> Device:
     for name in values:
         if name not in _FIELDS:
             near = get_close_matches(name, _FIELDS, 1)
-            guess = f"did you mean '{near[0]}'?" if near else f"a device has {', '.join(sorted(_FIELDS))}"
+            guess = f"did you mean '{near[0]}'?" if near else f"the fields of a device are {', '.join(sorted(_FIELDS))}"
             raise FileError(f"{path}: unknown field '{name}'; {guess}")
     try:
         device = msgspec.convert(_with_whole_bytes(values), Device)
@@ -146,41 +152,41 @@ def _checked_device(values: dict[str, Any], path: Path) -> Device:
 
 
 def _with_whole_bytes(values: dict[str, Any]) -> dict[str, Any]:
-    """Bytes are whole, also where they are written as 16e9."""
+    """Convert bytes to a whole number, even if they are written as 16e9."""
     memory = values.get("memory")
     return values | {"memory": int(memory)} if isinstance(memory, float) and memory.is_integer() else values
 
 
 def _sentence_of(problem: str) -> str:
-    """Return a sentence of msgspec's, with the name of the field instead of a path such as `$.bandwidth`."""
+    """Return a message of msgspec's with the name of the field instead of a path such as `$.bandwidth`."""
     what, _, where = problem.partition(" - at `")
     place = where.rpartition("`$.")[2].removeprefix("$.").rstrip("`")
-    return f"{place}: {what}" if place else what.replace("Object missing required field", "there is no field")
+    return f"{place}: {what}" if place else what.replace("Object missing required field", "a field is missing:")
 
 
 def _complaints(device: Device, given: set[str]) -> Iterator[str]:
     if device.type not in ("cpu", "cuda"):
-        yield f"type '{device.type}' is unknown; it is cpu or cuda"
+        yield f"type '{device.type}' is unknown; set it to cpu or cuda"
     if not device.arithmetic:
-        yield "arithmetic has no type of numbers, such as float32"
+        yield "arithmetic is empty; add a number type, such as float32"
     for name, value in _numbers_of(device):
-        least = "must be 0 or more" if name in _MAY_BE_ZERO else "must be more than 0"
+        least = "set it to 0 or more" if name in _MAY_BE_ZERO else "set it to more than 0"
         if not math.isfinite(value) or value < 0 or (value == 0 and name not in _MAY_BE_ZERO):
-            yield f"{name} is {value:g}; it {least}"
+            yield f"{name} is {value:g}; {least}"
         if (
             name.rpartition(".")[2] in ("bandwidth_share", "convolution", "convolution_gradient", "product")
             and value > 1
         ):
-            yield f"{name} is {value:g}; it is a part of what the device can do, and so 1 at most"
+            yield f"{name} is {value:g}; set it to the share that the device reaches, which is at most 1"
     for name in sorted(given - _UNSOURCED):
         if not device.sources.get(name):
-            yield f"sources doesn't say where '{name}' is from"
+            yield f"sources lacks '{name}'; add the source of its value"
     lengths: dict[str, int] = {}
     for operation in device.measured:
         if lengths.setdefault(operation.name, len(operation.sizes)) != len(operation.sizes):
             yield f"measured: operations '{operation.name}' have different numbers of sizes"
         if min(operation.flops, operation.bytes) < 0 or min(operation.seconds, *operation.sizes) <= 0:
-            yield f"measured: an operation '{operation.name}' has a number that isn't more than 0"
+            yield f"measured: an operation '{operation.name}' has a number that isn't above 0"
 
 
 def _numbers_of(device: Device) -> Iterator[tuple[str, float]]:
@@ -195,9 +201,9 @@ def _numbers_of(device: Device) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True)
 class DeviceCluster:
-    """So many equal machines with this many devices each, of which the last `stragglers` are slower.
+    """Equal machines with `devices` devices each. The last `stragglers` machines are slower.
 
-    `bandwidth` and `latency` are those of a machine's connection to a switch, in bytes a second and seconds. Devices of
+    `bandwidth` and `latency` describe a machine's connection to a switch, in bytes per second and seconds. Devices of
     one machine exchange over its own links.
     """
 
@@ -206,19 +212,23 @@ class DeviceCluster:
     machines: int = 1
     bandwidth: float = math.inf
     latency: float = 0.0
-    stragglers: int = 0  # machines
+    stragglers: int = 0  # number of machines
     slowdown: float = 2.0
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
         if self.devices < 1 or self.machines < 1:
-            raise PlanError(f"{self.machines} machines with {self.devices} devices; there must be one of each at least")
+            raise PlanError(
+                f"there can't be {self.machines} machines with {self.devices} devices; give at least one of each"
+            )
         if self.stragglers >= self.machines > 1:
-            raise PlanError(f"{self.stragglers} of {self.machines} machines can't be slower than the others")
+            raise PlanError(
+                f"{self.stragglers} of {self.machines} machines can't be slower than the others; give fewer stragglers"
+            )
 
     @property
     def workers(self) -> int:
-        """The workers that there is a device for."""
+        """The number of workers, one for each device."""
         return self.devices * self.machines
 
     def link(self, workers: int) -> Link:
@@ -231,21 +241,21 @@ class DeviceCluster:
         return TwoLevelLink(self.bandwidth, self.latency, inside=inside, per_machine=self.devices)
 
     def _link_inside(self) -> Link:
-        """Return what connects the devices of a machine: links of their own, or the memory that processors share."""
+        """Return the connection between the devices of a machine: their own links, or the memory that CPUs share."""
         device = self.device
         if device.node_link is None and device.type == "cpu":
             return SharedMemoryLink(device.bandwidth * device.bandwidth_share)
         return Link(device.node_link or device.host_link or device.bandwidth)
 
     def pace(self, workers: int, step: float) -> Machines:
-        """Return the pace of this many workers whose iterations take `step` seconds; slow machines are used last."""
+        """Return the speed of this many workers whose iterations take `step` seconds. Slow machines are used last."""
         quick = (self.machines - self.stragglers) * self.devices if self.machines > 1 else workers
         return Machines(step, workers, max(0, workers - quick), self.slowdown, self.jitter)
 
     def with_bandwidth(self, factor: float) -> DeviceCluster:
-        """Return the same machines on a network that is this many times as wide."""
+        """Return the same machines on a network with `factor` times the bandwidth."""
         return replace(self, bandwidth=factor * self.bandwidth)
 
     def without_stragglers(self) -> DeviceCluster:
-        """Return the same machines, all equally fast."""
+        """Return the same machines without slow ones."""
         return replace(self, stragglers=0)

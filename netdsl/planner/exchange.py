@@ -1,4 +1,4 @@
-"""The time that rounds and epochs of a strategy take, with this many machines on a network."""
+"""The time of a strategy's rounds and epochs on a number of machines on a network."""
 
 from __future__ import annotations
 
@@ -23,32 +23,35 @@ from netdsl.distributed.strategies.strategy import (
 )
 from netdsl.errors import DistributedError
 
-_RARE = 1e-6  # a probability that makes no difference
-_POINTS = 2000  # of the integral
-_REACH = 9.0  # standard deviations in which it is taken
-_HALVINGS = 60  # of the range in which a waiting time is looked for
+_RARE = 1e-6  # a negligible probability
+_POINTS = 2000  # number of points of the integral
+_REACH = 9.0  # standard deviations over which it is computed
+_HALVINGS = 60  # number of bisections of the range that contains a waiting time
 
 
 def predict(
     strategy: Strategy, model: ModelSize, machines: Machines, link: Link, backward: float = 0.0
 ) -> StrategyTime:
-    """Predict the times of a strategy on machines that each have such a link.
+    """Predict the times of a strategy on machines that each have this link.
 
-    `backward` are the seconds of an iteration in which gradients are computed, and those that are complete are
-    exchanged already. With 0 they are exchanged after the iteration, as in the simulator. If `tau` is auto, it is what
-    SparkNet's rule makes of an iteration and an exchange. No machine is lost.
+    `backward` is the seconds of an iteration in which gradients are computed, while complete gradients are already
+    exchanged. With 0, gradients are exchanged after the iteration, as in the simulator. If `tau` is auto, SparkNet's
+    rule sets it from the times of an iteration and an exchange. No machine is lost.
     """
     if not 0 <= backward <= machines.step:
-        raise DistributedError(f"the backward pass takes {backward:g} s of an iteration of {machines.step:g} s")
+        raise DistributedError(
+            f"the backward pass can't take {backward:g} s of an iteration of {machines.step:g} s; give 0 or more, "
+            "and at most the iteration's time"
+        )
     traffic = strategy.traffic(model)
-    if strategy.synchronous:  # all hear whether one of them was told to stop
+    if strategy.synchronous:  # a barrier tells all workers whether one of them received a stop
         traffic = replace(traffic, round=[*traffic.round, Transfer(ExchangeKind.BARRIER, 0)])
     return StrategyTime(traffic, replace(machines, lost=0), link, backward, strategy.divides_batch)
 
 
 @dataclass(frozen=True)
 class RoundTime:
-    """The seconds of a round: of computing by an ordinary machine, of waiting for others, and of exchanges."""
+    """The seconds of a round, split into computing by an ordinary machine, waiting for others, and exchanging."""
 
     iterations: int
     computing: float
@@ -65,7 +68,7 @@ class RoundTime:
 class StrategyTime:
     """The times of a strategy: `begin` once, rounds, and `finish` once.
 
-    With jitter they are expected values. Of workers that don't wait for each other, a round is an ordinary worker's.
+    With jitter, they are expected values. If workers don't wait for each other, a round is that of an ordinary worker.
     """
 
     traffic: StrategyTraffic
@@ -81,7 +84,7 @@ class StrategyTime:
 
     @property
     def _iterations(self) -> Fraction:
-        """The iterations of a round; of one that ends by the clock the mean of all workers'."""
+        """The iterations of a round. For a timed round, this is the mean over all workers."""
         traffic, step = self.traffic, self.machines.step
         if traffic.seconds:
             return Fraction(sum(self._timed_steps)) / self.machines.size
@@ -90,14 +93,14 @@ class StrategyTime:
 
     @property
     def begin(self) -> float:
-        """The seconds before the first round, in which all get the same weights."""
+        """The seconds before the first round, until all workers have the same weights."""
         warmup = self.traffic.warmup
         stop = self.link.seconds(ExchangeKind.BARRIER, self.machines.size, 0) if warmup else 0.0
         return warmup * self._step_seconds(0) + self._seconds_of(self.traffic.begin) + stop
 
     @property
     def finish(self) -> float:
-        """The seconds after the last round until all have the same model, at most."""
+        """The seconds after the last round until all workers have the same model, at most."""
         return self._seconds_of(self.traffic.finish)
 
     @property
@@ -107,7 +110,8 @@ class StrategyTime:
 
     @property
     def iterations_per_second(self) -> float:
-        """The iterations that all workers do together in a second; if they divide a batch, those that each does."""
+        """The iterations per second, summed over all workers. If workers divide a batch, these are the iterations of
+        each."""
         tau = self.tau
         if self.traffic.waiting is not Waiting.ALL:
             return sum(_rate(tau, period) for period in self._periods(tau))
@@ -115,13 +119,13 @@ class StrategyTime:
         return _rate(float(self._iterations * batches), self.round.total)
 
     def epoch(self, items: int, batch: int) -> float:
-        """Return the seconds in which all workers together see this many items, in a net's batches of this size."""
+        """Return the seconds in which all workers together see this many items, given the net's batch size."""
         return items / batch / self.iterations_per_second
 
     def run(self, iterations: int) -> float:
         """Return the seconds of a whole run, until the last worker has done this many iterations.
 
-        At a server stragglers are taken to wait for others to the end, though these are done before.
+        With a server, stragglers are assumed to wait for others until the end, although the others finish earlier.
         """
         rounds = self._rounds_of_run(max(0, iterations - self.traffic.warmup))
         match self.traffic.waiting:
@@ -135,14 +139,14 @@ class StrategyTime:
 
     @property
     def hidden_cycle(self) -> float:
-        """The seconds after which what is exchanged beside computing is exchanged again; 0 if nothing is."""
+        """The seconds between two starts of the exchanges that computing hides. 0 if there are none."""
         hidden = [transfer.seconds(self.link, self.machines.size) for transfer in self.traffic.hidden]
         return 0.0 if not hidden else max(*hidden, self._step_seconds(0))
 
     def _rounds_of_run(self, iterations: int) -> list[tuple[int, int]]:
-        """Return the iterations of the rounds of a run, and how many rounds have so many, in order.
+        """Return pairs of a round's iterations and the number of such rounds, in order.
 
-        Those whose length is measured follow short ones.
+        Rounds with a measured length follow short ones.
         """
         short = min(iterations, SHORT_ROUNDS if self.traffic.tau == AUTO else 0)
         rounds = (iterations - short) // self._iterations
@@ -168,7 +172,7 @@ class StrategyTime:
 
     @property
     def _timed_steps(self) -> list[float]:
-        """The iterations of each machine in rounds that end by the clock."""
+        """The iterations of each machine in timed rounds."""
         machines = self.machines
         return [steps_until(self.traffic.seconds, machines.step * slow, machines.jitter) for slow in self._slowness]
 
@@ -176,7 +180,8 @@ class StrategyTime:
     def _gradient_seconds(self) -> float:
         """The seconds of an iteration's exchanges that the backward pass doesn't hide.
 
-        Their pieces are complete one after the other, in equal parts of that pass, and the last one at its end.
+        The pieces become complete one after the other, at equal intervals of that pass. The last one is complete at its
+        end.
         """
         seconds = 0.0
         for transfer in self.traffic.iteration:
@@ -185,10 +190,11 @@ class StrategyTime:
         return seconds
 
     def _served_rounds(self, rounds: Sequence[tuple[int, int]]) -> float:
-        """Return the seconds of rounds, of this many iterations and so often, of the worker that a server serves last.
+        """Return the seconds that the worker which a server serves last needs for these rounds.
 
-        All of the slowest ones come to it at once in the first round, and one after the other in the later ones. Where
-        nobody waits for it, chance delays the last worker by what it does without a server.
+        `rounds` contains pairs of a round's iterations and the number of such rounds. In the first round all of the
+        slowest workers reach the server at once. In later rounds they come one after the other. If workers don't wait
+        for the server, chance delays the last worker as much as without a server.
         """
         slowness, (opening, _) = self._slowness, rounds[0]
         last = max(range(len(slowness)), key=slowness.__getitem__)
@@ -202,7 +208,7 @@ class StrategyTime:
         return first + others + chance
 
     def _periods(self, iterations: int) -> list[float]:
-        """Return the seconds of a round of each worker, of workers that don't wait for each other."""
+        """Return the seconds of a round for each worker, if workers don't wait for each other."""
         if self.traffic.waiting is Waiting.NOBODY:
             return [iterations * self._step_seconds(rank) for rank in range(self.machines.size)]
         shortest = self._shortest_periods(iterations)
@@ -210,13 +216,13 @@ class StrategyTime:
         return [period + turn for period in shortest]
 
     def _shortest_periods(self, iterations: int) -> list[float]:
-        """Return the seconds of a round of each worker, if it always finds the server free."""
+        """Return the seconds of a round for each worker, if it always finds the server free."""
         pull, push = self._seconds_of(self.traffic.round), self._seconds_of(self.traffic.hidden)
         return [max(iterations * self._step_seconds(rank), push) + pull for rank in range(self.machines.size)]
 
     @property
     def _slowness(self) -> list[float]:
-        """How many times as long as an ordinary one each machine takes."""
+        """The slowness of each machine relative to an ordinary one."""
         machines = self.machines
         return [1.0] * (machines.size - machines.stragglers) + [machines.slowdown] * machines.stragglers
 
@@ -232,10 +238,9 @@ def _rate(count: float, seconds: float) -> float:
 
 
 def _turn_seconds(periods: Sequence[float], once: float) -> float:
-    """Return the seconds that each worker waits for a server that takes `once` for a request, if it is asked for too
-    much.
+    """Return the seconds that each worker waits for a busy server, which needs `once` for a request.
 
-    `periods` are the seconds after which workers that never wait ask again.
+    `periods` are the seconds between two requests of workers that never wait. Returns 0 if the server isn't overloaded.
     """
     low, high = 0.0, len(periods) * once
     if not once or sum(once / period for period in periods) <= 1:
@@ -258,10 +263,9 @@ def slowest_seconds(machines: Machines, iterations: int) -> float:
 
 
 def steps_until(seconds: float, step: float, jitter: float) -> float:
-    """Return the expected number of iterations that a machine begins before this many seconds are over, and at least
-    one.
+    """Return the expected number of iterations that a machine begins within this many seconds, at least one.
 
-    It is the sum of the probabilities that those before were over in time.
+    It is the sum of the probabilities that the previous iterations were complete in time.
     """
     if not step:
         return 1.0
@@ -278,16 +282,16 @@ def steps_until(seconds: float, step: float, jitter: float) -> float:
 
 
 def _spread(jitter: float, count: int) -> float:
-    """Return the standard deviation of the logarithm of a sum of lognormal times, which is taken to be lognormal
+    """Return the standard deviation of the logarithm of a sum of lognormal times. The sum is assumed to be lognormal
     too."""
     return math.sqrt(math.log1p(math.expm1(jitter**2) / count)) if jitter and count else 0.0
 
 
 @cache
 def _expected_maximum(mean: float, slowdown: float, quick: int, slow: int, spread: float) -> float:
-    """Return the mean of the largest of `quick` times of a mean, and `slow` times that are longer by a factor.
+    """Return the mean of the largest of `quick` times with this mean and `slow` times that are longer by a factor.
 
-    It is the integral of the probability that not all of them are over, over the logarithm of time.
+    It is the integral, over the logarithm of time, of the probability that not all of them have ended.
     """
     longest = slowdown if slow and (slowdown > 1 or not quick) else 1.0
     if not spread or quick + slow == 1:

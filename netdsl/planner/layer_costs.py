@@ -1,4 +1,4 @@
-"""What every layer of a net costs: its operations, forward and backward, and the bytes that it holds."""
+"""The cost of every layer of a net: its operations in both passes, and the bytes that it holds."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.module import NetModule, Step
 from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation, tensor_bytes, without_values
 
-VALUE_BYTES = 4  # of a value of a blob
+VALUE_BYTES = 4  # bytes of a value of a blob
 
 
 @dataclass(frozen=True)
 class LayerCost:
-    """What one layer computes and holds at the batch of its net.
+    """The operations of one layer, and the bytes that it holds, with the net's batch.
 
-    A layer whose work is done along with that of the one before it has no operations.
+    A layer that runs as part of the previous layer has no operations.
 
-    `bottom_bytes`, `activation_bytes` (of its tops) and `parameter_bytes` (of all its blobs) are those of values,
-    whether or not a layer writes over its bottom, and which others have the same blob.
+    `bottom_bytes`, `activation_bytes` (for its tops) and `parameter_bytes` (for all its blobs) are sizes of values.
+    They don't consider whether a layer overwrites its bottom or shares blobs with others.
     """
 
     name: str
@@ -39,40 +39,41 @@ class LayerCost:
     bottom_bytes: int
     activation_bytes: int
     parameter_bytes: int
-    largest_blob: int  # values of the largest bottom or top
+    largest_blob: int  # number of values in the largest bottom or top
 
     @property
     def flops(self) -> int:
-        """Those of products in a forward pass; without any, one for each value of the largest bottom or top."""
+        """The operations of products in a forward pass, or the number of values in the largest bottom or top if there
+        are none."""
         products = sum(operation.flops for operation in self.forward if operation.kind is not OperationKind.OTHER)
         return products or self.largest_blob
 
     @property
     def bytes(self) -> int:
-        """What the layer can't do without moving once in a forward pass."""
+        """The smallest number of bytes that the layer must move in a forward pass."""
         return self.bottom_bytes + self.activation_bytes + self.parameter_bytes
 
 
 def layer_costs(built: Built, device: torch.device | str = "cpu") -> tuple[LayerCost, ...]:
     """Return the costs of all layers of a net that run, in order, as the net runs them on a device of this type.
 
-    Nothing is computed, and the net stays as it is, whether or not its blobs have memory.
+    Computes nothing and doesn't change the net, whose blobs need no memory.
     """
     with without_values(built, torch.device(device)), running(built):
         return tuple(_Measurement(NetModule(built)).costs())
 
 
 class _Measurement:
-    """One pass through a net, in which every layer is differentiated by itself."""
+    """One pass through a net in which every layer is differentiated separately."""
 
     def __init__(self, module: NetModule) -> None:
         self.module, self.built = module, module.built
         self.learning = learning_edges(module.built)
         self.edges = {edge: torch.empty(self.built.shapes[edge], device="meta") for edge in self.built.input_edges()}
-        self.gradients = Counter[int]()  # how many layers have one for an edge
+        self.gradients = Counter[int]()  # number of layers that have a gradient for an edge
 
     def costs(self) -> Iterator[LayerCost]:
-        """Yield the costs of the layers that don't only bring data."""
+        """Yield the costs of the layers, except for those that only read data."""
         operations = {}
         for step in self.module.steps:
             bottoms, leaves = self._bottoms_and_leaves(step)
@@ -91,7 +92,7 @@ class _Measurement:
                 yield self._cost_of(node, layer, forward, [*self._gradient_sums(node), *backward])
 
     def _once_over(self, node: Node, layer: Layer) -> tuple[list[TensorOperation], list[TensorOperation]]:
-        """Return one operation that reads the bottoms and writes the tops, and one for the gradients, if there are
+        """Return an operation that reads the bottoms and writes the tops, and another for the gradients if there are
         any."""
         sizes = [math.prod(self.built.shapes[edge]) for edge in (*node.bottoms, *node.tops)]
         operation = TensorOperation(node.layer.type, max(sizes, default=0), VALUE_BYTES * sum(sizes))
@@ -100,14 +101,14 @@ class _Measurement:
         return [operation], [operation] if learns else []
 
     def _bottoms_and_leaves(self, step: Step) -> tuple[list[Tensor], dict[int, Tensor]]:
-        """Return a layer's bottoms, and those that get a gradient, by their place, which are leaves of the layer's
+        """Return a layer's bottoms, and those that need a gradient, by place. The latter are leaves of the layer's
         graph."""
         leaves, bottoms = {}, []
         for place, edge in enumerate(step.bottoms):
             bottom = self.edges[edge].detach()
             if edge in self.learning and place not in step.cut and bottom.is_floating_point():
                 leaves[place] = bottom.requires_grad_()
-                bottom = bottom.clone()  # a leaf may not be written over
+                bottom = bottom.clone()  # a leaf must not be overwritten
             bottoms.append(bottom)
         return bottoms, leaves
 
@@ -137,7 +138,7 @@ class _Measurement:
         return backward.operations
 
     def _gradient_sums(self, node: Node) -> Iterator[TensorOperation]:
-        """Yield the additions of gradients that come from several readers of a top."""
+        """Yield the additions of gradients when several layers read the same top."""
         for edge in node.tops:
             values = math.prod(self.built.shapes[edge])
             for _ in range(self.gradients[edge] - 1):

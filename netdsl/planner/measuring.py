@@ -1,7 +1,7 @@
-"""Measuring this machine: real steps of training of made-up nets, with the time of every operation.
+"""Measures this machine with real training steps of sample nets, and times every operation.
 
-Operations are timed where they stand in a step, so that their inputs are in the caches or not, and the memory of their
-outputs is new or not, as it is in training. Between them the nets have layers of all usual kinds and sizes.
+Operations are timed within a step. Their inputs are therefore cached, and their outputs' memory is new, as often as in
+training. The nets contain layers of all common kinds and sizes.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from netdsl.solver.update import Updater
 
 _FILLER = pb.FillerParameter(type="msra")
 _ROUNDS = 3
-_REPEATS = 12  # of what takes no time
-_LONG = 1 << 27  # bytes that no cache holds
+_REPEATS = 12  # repetitions of short measurements
+_LONG = 1 << 27  # bytes; larger than any cache
 _SOLVER = pb.SolverParameter(type="SGD", momentum=0.9, weight_decay=5e-4)
-_RATE = 1e-7  # so small that weights stay about what they are
+_RATE = 1e-7  # so small that weights hardly change
 Timed = tuple[TensorOperation, float]
 
 
@@ -61,11 +61,11 @@ def measure_device(
     rounds: int = _ROUNDS,
     done: Callable[[float], object] = lambda part: None,
 ) -> Device:
-    """Return what this machine's processor takes for the operations of training, in a minute or two.
+    """Measure this machine's CPU with the operations of training, which takes a minute or two.
 
-    Every sample net runs several times, in turns, and the least time of each operation counts, since others use a
-    machine too. For the same reason it is the processor's time of this thread, which has a share of everything that is
-    computed and waits for other threads. `done` is told which part of the work was done.
+    Every sample net runs several times, in turns, and the shortest time of each operation counts, since other processes
+    also use the machine. For the same reason it is the CPU time of this thread, which does a share of all computation
+    and waits for the other threads. Calls `done` with the fraction of the work that was done.
     """
     samples = [SampleNet(net.message) for net in nets or sample_nets()]
     for _ in range(rounds):
@@ -77,7 +77,7 @@ def measure_device(
 
 
 class TrainingStep:
-    """Steps of training of a net whose inputs say their shapes, on made-up data."""
+    """Training steps of a net on random data. The net's inputs must state their shapes."""
 
     def __init__(self, net: pb.NetParameter, param: pb.SolverParameter) -> None:
         graph = connect(filter_layers(net, state_of(net, Phase.TRAIN)))
@@ -93,7 +93,7 @@ class TrainingStep:
             self.module.loss(self.module.run(dict(self._inputs))).backward()  # type: ignore[no-untyped-call]
 
     def update(self) -> None:
-        """Change the weights by the gradients."""
+        """Update the weights with the gradients."""
         self.updater.apply(_RATE, 0)
 
     def run(self) -> None:
@@ -103,12 +103,13 @@ class TrainingStep:
 
 
 class _Stopwatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the seconds of what a recorder notes. It is entered first, so that its own time isn't counted."""
+    """Measures the seconds of the operations that a recorder notes. Enter it before the recorder, to exclude the
+    recorder's time."""
 
     def __init__(self, recorder: OperationRecorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._recorder = recorder
-        self.calls: list[tuple[int, float]] = []  # how many operations there were before, and the seconds
+        self.calls: list[tuple[int, float]] = []  # the number of earlier operations, and the seconds
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -120,10 +121,10 @@ class _Stopwatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class SampleNet:
-    """A net with the least seconds of its steps and of each operation of them.
+    """A net with the shortest times of its steps and of their operations.
 
-    It has memory only while it is measured. If other nets had some too, then what they let go would be used again, and
-    training would seem quicker than it is alone, when much of its memory is new in every step.
+    The net has memory only while it is measured. Memory that other nets release would otherwise be reused, and training
+    would seem faster than it is alone, where each step needs much new memory.
     """
 
     def __init__(self, net: pb.NetParameter) -> None:
@@ -133,9 +134,9 @@ class SampleNet:
         self._rounds: list[list[Timed]] = []
 
     def measure(self) -> None:
-        """Run a step to warm up, and one in which operations are timed.
+        """Run a warm-up step, then a step in which operations are timed.
 
-        The weights are the same each time, since losses look at values before they choose how to compute.
+        The weights are the same each time, since the speed of losses can depend on values.
         """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
@@ -146,7 +147,8 @@ class SampleNet:
         self._rounds.append(timed_operations(step.differentiate))
 
     def operations(self) -> list[Timed]:
-        """Return all operations and the update, each with its least seconds. Rare steps that do others don't count."""
+        """Return all operations and the update, each with its shortest time. Ignores rare steps with other
+        operations."""
         rounds = [tuple(zip(*turn, strict=True)) for turn in self._rounds]
         names, _ = Counter(names for names, _ in rounds).most_common(1)[0]
         least = [min(each) for each in zip(*(seconds for found, seconds in rounds if found == names), strict=True)]
@@ -155,7 +157,7 @@ class SampleNet:
 
 
 def timed_operations(task: Callable[[], object]) -> list[Timed]:
-    """Return the operations of a task with their seconds. Those that torch does at once share the time by their
+    """Return the operations of a task with their seconds. Operations of a single call share its time by their
     arithmetic."""
     recorder = OperationRecorder()
     with _Stopwatch(recorder) as watch, recorder:
@@ -170,7 +172,7 @@ def timed_operations(task: Callable[[], object]) -> list[Timed]:
 
 
 def _operation_overhead() -> float:
-    """Return the seconds of a step in which nothing is computed, for each operation, in a net that computes little."""
+    """Return the overhead of an operation in seconds, measured in a net that computes little."""
     sample, step = SampleNet(tiny_net().message), TrainingStep(tiny_net().message, _SOLVER)
     whole = min(_processor_seconds(step.differentiate) for _ in range(_REPEATS))
     for _ in range(_REPEATS):
@@ -180,7 +182,7 @@ def _operation_overhead() -> float:
 
 
 def memory_bandwidth() -> float:
-    """Bytes a second that are read and written when a long tensor is copied into memory that is there."""
+    """Return the bytes per second that are read and written when a long tensor is copied into existing memory."""
     source = torch.ones(_LONG // 4)
     target = torch.ones_like(source)
     return 2 * _LONG / min(_processor_seconds(lambda: target.copy_(source)) for _ in range(_REPEATS))
@@ -188,7 +190,7 @@ def memory_bandwidth() -> float:
 
 def _measured_device(name: str, timed: Iterable[Timed], overhead: float, bandwidth: float) -> Device:
     groups: dict[tuple[str, tuple[float, ...], int, int], list[float]] = defaultdict(list)
-    best = dict.fromkeys(OperationKind, 0.0)  # operations a second
+    best = dict.fromkeys(OperationKind, 0.0)  # in operations per second
     for operation, seconds in timed:
         sizes = tuple(map(_five_digits, sizes_of(operation)))
         key = measured_name(operation), sizes, operation.flops, operation.bytes
@@ -208,13 +210,13 @@ def _measured_device(name: str, timed: Iterable[Timed], overhead: float, bandwid
         arithmetic={NumberType.FLOAT32: Arithmetic(peak, *parts)},
         tile=1,
         overhead=overhead,
-        sources=dict.fromkeys(facts, source) | {"memory": "the operating system", "tile": "not known"},
+        sources=dict.fromkeys(facts, source) | {"memory": "the operating system", "tile": "unknown"},
         measured=tuple(MeasuredOperation(*key, _five_digits(fmean(seconds))) for key, seconds in groups.items()),
     )
 
 
 def _five_digits(value: float) -> float:
-    """To five digits, so that a file can be read by people too."""
+    """Round a number to five digits, which keeps files readable."""
     return float(f"{value:.5g}")
 
 
@@ -225,7 +227,7 @@ def _processor_seconds(task: Callable[[], object]) -> float:
 
 
 def sample_nets() -> Iterator[NetParams]:
-    """Yield the nets, each at some batches."""
+    """Yield the sample nets, each with several batch sizes."""
     for make, batches in _BATCHES.items():
         for batch in batches:
             yield make(batch)
@@ -237,7 +239,7 @@ def tiny_net() -> NetParams:
 
 
 class _Chain:
-    """A net that is written layer after layer; `blob` is the last one's top."""
+    """A net that is built layer by layer. `blob` is the top of the last layer."""
 
     def __init__(self, batch: int, channels: int, size: int) -> None:
         self.layers = [RDDLayer("data", shape=[batch, channels, size, size]), RDDLayer("label", shape=[batch])]
@@ -294,7 +296,7 @@ class _Chain:
 
 
 def _plain_net(batch: int) -> NetParams:
-    """3x3 convolutions whose filters double where the size halves."""
+    """Return a net of 3x3 convolutions, which double the filters when the size halves."""
     net = _Chain(batch, 3, 176)
     for filters in (48, 96, 192, 384, 640):
         for _ in range(2):
@@ -306,7 +308,7 @@ def _plain_net(batch: int) -> NetParams:
 
 
 def _grouped_net(batch: int) -> NetParams:
-    """Large windows first, and groups later."""
+    """Return a net with large windows first and groups later."""
     net = _Chain(batch, 3, 199)
     for filters, kernel, stride, group in ((80, 11, 4, 1), (224, 5, 1, 2)):
         net.convolve(filters, kernel, stride=stride, group=group, pad=0 if stride > 1 else None)
@@ -322,7 +324,7 @@ def _grouped_net(batch: int) -> NetParams:
 
 
 def _residual_net(batch: int) -> NetParams:
-    """Bottlenecks whose tops are added to their bottoms."""
+    """Return a net of bottlenecks whose tops are added to their bottoms."""
     net = _Chain(batch, 3, 192)
     net.convolve(48, 7, stride=2)
     net.normalise()
@@ -348,7 +350,7 @@ def _residual_net(batch: int) -> NetParams:
 
 
 def _branched_net(batch: int) -> NetParams:
-    """Convolutions of different windows side by side."""
+    """Return a net of parallel convolutions with different windows."""
     net = _Chain(batch, 3, 192)
     net.convolve(48, 7, stride=2)
     net.rectify()
@@ -383,7 +385,7 @@ def _add_branches(net: _Chain, width: int) -> None:
 
 
 def _separable_net(batch: int) -> NetParams:
-    """Return a group for every channel, and then 1x1 convolutions."""
+    """Return a net of convolutions with one group for each channel, followed by 1x1 convolutions."""
     net = _Chain(batch, 3, 160)
     net.convolve(24, 3, stride=2)
     for filters, stride in ((56, 1), (112, 2), (240, 2), (480, 2)):
@@ -398,14 +400,14 @@ def _separable_net(batch: int) -> NetParams:
 
 
 def _channels_of(net: _Chain) -> int:
-    """Return those of the last blob, which the last convolution made."""
+    """Return the number of channels of the last blob, which the last convolution computed."""
     return next(
         layer.convolution_param.num_output for layer in reversed(net.layers) if layer.convolution_param.num_output
     )
 
 
 def _small_net(batch: int) -> NetParams:
-    """Return a few filters, which fill no vector, on small images."""
+    """Return a net on small images, with too few filters to fill a vector register."""
     net = _Chain(batch, 1, 32)
     for filters in (18, 44):
         net.convolve(filters, 5, pad=0)

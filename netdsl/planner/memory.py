@@ -1,4 +1,4 @@
-"""The memory that a training step takes at its peak, found by following every tensor from its birth to its end."""
+"""The peak memory of a training step, found by following every tensor from its creation to its release."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from netdsl.planner.operations import ConvolutionPass, TensorOperation, operatio
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import Compute, LossScale, ModuleNet
 
-_UNIT = 512  # bytes, of which the sizes of all blocks are multiples
-_SMALL = 1 << 20  # bytes up to which a block is cut out of a small segment
+_UNIT = 512  # bytes; the sizes of all blocks are multiples of it
+_SMALL = 1 << 20  # bytes; blocks up to this size are part of a small segment
 _SMALL_SEGMENT = 2 << 20
-_MEDIUM = 10 << 20  # bytes from which a block is a segment of its own
+_MEDIUM = 10 << 20  # bytes; blocks of this size or more are segments of their own
 _MEDIUM_SEGMENT = 20 << 20
-_LARGE_UNIT = 2 << 20  # bytes, of which the sizes of such segments are multiples
-WorkspaceRule = Callable[[TensorOperation], int]  # bytes
-_BYTES = 4  # of a value
-_BLOCK = 16  # channels, as many as a register of AVX-512 has values
+_LARGE_UNIT = 2 << 20  # bytes; the sizes of large segments are multiples of it
+WorkspaceRule = Callable[[TensorOperation], int]  # returns bytes
+_BYTES = 4  # bytes of a value
+_BLOCK = 16  # channels; the number of values in an AVX-512 register
 _COLOURS = 4
 _LOADING = Loading()
 
 
 class MemoryKind(Enum):
-    """What memory is taken for."""
+    """The uses of memory."""
 
-    PARAMETERS = "parameters"  # all blobs, also those that aren't learned
-    GRADIENTS = "gradients"  # of blobs
-    HISTORY = "history"  # of the solver, and what else it keeps from step to step
-    DATA = "data"  # batches, also those that are made before they are needed
-    ACTIVATIONS = "activations"  # tops, their gradients, and what is kept for the backward pass
-    WORKSPACE = "workspace"  # of one operation
-    ROUNDING = "rounding"  # what an allocator takes beyond what it is asked for
+    PARAMETERS = "parameters"  # all blobs, including those that aren't learned
+    GRADIENTS = "gradients"  # gradients of blobs
+    HISTORY = "history"  # the solver's history, and everything else that it keeps between steps
+    DATA = "data"  # batches, including prefetched ones
+    ACTIVATIONS = "activations"  # tops, their gradients, and values that are kept for the backward pass
+    WORKSPACE = "workspace"  # the workspace of one operation
+    ROUNDING = "rounding"  # memory that an allocator takes in excess of a request
 
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes at the moment at which a training step takes most.
+    """The bytes in use at the peak of a training step.
 
-    `rounding` is what a GPU's allocator takes in whole blocks beyond that.
+    `rounding` is the additional memory of a GPU's allocator, which takes memory in whole blocks.
     """
 
     parameters: int
@@ -68,7 +68,7 @@ class MemoryUse:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum of all uses."""
         return sum(vars(self).values())
 
 
@@ -81,12 +81,11 @@ def training_memory(
     loading: Loading = _LOADING,
     workspace: WorkspaceRule | None = None,
 ) -> MemoryUse:
-    """Return the memory that a step of a solver takes on a device of this type in a precision, with the net at its
-    batch.
+    """Return the memory of a solver's step on a device of this type in a precision, with the net's batch.
 
-    `workspace` says what an operation takes beside its tensors: by default what oneDNN does on a CPU, and nothing on a
-    GPU, where that depends on the algorithms that are chosen. What torch and its libraries take however small the net
-    is, such as a GPU's context, isn't in it. Nothing is computed, and the net stays as it is.
+    `workspace` returns an operation's memory in addition to its tensors. By default it is oneDNN's on a CPU. It is 0 on
+    a GPU, where it depends on the chosen algorithms. The result excludes the fixed memory of torch and its libraries,
+    such as a GPU's context. Computes nothing and doesn't change the net.
     """
     device = torch.device(device)
     on_cpu = device.type == "cpu"
@@ -94,7 +93,7 @@ def training_memory(
     with without_values(built, device, precision), watch:
         _follow_step(built, param, precision, watch)
     peak = watch.peak(Allocation() if on_cpu else CachedAllocation())
-    if on_cpu:  # those for a GPU are made in the memory of its CPU
+    if on_cpu:  # batches for a GPU are prefetched into the CPU's memory
         peak[MemoryKind.DATA] += loading.prefetch * _bytes_read(built)
     sizes = {kind.value: peak[kind] for kind in MemoryKind}
     return MemoryUse(**sizes)
@@ -119,24 +118,24 @@ def _follow_step(built: Built, param: pb.SolverParameter, precision: ComputePrec
 
 
 def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
-    """Return the same settings for a solver that neither displays nor saves anything, with one batch in an
-    iteration."""
+    """Return the settings without displays and snapshots, and with one batch in an iteration."""
     quiet = copy_of(param)
-    quiet.iter_size = 1  # all batches take the same memory: gradients are added up in one place
+    quiet.iter_size = 1  # further batches need no further memory, since gradients are added up in one place
     quiet.ClearField("display")
     quiet.ClearField("snapshot")
     return quiet
 
 
 def _bytes_read(built: Built) -> int:
-    """Return the bytes of a batch, as far as it is read from files."""
+    """Return the bytes of a batch that are read from files."""
     edges = [edge for node, layer in built.data_layers() if layer.data_origin is DataOrigin.FILES for edge in node.tops]
     return VALUE_BYTES * sum(math.prod(built.shapes[edge]) for edge in edges)
 
 
 @dataclass(frozen=True)
 class _Change:
-    """Memory that is taken, or let go if `size` is negative; an operation's own is only there for a moment."""
+    """A change of memory in use, which is negative for a release. An operation's workspace is only in use for a
+    moment."""
 
     storage: int
     size: int
@@ -144,14 +143,14 @@ class _Change:
 
 
 class _MemoryWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes when the memory of tensors is taken and let go, and what operations take beside it."""
+    """Notes when the memory of tensors is allocated and released, and the workspaces of operations."""
 
     def __init__(self, workspace: WorkspaceRule) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._workspace = workspace
         self._changes: list[_Change] = []
         self._kinds: dict[int, MemoryKind] = {}
-        self._numbers: dict[int, int] = {}  # of the storages that are there, by their addresses
+        self._numbers: dict[int, int] = {}  # numbers of existing storages, by address
         self._count = 0
 
     def __torch_dispatch__(
@@ -178,16 +177,16 @@ class _MemoryWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._changes.append(_Change(self._numbers.pop(address), -size))
 
     def mark(self, kind: MemoryKind, tensors: Iterable[Tensor]) -> None:
-        """Say what the memory of these tensors is for."""
+        """Set the use of the memory of these tensors."""
         for tensor in tensors:
             self._kinds[self._numbers[tensor.untyped_storage()._cdata]] = kind
 
     def mark_all(self, kind: MemoryKind) -> None:
-        """Say what all memory is for that there is."""
+        """Set the use of all memory that is currently allocated."""
         self._kinds.update(dict.fromkeys(self._numbers.values(), kind))
 
     def peak(self, allocation: Allocation) -> Counter[MemoryKind]:
-        """Return the bytes of each kind when most were taken, counting what an allocator takes for them."""
+        """Return the bytes of each use at the peak, including the allocator's rounding."""
         sizes, peak, most = Counter[MemoryKind](), Counter[MemoryKind](), 0
         for change in self._changes:
             kind = self._kinds.get(change.storage, MemoryKind.ACTIVATIONS)
@@ -202,26 +201,26 @@ class _MemoryWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Allocation:
-    """Memory that is taken as it is asked for, as a CPU's is but for some pages."""
+    """Memory that is allocated as requested. A CPU's memory is like that, apart from some pages."""
 
     def __init__(self) -> None:
         self._bytes = 0
 
     def change(self, size: int) -> None:
-        """Take memory of this size, or give it back if the size is negative."""
+        """Allocate this many bytes, or release them if the number is negative."""
         self._bytes += size
 
     @property
     def total(self) -> int:
-        """The bytes that are taken from the device."""
+        """The bytes that are allocated from the device."""
         return self._bytes
 
 
 class CachedAllocation(Allocation):
-    """Memory as torch's caching allocator takes it from a GPU: in segments, of which blocks are parts.
+    """Memory as torch's caching allocator takes it from a GPU, in segments that contain blocks.
 
-    It is as much as is needed if blocks always fit into what is left of segments. Where they don't, the allocator
-    takes more as long as there is more, and gives back what it doesn't use before it says that there is none.
+    The result assumes that blocks always fit into the free parts of segments. If they don't, the allocator takes more
+    memory while there is some. It releases unused segments before it reports that memory is exhausted.
     """
 
     def __init__(self) -> None:
@@ -229,7 +228,7 @@ class CachedAllocation(Allocation):
         self._small, self._medium, self._large = 0, 0, 0
 
     def change(self, size: int) -> None:
-        """Take a block for this size, or give it back if the size is negative."""
+        """Allocate a block for this many bytes, or release it if the number is negative."""
         sign, block = 1 if size > 0 else -1, _rounded_up(abs(size), _UNIT)
         if block <= _SMALL:
             self._small += sign * block
@@ -249,16 +248,16 @@ def _rounded_up(size: int, unit: int) -> int:
 
 
 def no_workspace(operation: TensorOperation) -> int:
-    """Nothing."""
+    """Return 0, for devices whose workspaces aren't known."""
     return 0
 
 
 def onednn_workspace(operation: TensorOperation) -> int:
-    """Return the copies that oneDNN, a CPU's library of convolutions, makes in its own layout with channels in blocks.
+    """Return the bytes of the copies that oneDNN, a CPU's library of convolutions, makes in its blocked layout.
 
-    The two tensors that an operation reads are copied, and the third is computed in that layout, before torch has
-    memory for it in the usual one. Then the copies are let go, and the result is copied. An image in colours is read as
-    it is.
+    The two tensors that an operation reads are copied. The third is computed in the blocked layout, before torch
+    allocates its memory in the usual layout. The copies are then released, and the result is copied. A colour image is
+    read without a copy.
     """
     if operation.convolution is None:
         return 0
@@ -279,5 +278,5 @@ def onednn_workspace(operation: TensorOperation) -> int:
 
 
 def _copied_bytes(places: int, channels: int) -> int:
-    """Return the bytes of a copy of images with channels in blocks."""
+    """Return the bytes of a copy of images in the blocked layout of channels."""
     return 0 if channels <= _COLOURS else _BYTES * places * -(-channels // _BLOCK) * _BLOCK

@@ -1,4 +1,4 @@
-"""What torch is asked to do, also on tensors without values: operations, with their arithmetic and their bytes."""
+"""The operations that torch executes, with their arithmetic and their bytes. Also works on tensors without values."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _PRODUCTS = {
 
 
 class OperationKind(Enum):
-    """What limits an operation: arithmetic units made for products, or memory."""
+    """The limit of an operation's speed: matrix units, or memory."""
 
     CONVOLUTION = "convolution"
-    PRODUCT = "product"  # of matrices
+    PRODUCT = "product"  # matrix product
     OTHER = "other"
 
 
 class ConvolutionPass(Enum):
-    """What a convolution computes from the two others: its top, or a gradient."""
+    """The tensor that a convolution computes from the other two: its top, or one of the gradients."""
 
     TOP = "top"
     BOTTOM_GRADIENT = "bottom gradient"
@@ -54,10 +54,11 @@ class ConvolutionPass(Enum):
 
 @dataclass(frozen=True)
 class ConvolutionShape:
-    """The sizes of a convolution over images. One over lines has a height of 1, one over volumes several images.
+    """The sizes of a convolution over images. A convolution over lines has a height of 1, and one over volumes several
+    images.
 
-    A deconvolution is the bottom gradient of a convolution, and so has that one's shape: `channels`, `height` and
-    `width` are those of its top.
+    A deconvolution is the bottom gradient of a convolution and has its shape. Its `channels`, `height` and `width` are
+    then those of its top.
     """
 
     batch: int
@@ -77,10 +78,10 @@ class ConvolutionShape:
 
 @dataclass(frozen=True)
 class TensorOperation:
-    """One operation: a multiplication and an addition are two `flops`; `bytes` are read and written.
+    """One operation. A multiplication and an addition count as two `flops`. `bytes` are read and written.
 
-    What isn't a product has one of `flops` for each value of its largest tensor. Pooling has a `window`: of how many
-    values it makes one.
+    An operation that isn't a product counts one of `flops` for each value of its largest tensor. `window` is the number
+    of values that pooling combines into one.
     """
 
     name: str
@@ -93,7 +94,7 @@ class TensorOperation:
 
 
 class OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the operations of what runs in its context, in `operations`. Views of memory are none."""
+    """Notes the operations that run in its context, in `operations`. Views of memory don't count."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -109,7 +110,7 @@ class OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def tensor_bytes(tensor: Tensor) -> int:
-    """Return the bytes of a tensor's values; those that it only repeats count once."""
+    """Return the bytes of a tensor's values. Values that are only repeated count once."""
     sizes = zip(tensor.shape, tensor.stride(), strict=True) if tensor.layout is torch.strided else []
     return tensor.element_size() * math.prod(size for size, stride in sizes if stride or not size)
 
@@ -117,7 +118,7 @@ def tensor_bytes(tensor: Tensor) -> int:
 def operations_of(
     func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
 ) -> Iterator[TensorOperation]:
-    """Yield the operations that a call of one of torch's functions is, as a dispatch mode sees it."""
+    """Yield the operations in a call of one of torch's functions, as a dispatch mode sees it."""
     if func.namespace != "aten" or func.is_view or func.overloadpacket in _FREE:
         return
     if func.overloadpacket is _ATEN.convolution:
@@ -129,7 +130,7 @@ def operations_of(
 
 
 def tensors_in(values: Any) -> list[Tensor]:
-    """Return the tensors somewhere in some values."""
+    """Return all tensors that are nested in some values."""
     return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
 
 
@@ -144,7 +145,7 @@ def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 def _window_size(func: Any, args: tuple[Any, ...]) -> int:
-    """Return how many values a pooling's kernel covers, which torch gives by position."""
+    """Return the number of values in a pooling's window. Torch passes its size by position."""
     named = zip((argument.name for argument in func._schema.arguments), args, strict=False)
     return next((math.prod(_last_two(value)) for name, value in named if name == "kernel_size"), 1)
 
@@ -160,8 +161,7 @@ def _convolution(args: tuple[Any, ...], top: Tensor) -> TensorOperation:
 
 
 def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | None]) -> Iterator[TensorOperation]:
-    """Yield one operation for each of the gradients that are needed; that of the bias is found along with another
-    one."""
+    """Yield one operation for each needed gradient. The gradient of the bias is computed along with another one."""
     top_gradient, bottom, weight, _, *settings, mask = args
     transposed = settings[3]
     shape = _shape_of(bottom.shape, weight.shape, top_gradient.shape, settings)
@@ -182,7 +182,7 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
 def _shape_of(
     bottom: Sequence[int], weight: Sequence[int], top: Sequence[int], settings: Sequence[Any]
 ) -> ConvolutionShape:
-    """Return the sizes of a convolution; the settings are stride, padding, dilation, whether it's transposed, and
+    """Return the sizes of a convolution. The settings are stride, padding, dilation, whether it is transposed, and
     groups."""
     strides, pads, dilations, transposed, _, groups = settings
     if transposed:
@@ -205,7 +205,7 @@ def _shape_of(
 
 
 def _last_two(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
-    """Return the last two of some numbers, one for each spatial axis."""
+    """Return the last two of some numbers, which are one for each spatial axis."""
     pair = [missing, missing, *numbers][-2:]
     return int(pair[0]), int(pair[1])
 
@@ -214,9 +214,9 @@ def _last_two(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
 def without_values(
     built: Built, device: torch.device, precision: ComputePrecision = ComputePrecision.EXACT
 ) -> Iterator[None]:
-    """Inside, the blobs of all layers are on meta, and layers do there what they do on the device in a precision.
+    """Put the blobs of all layers on meta inside the context, where layers behave as on the device in this precision.
 
-    A layer that asks for a value gets 0, and one that asks which of its values are chosen gets all of them.
+    A layer that reads a value gets 0. A layer that searches for nonzero values finds that all of them are.
     """
     with ExitStack() as stack:
         stack.enter_context(meta_stands_for(device))
@@ -232,7 +232,7 @@ def without_values(
 
 
 class _FusedDropout(TorchFunctionMode):
-    """What torch does by itself on a GPU only: dropout keeps a byte for each value, elsewhere a factor."""
+    """Mimics torch's dropout on a GPU, which keeps a byte for each value. Elsewhere dropout keeps a factor."""
 
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -244,7 +244,8 @@ class _FusedDropout(TorchFunctionMode):
 
 
 class _HalfProducts(TorchFunctionMode):
-    """What torch's autocast does, but not on meta: the factors of products are rounded to numbers of two bytes."""
+    """Mimics torch's autocast, which doesn't support meta. It rounds the factors of products to numbers of two
+    bytes."""
 
     def __init__(self, half: torch.dtype) -> None:
         super().__init__()
@@ -262,7 +263,7 @@ class _HalfProducts(TorchFunctionMode):
 
 
 class _ZeroValues(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Gives 0 where a value is asked for, as by a layer that looks for wrong labels."""
+    """Returns 0 when a value is read, as by a layer that checks labels."""
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -282,7 +283,7 @@ def _zero_of(tensor: Tensor) -> bool | int | float:
 
 @contextmanager
 def _empty_blobs(built: Built) -> Iterator[None]:
-    """Put tensors without memory into the places of all blobs and other buffers; those that are shared stay shared."""
+    """Replace all blobs and other buffers with tensors without memory. Shared blobs stay shared."""
     places: list[tuple[dict[str, Any], str, Tensor]] = [
         (tensors, name, tensor)
         for layer in built.layers
@@ -308,7 +309,7 @@ def _empty_like(tensor: Tensor) -> Tensor:
 
 @contextmanager
 def _stand_ins(built: Built) -> Iterator[None]:
-    """Let layers that need values only make tops of the right shapes, through which gradients go."""
+    """Let layers that need values only create tops of the right shapes, through which gradients flow."""
     layers = [(node, layer) for node, layer in built.pairs() if isinstance(layer, NeedsValues)]
     for node, layer in layers:
         shapes = [built.shapes[edge] for edge in node.tops]
@@ -321,7 +322,7 @@ def _stand_ins(built: Built) -> Iterator[None]:
 
 
 class _UnknownFunction(torch.autograd.Function):
-    """Something that keeps its bottoms for a backward pass, in which they get gradients."""
+    """A function that keeps its bottoms for the backward pass, in which they receive gradients."""
 
     @staticmethod
     def forward(ctx: Any, shapes: Sequence[Shape], no_gradient: Sequence[int], *bottoms: Tensor) -> tuple[Tensor, ...]:

@@ -1,4 +1,4 @@
-"""A plan: how a net is to be trained on some machines, what that will take, and why. It is a JSON file."""
+"""A plan for the training of a net on some machines, with its forecast and its reasons. It is stored as a JSON file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import PlanError
 from netdsl.net.compute_precision import ComputePrecision
 
-_VERSION = 1  # of the file
-_LONGEST = 1 << 24  # bytes of a file that can be a plan
+_VERSION = 1  # of the file's format
+_LONGEST = 1 << 24  # bytes; a longer file can't be a plan
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """What a plan expects. Times are in seconds, of the slowest worker."""
+    """The expectations of a plan. Times are in seconds, for the slowest worker."""
 
-    compute: float  # of an iteration: all its passes and the update
-    exchange: float  # of an iteration's share of exchanges and waits that computing doesn't hide
-    memory: int  # bytes on a device, at most
-    epoch: float  # until all workers together have seen as many items as there are
-    iterations: int  # of each worker, until the result is that of the plan's solver
-    estimated: bool  # whether the number of iterations is estimated from trainings of another, small net
+    compute: float  # for an iteration, with all its passes and the update
+    exchange: float  # an iteration's share of the exchanges and waits that computing doesn't hide
+    memory: int  # peak bytes on a device
+    epoch: float  # until all workers together have seen each item once
+    iterations: int  # of each worker, for the same result as with the plan's solver
+    estimated: bool  # whether the number of iterations is an estimate from trainings of a small net
 
     @property
     def iteration(self) -> float:
@@ -38,24 +38,24 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to train a net, with what is expected of that, and the reasons in sentences."""
+    """A way to train a net, with its forecast and the reasons as sentences."""
 
     net: str
     device: str
     machines: int
     workers: int
     strategy: Strategy
-    batch: int  # of a pass, as the net's data layer states it
-    iter_size: int  # passes of an iteration
+    batch: int  # in a pass, as in the net's data layer
+    iter_size: int  # passes in an iteration
     precision: ComputePrecision
     forecast: Forecast
     reasons: tuple[str, ...] = ()
-    algorithms: dict[str, str] = {}  # that are expected of convolutions, by their layers' names
+    algorithms: dict[str, str] = {}  # expected algorithms of convolutions, by layer name
     version: int = _VERSION
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan as a file, which is replaced if it is there."""
+    """Write a plan to a file, which replaces an existing file."""
     write_pieces(path, [msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n"])
 
 
@@ -66,9 +66,9 @@ def read_plan(path: Path) -> Plan:
             data = file.read(_LONGEST)
         plan = msgspec.json.decode(data, type=Plan, dec_hook=lambda _, plain: from_plain(plain, path))
     except OSError as problem:
-        raise PlanError(f"{path}: can't be read: {problem.strerror}") from None
+        raise PlanError(f"{path}: the file can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise PlanError(f"{path}: isn't a plan: {problem}; `zoo plan` writes one") from None
+        raise PlanError(f"{path}: not a plan: {problem}; write one with `zoo plan`") from None
     if plan.version != _VERSION:
-        raise PlanError(f"{path}: is a plan of another version of netdsl; make it again with `zoo plan`")
+        raise PlanError(f"{path}: the plan is from another version of netdsl; write it again with `zoo plan`")
     return plan

@@ -1,4 +1,4 @@
-"""Runs that train as a plan says."""
+"""Runs that follow a plan."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from netdsl.planner.plan import Plan, write_plan
 from netdsl.training import job
 from netdsl.training.backends import Backend
 
-PLAN = "plan.json"  # of a run's folder
+PLAN = "plan.json"  # in a run's folder
 
 
 def begin_planned(run: Run, plan: Plan, folder: Path, backend: Backend) -> Run:
-    """Begin a run that is as a plan says, in a folder, where the plan is kept too."""
+    """Start a run that follows a plan. A copy of the plan is kept in the run's folder."""
     begun = job.begin(run, folder, backend)
     write_plan(plan, folder / PLAN)
     return begun
@@ -27,7 +27,9 @@ def with_plan(run: Run, plan: Plan) -> Run:
     """Return the run with the plan's batch, passes, precision, strategy and workers. Tests keep their batches."""
     name = run.solver.net_to_train.net.name
     if name != plan.net:
-        raise PlanError(f"the plan is for net '{plan.net}', and this is '{name}'; make one for it with `zoo plan`")
+        raise PlanError(
+            f"the plan is for the net '{plan.net}', but this net is '{name}'; make a plan for it with `zoo plan`"
+        )
     net = with_batch(separate_phases(run.solver.net_to_train), Phase.TRAIN, plan.batch)
     return replace(
         run,

@@ -1,4 +1,4 @@
-"""The comparison of all ways to train a net on some machines, and the choice of the best one."""
+"""Compares all ways to train a net on some machines, and chooses the best one."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from netdsl.solver.flat import FlatWeights
 from netdsl.solver.settings import SolverSettings
 
 _TAUS = (5, 10, 25, 50, 100)
-_AS_QUICK = 1.03  # how many times as long a way may take that is preferred for another reason
+_AS_QUICK = 1.03  # a preferred way may take this many times as long as the best one
 _MOST_PASSES = 64
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What to plan for: the machines, and how many items an epoch has.
+    """The machines and the data for which to plan.
 
-    `batches` are the least and the most items of a worker's iteration; by default it has the solver's. Times are in
-    seconds, and the budget is in seconds of a device.
+    `items` is the number of items in an epoch. `batches` are the smallest and the largest number of items in a worker's
+    iteration, which is the solver's by default. Times are in seconds, and the budget is in device seconds.
     """
 
     cluster: DeviceCluster
@@ -52,48 +52,49 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to train, and what is expected of it. `cost` is that of one of a worker's `passes` in an iteration.
+    """One way to train, with its forecast. `cost` is the cost of one pass, and each worker does `passes` of them in an
+    iteration.
 
-    `measured` is whether trainings have shown how many iterations this strategy needs.
+    `measured` is whether trainings have shown the number of iterations that this strategy needs.
     """
 
     strategy: Strategy
     workers: int
     cost: PassCost
     passes: int
-    times: StrategyTime | None  # None for one worker
+    times: StrategyTime | None  # `None` for one worker
     forecast: Forecast
     measured: bool
 
     @property
     def device_seconds(self) -> float:
-        """What it takes of all devices together."""
+        """The total time of all devices."""
         return self.workers * self.forecast.training
 
 
 @dataclass(frozen=True)
 class Planning:
-    """All ways that fit, the best one first, and what passes cost by batch."""
+    """All ways that fit into memory, the best one first, and the costs of passes by batch."""
 
     request: PlanRequest
     net: str
     model: ModelSize
     candidates: tuple[Candidate, ...]
     passes: tuple[PassCost, ...]
-    misfit: MemoryBoundError | None  # of the first batch that was tried and doesn't fit
+    misfit: MemoryBoundError | None  # for the first batch that was tried and doesn't fit
 
     @property
     def best(self) -> Candidate:
-        """The way that is recommended."""
+        """The recommended way."""
         return self.candidates[0]
 
     def by_strategy(self) -> list[Candidate]:
-        """Return the best way of each strategy, with as many workers as the recommended one."""
+        """Return the best way of each strategy, with the recommended number of workers."""
         same = [each for each in self.candidates if each.workers == self.best.workers]
         return list({each.strategy.name: each for each in reversed(same)}.values())[::-1]
 
     def by_workers(self, strategy: str) -> list[Candidate]:
-        """Return the best way of a strategy with each number of workers."""
+        """Return the best way of a strategy for each number of workers."""
         same = [each for each in self.candidates if each.strategy.name == strategy or each.workers == 1]
         return sorted({each.workers: each for each in reversed(same)}.values(), key=lambda each: each.workers)
 
@@ -116,24 +117,24 @@ class Planning:
 
 
 class Planner:
-    """Plans the training of one net. What a pass costs is computed once for each batch and device."""
+    """Plans the training of one net. Computes the cost of a pass only once for each batch and device."""
 
     def __init__(self, solver: SolverSettings, items: Items | None = None) -> None:
         model = replace(solver.trained, items=items or {})
         self._solver = solver.param
         self._built, self.data = model.layers(Phase.TRAIN), model.data(Phase.TRAIN)
         self.net, self.iterations = model.net.name, self._solver.max_iter
-        self.items = _own_batch(self._built) * self._solver.iter_size  # of an iteration, as the solver has it
+        self.items = _own_batch(self._built) * self._solver.iter_size  # in an iteration, by the solver's settings
         self._costs: dict[tuple[str, ComputePrecision, int], PassCost | MemoryBoundError] = {}
 
     @cached_property
     def model(self) -> ModelSize:
-        """The size of what is exchanged."""
+        """The size of the values that workers exchange."""
         with without_values(self._built, torch.device("cpu")):
             return ModelSize.of(FlatWeights(self._built))
 
     def plan(self, request: PlanRequest) -> Planning:
-        """Compare all ways; a PlanError says what is possible if what was asked for isn't."""
+        """Compare all ways to train. Raises a `PlanError` with the possible alternative if the request can't be met."""
         candidates = list(self._candidates(request))
         costs = [
             cost
@@ -145,7 +146,10 @@ class Planner:
             raise (
                 misfits[-1]
                 if misfits
-                else PlanError("no way to train divides the batch among this many workers; name another one")
+                else PlanError(
+                    "the strategies can't divide the batch among this many workers; name another number of workers "
+                    "or another strategy"
+                )
             )
         passes = {cost.batch: cost for cost in costs if isinstance(cost, PassCost)}
         ranked = _ranked(candidates, request)
@@ -163,23 +167,25 @@ class Planner:
                         yield self._candidate_of(request, strategy, workers, *found)
 
     def _iteration_items(self, request: PlanRequest) -> list[int]:
-        """Return the items of an iteration that are tried: the recipe's, or powers of two between the limits and
-        these."""
+        """Return the numbers of items in an iteration to try: the solver's, or the limits and all powers of two between
+        them."""
         if request.batches is None:
             return [self.items]
         least, most = request.batches
         return sorted({least, most, *(2**power for power in range(32) if least <= 2**power <= most)})
 
     def _quickest(self, request: PlanRequest, items: int) -> tuple[PassCost, int] | None:
-        """Return the quickest passes that see this many items in an iteration, and how many they are; None if none
-        fit."""
+        """Return the cost of the fastest pass for this many items in an iteration, and the number of passes.
+
+        Returns `None` if none fits into memory.
+        """
         fitting = []
         for passes in (count for count in range(1, min(items, _MOST_PASSES) + 1) if items % count == 0):
             cost = self._pass_cost(request, items // passes)
             if isinstance(cost, PassCost):
                 fitting.append((cost, passes))
                 if len(fitting) > 1 and fitting[-1][0].iteration(passes) > fitting[-2][0].iteration(fitting[-2][1]):
-                    break  # smaller ones only become slower
+                    break  # smaller batches are only slower
         return min(fitting, key=lambda pair: pair[0].iteration(pair[1]), default=None)
 
     def _pass_cost(self, request: PlanRequest, batch: int) -> PassCost | MemoryBoundError:
@@ -209,31 +215,31 @@ class Planner:
         forecast = Forecast(
             step,
             exchange,
-            cost.bytes + (self.model.bytes if workers > 1 else 0),  # a copy is exchanged
+            cost.bytes + (self.model.bytes if workers > 1 else 0),  # a copy of the model is exchanged
             request.items / (cost.batch * passes * workers) * (step + exchange),
             iterations,
             estimated=not exact or items != self.items,
         )
-        measured = exact or isinstance(strategy, ModelAveraging)  # which the trainings of the grid are of
+        measured = exact or isinstance(strategy, ModelAveraging)  # the trainings in the grid used these strategies
         return Candidate(strategy, workers, cost, passes, times, forecast, measured)
 
 
 def _ranked(candidates: Sequence[Candidate], request: PlanRequest) -> tuple[Candidate, ...]:
-    """Return the candidates that do what is asked, the best one first; the others follow by their time."""
+    """Return the best candidate that meets the request, followed by all others in the order of their times."""
     quickest = sorted(candidates, key=lambda each: each.forecast.training)
     known = [each for each in quickest if each.measured or request.strategies]
     cheapest = min(known, key=lambda each: each.device_seconds)
     fitting = [each for each in known if request.deadline is None or each.forecast.training <= request.deadline]
     if not fitting:
         raise PlanError(
-            f"{format_seconds(request.deadline or 0)} isn't enough: the quickest way takes "
+            f"{format_seconds(request.deadline or 0)} isn't enough time: the fastest way takes "
             f"{format_seconds(known[0].forecast.training)}, with {describe(known[0])}"
         )
     paid = [each for each in fitting if request.budget is None or each.device_seconds <= request.budget]
     if not paid:
         raise PlanError(
-            f"{format_seconds(request.budget or 0)} of devices aren't enough: the cheapest way takes "
-            f"{format_seconds(cheapest.device_seconds)} of them, with {describe(cheapest)}"
+            f"{format_seconds(request.budget or 0)} of device time aren't enough: the cheapest way takes "
+            f"{format_seconds(cheapest.device_seconds)}, with {describe(cheapest)}"
         )
     aim = _device_seconds if request.deadline is not None else _training_seconds
     limit = _AS_QUICK * min(map(aim, paid))
@@ -251,14 +257,14 @@ def _training_seconds(candidate: Candidate) -> float:
 
 
 def describe(candidate: Candidate) -> str:
-    """Return a candidate in some words."""
+    """Return a short description of a candidate."""
     if candidate.workers == 1:
         return "one worker"
     return f"{candidate.workers} workers and {short_name(candidate.strategy)}"
 
 
 def short_name(strategy: Strategy) -> str:
-    """Return a strategy as one would type it, with its tau if it has one."""
+    """Return a strategy as a user would type it, with its tau if it has one."""
     tau = getattr(strategy, "tau", None)
     return strategy.name if tau is None or strategy.divides_batch else f"{strategy.name}:tau={tau}"
 
@@ -266,17 +272,18 @@ def short_name(strategy: Strategy) -> str:
 def _own_batch(built: Built) -> int:
     batches = [built.shapes[edge][0] for edge in built.input_edges() if built.shapes[edge]]
     if not batches:
-        raise PlanError(f"net '{built.graph.net.name}' has no input that a batch could be of")
+        raise PlanError(f"net '{built.graph.net.name}' has no input with a batch; give it one")
     return batches[0]
 
 
 def _worker_counts(most: int) -> list[int]:
-    """Numbers of workers that are tried: all small ones, then fewer and fewer, and the most."""
+    """Return the numbers of workers to try: all small numbers, then larger steps, and the largest number."""
     return sorted({*range(1, min(most, 8) + 1), *(count for count in range(8, most, max(4, most // 16))), most})
 
 
 def _strategies_for(workers: int) -> list[Strategy]:
-    """Return all strategies with their own settings and, where they have a tau, with several. One worker needs none."""
+    """Return all strategies with their default settings, and with several taus if they have a tau. One worker needs
+    none."""
     if workers == 1:
         return [ModelAveraging()]
     ways: list[Strategy] = []

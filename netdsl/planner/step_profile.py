@@ -1,4 +1,4 @@
-"""What the seconds of an iteration go to on this machine, measured in a short run."""
+"""A profile of the seconds of an iteration on this machine, measured in a short run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Solver
 from netdsl.solver.trainable_net import ModuleNet
 
-_WARM_UP = 3  # iterations
-_MIN_STEPS, _MAX_STEPS, _SECONDS = 5, 100, 1.0  # limits of the measurement
+_WARM_UP = 3  # number of iterations
+_MIN_STEPS, _MAX_STEPS, _SECONDS = 5, 100, 1.0  # of iterations and seconds of the measurement
 
 
 @dataclass(frozen=True)
 class StepProfile:
-    """The seconds of an iteration of one worker: of computing, and of what computing can't hide.
+    """The seconds of an iteration of one worker, split into computing and the rest that computing can't hide.
 
-    `data` are those in which the net waits for its next batch, `transfer` those in which that is copied to the device,
-    and `update` those in which the solver changes the weights.
+    `data` is the time in which the net waits for its next batch. `transfer` is the time in which the batch is copied to
+    the device. `update` is the time in which the solver changes the weights.
     """
 
     compute: float
@@ -41,21 +41,21 @@ class StepProfile:
 
     @property
     def overhead(self) -> float:
-        """The seconds in which nothing is computed that other machines could share."""
+        """The seconds that aren't spent on work that other machines could share."""
         return self.data + self.transfer + self.update
 
     @property
     def overhead_ratio(self) -> float:
-        """R_O, the ratio of overhead to computing, which Lemma 3.1 begins with."""
+        """R_O, the ratio of overhead to computing in Lemma 3.1."""
         return self.overhead / self.compute
 
 
 def profile_step(run: Run) -> StepProfile:
-    """Train for about a second, and measure what the iterations' seconds go to.
+    """Train for about a second, and measure the parts of an iteration's time.
 
-    Parts are medians over iterations, but for waiting for data, which is a mean, since batches that are made ahead
-    come in bursts. If the run's workers divide a batch, one worker's part is measured. The device is waited for after
-    each part, and the first iterations don't count.
+    The parts are medians over iterations. Only the time spent waiting for data is a mean, since prefetched batches
+    arrive in bursts. If the run's workers divide a batch, one worker's part is measured. The program waits for the
+    device after each part, and the first iterations don't count.
     """
     loading = replace(run.compute.loading, rank=0, size=run.workers, divided=run.strategy.divides_batch)
     compute = replace(run.compute, device=run.device(0), loading=loading)
@@ -71,7 +71,7 @@ def profile_step(run: Run) -> StepProfile:
 def iteration_seconds(
     iterate: Callable[[], object], now: Callable[[], float] = time.perf_counter, total: float = _SECONDS
 ) -> list[float]:
-    """Return the seconds of each of the iterations of about a second or another total, after some that don't count."""
+    """Return the seconds of each iteration, measured for about `total` seconds after some warm-up iterations."""
     for _ in range(_WARM_UP):
         iterate()
     seconds: list[float] = []
@@ -83,7 +83,7 @@ def iteration_seconds(
 
 
 class _SolverClock:
-    """The clock of a solver that runs for a while."""
+    """Measures the parts of a solver's iterations."""
 
     def __init__(self, solver: Solver, device: torch.device) -> None:
         assert isinstance(solver.net, ModuleNet) and solver.net.feeds is not None
@@ -103,14 +103,14 @@ class _SolverClock:
         self._waited.append(self._feeds.waited - before)
 
     def _transfer_seconds(self) -> float:
-        """Return the seconds that the device waits until a batch was copied to it; none where it computes in memory."""
+        """Return the seconds in which the device waits for the copy of a batch. 0 on a CPU."""
         if self._device.type == "cpu":
             return 0.0
         batch = [tensor.cpu().pin_memory() for tensor in self._feeds.next().values()]
         return self._median_seconds(lambda: [tensor.to(self._device, non_blocking=True) for tensor in batch])
 
     def _update_seconds(self) -> float:
-        """Return the seconds of an update by the last gradients, at a rate of 0, which takes as long as any other."""
+        """Return the seconds of an update with the last gradients. The rate is 0, which takes as long as any other."""
         return self._median_seconds(lambda: self._solver.updater.apply(0.0, self._solver.iteration))
 
     def _median_seconds(self, task: Callable[[], object]) -> float:
@@ -124,17 +124,20 @@ class _SolverClock:
 
 
 def overhead_ratio(records: Iterable[RoundRecord]) -> float:
-    """Return the ratio of waiting for others and of exchanges to iterations, in the rounds of a run of several workers.
+    """Return the ratio of waiting and exchanging to computing, in the rounds of a run with several workers.
 
-    What is exchanged beside iterations doesn't count, nor do tests and saving.
+    Excludes exchanges during computation, tests and saving.
     """
     rounds = list(records)
     computing = sum(record.compute for record in rounds)
     if not computing:
-        raise DistributedError("these rounds have no iterations, so there is nothing to compare exchanges with")
-    trained = sum(record.stop - record.start - _beside_training(record) for record in rounds)
+        raise DistributedError(
+            "the rounds contain no iterations, so exchanges can't be compared with computing; train some iterations "
+            "first"
+        )
+    trained = sum(record.stop - record.start - _seconds_outside_training(record) for record in rounds)
     return (trained - computing) / computing
 
 
-def _beside_training(record: RoundRecord) -> float:
+def _seconds_outside_training(record: RoundRecord) -> float:
     return sum(span.stop - span.start for span in record.spans if span.activity in (Activity.TEST, Activity.SAVE))

@@ -1,4 +1,4 @@
-"""The seconds of a training step on a device, which are those of all operations; and what a pass takes in all."""
+"""The seconds of a training step on a device, as the sum over all operations, and the total cost of a pass."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from netdsl.planner.memory import MemoryUse, training_memory
 from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, OperationKind, TensorOperation
 from netdsl.solver.rules import rule_of
 
-UPDATE = "update"  # the name of a solver's update of all weights, as one operation
+UPDATE = "update"  # the name of a solver's update of all weights, which counts as one operation
 
-_NEAREST = 4  # measured operations that say how fast another one is
-_LIKENESS = 3  # how much more than sizes it counts that operations do the same
+_NEAREST = 4  # number of measured operations from which the speed of another one is estimated
+_LIKENESS = 3  # weight of a similar kind of work, relative to similar sizes
 _INSTANT = 1e-9  # seconds
-_SAME = 1e-6  # the distance of operations of the same sizes
+_SAME = 1e-6  # added to the distance between operations; that of equal sizes is 0
 _FLOAT32_BYTES = 4
 NUMBERS = {
     ComputePrecision.EXACT: NumberType.FLOAT32,
     ComputePrecision.TF32: NumberType.TF32,
     ComputePrecision.BF16: NumberType.BFLOAT16,
     ComputePrecision.FP16: NumberType.FLOAT16,
-}  # of products
+}  # number types of products
 
 
 class MemoryLayout(Enum):
@@ -63,7 +63,8 @@ class LayerSeconds:
 
 @dataclass(frozen=True)
 class StepTime:
-    """The seconds of a step: all layers forward and backward, the update, and the way of the data to the device."""
+    """The seconds of a step: all layers forward and backward, the update, and the transfer of the data to the
+    device."""
 
     layers: tuple[LayerSeconds, ...]
     update: float
@@ -105,17 +106,18 @@ def step_time(
 
 
 def update_operation(built: Built, param: pb.SolverParameter) -> TensorOperation:
-    """Return a solver's update: gradients are read, and weights and the rule's histories are read and written."""
+    """Return a solver's update as an operation. It reads gradients, and reads and writes weights and histories."""
     learned = {id(blob): blob.numel() for layer in built.layers for blob in learned_blobs(layer)}
     values, histories = sum(learned.values()), rule_of(param).histories
     return TensorOperation(UPDATE, (2 + 3 * histories) * values, (3 + 2 * histories) * _FLOAT32_BYTES * values)
 
 
 def sizes_of(operation: TensorOperation) -> tuple[float, ...]:
-    """Return the sizes that the speed of an operation depends on.
+    """Return the sizes on which the speed of an operation depends.
 
-    What neither is a product nor a convolution is as quick as others that do the same, so that the values for each byte
-    and the window count more than how long it takes: pooling with overlapping windows goes another way in torch.
+    For an operation that is neither a product nor a convolution, the ratio of values to bytes and the window count more
+    than its length. Operations with equal ratios do the same work. Torch computes pooling with overlapping windows in
+    another way, for example.
     """
     shape = operation.convolution
     flops, moved = max(operation.flops, 1), max(operation.bytes, 1)
@@ -135,37 +137,38 @@ def sizes_of(operation: TensorOperation) -> tuple[float, ...]:
 
 
 def measured_name(operation: TensorOperation) -> str:
-    """Return the name under which operations of one kind are measured; each pass of a convolution is one."""
+    """Return the name under which operations of one kind are measured. Each pass of a convolution has its own name."""
     part = operation.convolution_pass
     return operation.name if part is None else f"convolution: {part.value}"
 
 
 def _least_seconds(flops: float, bytes_: float, rate: float, bandwidth: float) -> float:
-    """Return the time for so much arithmetic and this many bytes, which go on at the same time; never none."""
+    """Return the larger of the times for arithmetic and for moving bytes, which happen at the same time. Never 0."""
     return max(flops / rate, bytes_ / bandwidth, _INSTANT)
 
 
 class Speed:
-    """How long a device takes for operations on one type of number and in one layout."""
+    """The time of operations on a device, with one number type and one layout."""
 
     def __init__(
         self, device: Device, number_type: NumberType, layout: MemoryLayout = MemoryLayout.CHANNELS_FIRST
     ) -> None:
         if number_type not in device.arithmetic:
             known = ", ".join(each.value for each in device.arithmetic)
-            raise NetError(f"device '{device.name}' has no arithmetic in {number_type.value}; it has {known}")
+            raise NetError(
+                f"device '{device.name}' doesn't support {number_type.value}, only {known}; choose another precision"
+            )
         self.device, self.number_type, self.layout = device, number_type, layout
         self.measured: Mapping[str, _Samples] = {}
         if number_type is NumberType.FLOAT32:
             self.measured = _samples_of(device.measured, device.arithmetic[number_type].peak, device.bandwidth)
 
     def total(self, operations: Iterable[TensorOperation]) -> float:
-        """Return the seconds of operations one after the other."""
+        """Return the total seconds of operations that run one after the other."""
         return sum(map(self.seconds, operations))
 
     def seconds(self, operation: TensorOperation) -> float:
-        """Return the overhead, and what the operation takes itself: by those that were measured, or by the data
-        sheet."""
+        """Return the seconds of an operation with its overhead, from measured operations or from the data sheet."""
         samples = self.measured.get(measured_name(operation))
         if samples is None:
             return self.device.overhead + self._by_data_sheet(operation)
@@ -185,30 +188,34 @@ class Speed:
         top = operation.convolution_pass is ConvolutionPass.TOP
         part = arithmetic.convolution if top else arithmetic.convolution_gradient
         rate = arithmetic.peak * part * _filled(operation.convolution, self.device.tile)
-        turned = 2 * moved if self._turns() else 0.0
-        return _least_seconds(operation.flops, moved, rate, bandwidth) + turned / bandwidth
+        conversion = 2 * moved if self._converts_layout() else 0.0
+        return _least_seconds(operation.flops, moved, rate, bandwidth) + conversion / bandwidth
 
-    def _turns(self) -> bool:
-        """Return whether convolutions bring their blobs into another layout and back: fast units need channels last."""
+    def _converts_layout(self) -> bool:
+        """Return whether convolutions convert their blobs to another layout and back, since fast units need channels
+        last."""
         return self.number_type is not NumberType.FLOAT32 and self.layout is MemoryLayout.CHANNELS_FIRST
 
 
 def _filled(shape: ConvolutionShape, tile: int) -> float:
-    """Return the part of tiles that isn't padding, when a convolution's channels and filters are cut into tiles."""
+    """Return the part of tiles that isn't padding when a convolution's channels and filters are cut into tiles."""
     depth = shape.channels // shape.groups * shape.kernel_height * shape.kernel_width
     filters = shape.filters // shape.groups
     return math.prod(size / (-(-size // tile) * tile) for size in (depth, filters))
 
 
 class _Samples:
-    """Measured operations of one name: how many times longer than the least time each took."""
+    """Measured operations of one name, with the ratio of each one's time to the shortest possible time."""
 
     def __init__(self, sizes: Sequence[tuple[float, ...]], slowness: Sequence[float]) -> None:
         self._places: NDArray[np.float64] = np.log2(np.array(sizes, float))
         self._slowness: NDArray[np.float64] = np.log2(np.array(slowness))
 
     def slowness(self, sizes: tuple[float, ...]) -> float:
-        """That of an operation of these sizes: the mean of the nearest that were measured, all in logarithms."""
+        """Return the slowness of an operation with these sizes.
+
+        It is a weighted mean of the nearest measured operations, in logarithms.
+        """
         distances = np.square(self._places - np.log2(np.array(sizes, float))).sum(1)
         nearest = np.argsort(distances)[:_NEAREST]
         weights = 1 / (distances[nearest] + _SAME)
@@ -216,7 +223,7 @@ class _Samples:
 
 
 def _samples_of(measured: tuple[MeasuredOperation, ...], peak: float, bandwidth: float) -> Mapping[str, _Samples]:
-    """By names of operations."""
+    """Return the measured operations, grouped by name."""
     groups: dict[str, list[MeasuredOperation]] = {}
     for operation in measured:
         groups.setdefault(operation.name, []).append(operation)
@@ -231,9 +238,9 @@ def _samples_of(measured: tuple[MeasuredOperation, ...], peak: float, bandwidth:
 
 @dataclass(frozen=True)
 class PassCost:
-    """A forward and a backward pass over a batch, and the update after it.
+    """The cost of a forward and a backward pass over a batch, and of the update afterwards.
 
-    `saved` are the seconds that the chosen algorithms take less than an implicit GEMM everywhere.
+    `saved` is the seconds that the chosen algorithms save, compared with an implicit GEMM everywhere.
     """
 
     batch: int
@@ -249,44 +256,44 @@ class PassCost:
 
     @property
     def backward(self) -> float:
-        """The seconds of the backward pass, of which algorithms save the same part as of the whole."""
+        """The seconds of the backward pass. Algorithms are assumed to save the same share of both passes."""
         return self.time.backward * self.seconds / (self.seconds + self.saved)
 
     @property
     def bytes(self) -> int:
-        """The memory, with what the algorithms take."""
+        """The memory in bytes, including the workspaces of the algorithms."""
         return self.memory.total + (0 if self.choice is None else self.choice.bytes)
 
     @property
     def algorithms(self) -> dict[str, str]:
-        """The algorithms by the names of layers; none where the device doesn't have several."""
+        """The algorithms by layer name. Empty if the device doesn't have several."""
         return {} if self.choice is None else {name: way.algorithm.value for name, way in self.choice.options.items()}
 
     def iteration(self, iter_size: int) -> float:
-        """Return the seconds of an iteration of this many passes."""
+        """Return the seconds of an iteration with this many passes."""
         return iter_size * self.seconds + self.time.update
 
 
 def pass_cost(
     built: Built, param: pb.SolverParameter, device: Device, precision: ComputePrecision, batch: int
 ) -> PassCost:
-    """Return the cost of a pass at a batch; a MemoryBoundError if the device is too small.
+    """Return the cost of a pass with a batch. Raises a `MemoryBoundError` if the device is too small.
 
-    The net is left at this batch.
+    The net keeps this batch.
     """
     set_batch(built, batch)
     memory = training_memory(built, param, device.type, precision=precision)
     room = device.memory - memory.total
     if room < 0:
         raise MemoryBoundError(
-            f"a batch of {batch} takes {memory.total / 1e9:,.2f} GB, and {device.title} has "
+            f"a batch of {batch} takes {memory.total / 1e9:,.2f} GB, but {device.title} has "
             f"{device.memory / 1e9:,.2f} GB"
         )
     number_type = NUMBERS[precision]
     costs, speed = layer_costs(built, device.type), Speed(device, number_type)
     time = step_time(costs, update_operation(built, param), device, number_type, input_bytes=memory.data)
     cost = PassCost(batch, time, memory)
-    if device.type != "cuda":  # a CPU's library has one algorithm for each shape, which is what was measured
+    if device.type != "cuda":  # a CPU's library has one algorithm for each shape, whose time was measured
         return cost
     options = {each.name: ways for each in costs if (ways := _ways(each, speed, number_type))}
     choice = choose_algorithms(options, room)
@@ -294,7 +301,7 @@ def pass_cost(
 
 
 def _ways(cost: LayerCost, speed: Speed, number_type: NumberType) -> Sequence[AlgorithmOption]:
-    """Return the ways to compute all passes of a layer that is a convolution."""
+    """Return the ways to compute all passes of a layer. Empty if it isn't a convolution."""
     operations = _convolutions(cost)
     if not operations:
         return ()
@@ -315,9 +322,9 @@ def _convolutions(cost: LayerCost) -> list[TensorOperation]:
 
 
 def _computed_by(cost: AlgorithmCost, operation: TensorOperation) -> TensorOperation:
-    """Return the same operation with an algorithm's products, and its workspace written and read besides.
+    """Return the operation with an algorithm's products, and with the traffic of its workspace.
 
-    Transforms are bound by memory, so that their arithmetic costs nothing more. A workspace of im2col is for one image.
+    Transforms are limited by memory, so their arithmetic takes no extra time. A workspace of im2col is for one image.
     """
     assert operation.convolution is not None
     times = operation.convolution.batch if cost.algorithm is ConvolutionAlgorithm.IM2COL else 1
@@ -326,6 +333,6 @@ def _computed_by(cost: AlgorithmCost, operation: TensorOperation) -> TensorOpera
 
 
 def _plain_seconds(costs: Iterable[LayerCost], names: Iterable[str], speed: Speed) -> float:
-    """Return the seconds of convolutions as `step_time` counts them."""
+    """Return the seconds of convolutions as `step_time` computes them."""
     chosen = set(names)
     return sum(speed.total(_convolutions(cost)) for cost in costs if cost.name in chosen)

@@ -1,4 +1,4 @@
-"""How long a net takes, layer by layer and as a whole, and how much there is to compute and to move."""
+"""The time of a net, layer by layer and as a whole, with its operations and bytes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from netdsl.planner.layer_costs import layer_costs
 
 @dataclass(frozen=True)
 class LayerTime:
-    """One layer alone: mean milliseconds, what its forward pass computes, and the bytes of all its blobs.
+    """The time of one layer alone in mean milliseconds, its forward operations, and the bytes of all its blobs.
 
-    `flops` are those of convolutions and matrix products, where a multiplication and an addition are two. A layer
-    without any has one for each value of its largest bottom or top. `bytes` are those of bottoms, tops and learned
+    `flops` are those of convolutions and matrix products, where a multiplication and an addition count as two. A layer
+    without these counts one for each value of its largest bottom or top. `bytes` are those of bottoms, tops and learned
     blobs.
     """
 
@@ -48,7 +48,7 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class Pass:
-    """Milliseconds of the whole net, forward and backward."""
+    """The milliseconds of the whole net, forward and backward."""
 
     forward: float
     backward: float
@@ -56,9 +56,9 @@ class Pass:
 
 @dataclass(frozen=True)
 class NetTime:
-    """Every layer in turn, and every pass of the whole net, which may do the work of several layers at once.
+    """The times of every layer in turn, and of every pass of the whole net, which may run several layers as one.
 
-    `data` are the shapes of what data layers bring, and how they are known.
+    `data` contains the shapes of the data layers' tops, and how they were determined.
     """
 
     layers: tuple[LayerTime, ...]
@@ -67,17 +67,17 @@ class NetTime:
 
     @property
     def forward(self) -> float:
-        """Mean milliseconds of a forward pass."""
+        """The mean milliseconds of a forward pass."""
         return fmean(each.forward for each in self.passes)
 
     @property
     def backward(self) -> float:
-        """Mean milliseconds of a backward pass."""
+        """The mean milliseconds of a backward pass."""
         return fmean(each.backward for each in self.passes)
 
     @property
     def flops(self) -> int:
-        """What a forward pass computes."""
+        """The operations of a forward pass."""
         return sum(layer.flops for layer in self.layers)
 
 
@@ -90,17 +90,17 @@ def time_net(
     iterations: int = 10,
     done: Callable[[float], object] = lambda part: None,
 ) -> NetTime:
-    """Time a phase of a model's net on random input, with labels of 0. It writes no files.
+    """Time a phase of a model's net on random input, with labels of 0. Writes no files.
 
-    `batch` takes the place of the net's own. `done` gets the part of the work that was done, in passes of the whole
-    net, of which there are about two for each iteration.
+    `batch` replaces the net's own. Calls `done` with the work that was done, in passes of the whole net. There are
+    about two for each iteration.
     """
     device = torch.device(device)
     quiet = without_layers(model.net, _writes_file)
     model = model if len(quiet.layer) == len(model.net.layer) else replace(model, net=quiet)
     module = NetModule(model.layers(phase).with_own_blobs())
     if not module.built.layers:
-        raise NetError(f"the net has no layers in phase {phase.name} at this level and with these stages")
+        raise NetError(f"the net has no layers in phase {phase.name} with this level and these stages; choose others")
     if batch is not None:
         set_batch(module.built, batch)
     check_blobs(module.built, device)
@@ -135,8 +135,10 @@ def _time_pass(module: NetModule, inputs: dict[int, Tensor], device: torch.devic
 
 
 def _time_layers(built: Built, inputs: dict[int, Tensor], device: torch.device, iterations: int) -> Iterator[LayerTime]:
-    """Yield each layer on what those before it made, in the layout of a whole pass; what nobody reads any more is let
-    go."""
+    """Yield the time of each layer, run on the tops of earlier layers in the layout of a whole pass.
+
+    Releases blobs that no later layer reads.
+    """
     nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
     costs = iter(layer_costs(built, device))
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
@@ -152,7 +154,7 @@ def _time_layers(built: Built, inputs: dict[int, Tensor], device: torch.device, 
             for place, edge in enumerate(node.bottoms)
         ]
         if isinstance(layer, OverwritesBottom):
-            layer.may_overwrite = ()  # alone, it would overwrite the bottoms of its next turn
+            layer.may_overwrite = ()  # it would overwrite the bottoms that it reads again in its next turn
         tops, passes = _time_layer(layer, bottoms, device, iterations)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:
@@ -170,7 +172,7 @@ def _leaf_of(bottom: Tensor, *, learns: bool) -> Tensor:
 def _time_layer(
     layer: Layer, bottoms: list[Tensor], device: torch.device, iterations: int
 ) -> tuple[list[Tensor], list[Pass]]:
-    """Return the tops of a layer, and its times after one turn that is for warming up."""
+    """Return the tops of a layer, and its times after a warm-up."""
     tops = _tops_of(layer, bottoms)
     leaves = [*learned_blobs(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
     _differentiate(tops, leaves)
@@ -191,7 +193,7 @@ def _tops_of(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
 
 
 def _differentiate(tops: Iterable[Tensor], leaves: Iterable[Tensor]) -> bool:
-    """Compute the gradients of leaves, from ones; whether there are any."""
+    """Compute the gradients of leaves, starting from ones. Returns whether there are any."""
     ends = [top for top in tops if top.requires_grad]
     leaves = [leaf for leaf in leaves if leaf.requires_grad]
     if not ends or not leaves:
@@ -201,7 +203,7 @@ def _differentiate(tops: Iterable[Tensor], leaves: Iterable[Tensor]) -> bool:
 
 
 def _time_after_all(device: torch.device) -> float:
-    """Seconds, with everything done that a GPU was given to do."""
+    """Return the time in seconds, after waiting for all work on a GPU."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
     return time.perf_counter()

@@ -1,4 +1,4 @@
-"""Bandwidths and times with units: 1Gbit, 100MB, 0.3s, 50us."""
+"""Bandwidths and times with units, such as 1Gbit, 100MB, 0.3s and 50us."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READABLE = (
     (600.0, "s", 1.0),
     (36_000.0, "min", 60.0),
     (10 * 86_400.0, "h", 3600.0),
-)  # units, and below how many seconds they are used
+)  # units, and the seconds below which each is used
 _NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*"
 
 
@@ -24,7 +24,7 @@ def bandwidth(text: str) -> float:
     """Parse a bandwidth into bytes per second."""
     match = re.fullmatch(_NUMBER + r"([kKMGT]?)(bit|B)(?:/s|ps)?", text.strip())
     if match is None or not float(match[1]):
-        raise DistributedError(f"'{text}' is not a bandwidth; write it per second, like 1Gbit or 100MB")
+        raise DistributedError(f"'{text}' isn't a bandwidth; write it per second, as in 1Gbit or 100MB")
     return float(match[1]) * _PREFIXES[match[2]] * _BYTES[match[3]]
 
 
@@ -32,7 +32,7 @@ def seconds(text: str) -> float:
     """Parse a time into seconds."""
     match = re.fullmatch(_NUMBER + f"({'|'.join(_SECONDS)})", text.strip())
     if match is None:
-        raise DistributedError(f"'{text}' is not a time; write it like 50us, 0.3s or 20h")
+        raise DistributedError(f"'{text}' isn't a time; write it as in 50us, 0.3s or 20h")
     return float(match[1]) * _SECONDS[match[2]]
 
 

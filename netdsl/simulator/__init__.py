@@ -1,1 +1,1 @@
-"""The simulator: a run of many workers in one process, each with a clock of its own."""
+"""The simulator, which runs many workers in one process, each with its own clock."""

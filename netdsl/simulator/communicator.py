@@ -1,4 +1,4 @@
-"""Exchanges between simulated workers: computed at once, and complete when a network would have done them."""
+"""Exchanges between simulated workers. They are computed at once, and complete when a network would have done them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from netdsl.distributed.transports.weighted_mean import add_up, scales_of
 from netdsl.errors import PeerLostError
 from netdsl.simulator.world import PendingEvent, World
 
-Combine = Callable[[dict[int, Any], list[float]], object]  # does an exchange with values by rank, and their weights
+Combine = Callable[
+    [dict[int, Any], list[float]], object
+]  # executes an exchange, given the values by rank and their weights
 
 _CONTROL = "control"  # the lane of barriers and gathered numbers
 
@@ -28,10 +30,11 @@ class ServedVariable:
     values: Tensor
     sends_until: float = 0.0
     receives_until: float = 0.0
-    arriving: deque[tuple[float, Tensor]] = field(default_factory=deque)  # changes, and when each has arrived
+    arriving: deque[tuple[float, Tensor]] = field(default_factory=deque)  # changes, with their arrival times
 
     def values_at(self, now: float) -> Tensor:
-        """Return the values with all changes that have arrived by a time. Workers ask in the order of their clocks."""
+        """Return the values with all changes that have arrived by a time. Workers call this in the order of their
+        clocks."""
         while self.arriving and self.arriving[0][0] <= now:
             self.values.add_(self.arriving.popleft()[1])
         return self.values
@@ -39,7 +42,7 @@ class ServedVariable:
 
 @dataclass(frozen=True)
 class PostedValue:
-    """A worker's part of an exchange: when it joined, with which value and weight."""
+    """A worker's part of an exchange: the time when it joined, its value and its weight."""
 
     time: float
     value: Any
@@ -50,14 +53,14 @@ class PostedValue:
 class SimulatedExchange(PendingEvent):
     """An exchange of several workers."""
 
-    start: float = 0.0  # when the last worker had joined
+    start: float = 0.0  # the time when the last worker joined
     posted: dict[int, PostedValue] = field(default_factory=dict)  # by rank
     result: Any = None
 
 
 @dataclass(frozen=True)
 class ExchangePlan:
-    """What is exchanged in a lane, by whom, and the function that does it."""
+    """An exchange in a lane: its kind, its workers, and the function that executes it."""
 
     kind: ExchangeKind
     lane: Hashable
@@ -66,9 +69,9 @@ class ExchangePlan:
 
 
 class Network:
-    """The network of a simulated world. The exchanges of one lane follow one after the other.
+    """The network of a simulated world. Exchanges in one lane happen one after the other.
 
-    An exchange needs all workers that take part in it and aren't lost.
+    An exchange needs all of its workers that aren't lost.
     """
 
     def __init__(self, world: World, link: Link) -> None:
@@ -86,7 +89,7 @@ class Network:
         return exchange
 
     def _complete_without(self, lost: int) -> None:
-        """Compute the exchanges for which only a worker was missing that was just lost."""
+        """Compute the exchanges that were only waiting for a worker that has just been lost."""
         for (_, number), (plan, exchange) in list(self._pending.items()):
             self._compute_if_complete(number, plan, exchange, self.world.now[lost])
 
@@ -135,7 +138,7 @@ class SimulatedCommunicator:
         return self.network.world.now[self.rank]
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> SimulatedHandle:
-        """Replace every worker's buffer by their mean."""
+        """Replace every worker's buffer with the weighted mean of all buffers."""
 
         def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
             mean = weighted_mean(list(buffers.values()), weights)
@@ -145,7 +148,7 @@ class SimulatedCommunicator:
         return self._among_all(ExchangeKind.MEAN, lane, buffer, weight, combine)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
-        """Replace the root's buffer by the mean of all workers'."""
+        """Replace the root's buffer with the weighted mean."""
 
         def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
             _check_root(root, buffers)
@@ -154,7 +157,7 @@ class SimulatedCommunicator:
         return self._among_all(ExchangeKind.REDUCE, lane, buffer, weight, combine)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
-        """Replace every worker's buffer by the root's."""
+        """Replace every worker's buffer with the root's."""
 
         def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
             _check_root(root, buffers)
@@ -168,11 +171,11 @@ class SimulatedCommunicator:
         return self._between_two(self.rank, to, lane, buffer)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> SimulatedHandle:
-        """Receive a buffer from another worker."""
+        """Fill a buffer with the values that another worker sends."""
         return self._between_two(source, self.rank, lane, buffer)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Return all workers' numbers, by rank."""
+        """Return the numbers of all workers, by rank."""
         handle = self._among_all(
             ExchangeKind.BARRIER, _CONTROL, list(values), 1.0, lambda rows, weights: list(rows.values())
         )
@@ -181,11 +184,11 @@ class SimulatedCommunicator:
         return rows
 
     def barrier(self) -> None:
-        """Wait until all workers have come here."""
+        """Wait until all other workers have called this too."""
         self.gather([])
 
     def shared_variable(self, buffer: Tensor) -> SimulatedVariable:
-        """Return a new shared variable on a server, with the values of the first worker's buffer."""
+        """Return a new shared variable on a server. Its initial value is the first worker's buffer."""
         number, self._variables = self._variables, self._variables + 1
         if self.rank == 0:
             self.network.variables[number] = ServedVariable(buffer.clone())
@@ -193,7 +196,7 @@ class SimulatedCommunicator:
         return SimulatedVariable(self, self.network.variables[number])
 
     def close(self) -> None:
-        """Do nothing, since nothing is held."""
+        """Do nothing, since there are no resources to release."""
 
     def wait(self, exchange: SimulatedExchange) -> None:
         """Wait until an exchange is complete, and record how long that took."""
@@ -226,16 +229,17 @@ class SimulatedCommunicator:
 
 
 class SimulatedVariable:
-    """A shared variable as one worker sees it. A request for it costs nothing; the values cost a send each way."""
+    """A shared variable as one worker sees it. A request takes no time, but sending the values in either direction
+    does."""
 
     def __init__(self, owner: SimulatedCommunicator, server: ServedVariable) -> None:
         self._owner, self._server = owner, server
-        self._push: tuple[SimulatedHandle, Tensor] | None = None  # the last change
+        self._push: tuple[SimulatedHandle, Tensor] | None = None  # the last change, with its handle
 
     def exchange(self, buffer: Tensor, alpha: float) -> SimulatedHandle:
-        """Move the buffer by `alpha` of its difference from the variable, and send the variable that difference.
+        """Move the buffer by `alpha` times its difference from the variable, and send the difference to the variable.
 
-        The worker waits for its turn and until the variable's bytes have come to it.
+        The worker waits for its turn and for the variable's bytes.
         """
         self._end_push()
         owner, server = self._owner, self._server
@@ -247,7 +251,7 @@ class SimulatedVariable:
         return self._send_change(difference)
 
     def read(self, buffer: Tensor) -> None:
-        """Fill a buffer with the variable, in no time: tests read it, and they aren't simulated."""
+        """Fill a buffer with the variable, without taking time. Only tests read it, and tests aren't simulated."""
         buffer.copy_(self._server.values_at(self._owner.now))
         if self._push is not None and not self._push[0].done():
             buffer.add_(self._push[1])
@@ -262,11 +266,11 @@ class SimulatedVariable:
 
     @property
     def _send_seconds(self) -> float:
-        """The time that sending the variable takes."""
+        """The seconds that sending the variable takes."""
         return self._owner.network.link.seconds(ExchangeKind.SEND, 2, self._server.values.nbytes)
 
     def _send_change(self, difference: Tensor) -> SimulatedHandle:
-        """Send a change to the server, which receives it after those that were sent before."""
+        """Send a change to the server, which receives it after all earlier ones."""
         owner, server = self._owner, self._server
         start = max(owner.now, server.receives_until)
         server.receives_until = start + self._send_seconds
@@ -286,13 +290,13 @@ class SimulatedVariable:
 
 
 def _check_root(root: int, buffers: dict[int, Tensor]) -> None:
-    """Raise a PeerLostError if the worker is lost without which there is no exchange."""
+    """Raise a `PeerLostError` if the worker is lost that the exchange requires."""
     if root not in buffers:
-        raise PeerLostError(f"worker {root} is lost, which the others can't do without")
+        raise PeerLostError(f"worker {root} is lost, but the other workers need it for this exchange")
 
 
 def weighted_mean(buffers: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    """Return the mean of buffers, added up in the order of ranks, with the same bits as the real transports'."""
+    """Return the mean of buffers, added up in the order of ranks, with the same bits as the real transports."""
     mean = torch.empty_like(buffers[0])
     arrays = [buffer.detach().view(-1).numpy() for buffer in buffers]
     add_up(arrays, scales_of(list(weights), "mean"), mean.view(-1).numpy())
@@ -300,7 +304,7 @@ def weighted_mean(buffers: Sequence[Tensor], weights: Sequence[float]) -> Tensor
 
 
 class SimulatedClock:
-    """The clock of a simulated worker, on which an iteration takes the time that the world's pace says."""
+    """The clock of a simulated worker. The world's pace determines the time of an iteration."""
 
     def __init__(self, world: World, rank: int) -> None:
         self._world, self._rank = world, rank
@@ -314,4 +318,4 @@ class SimulatedClock:
         self._world.spend(self._rank, self._world.pace(self._rank, iteration))
 
     def catch_up(self) -> None:
-        """Do nothing, since iterations are computed when they have passed."""
+        """Do nothing, since iterations are already computed when their time has passed."""

@@ -1,4 +1,4 @@
-"""The simulation of a run: its training is real, its machines and network are simulated."""
+"""The simulation of a run. Its training is real, but its machines and network are simulated."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class TestScore:
 
     @property
     def accuracy(self) -> float | None:
-        """The first value whose name is that of an accuracy."""
+        """The first value whose name contains "acc", or `None` if there is none."""
         return next((value for name, value in self.values.items() if "acc" in name.lower()), None)
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """The result of a simulation: tests, the rounds of all workers, and the time at which the last one ended."""
+    """The result of a simulation: tests, the rounds of all workers, and the time at which the last worker ended."""
 
     scores: tuple[TestScore, ...]
     records: tuple[tuple[RoundRecord, ...], ...]  # by rank
@@ -41,9 +41,9 @@ class Simulation:
 
 
 def simulate(run: Run, *, link: Link, pace: Pace, goal: float = math.inf) -> Simulation:
-    """Train the workers of a run in this process, until the accuracy of their model is `goal` or the run ends.
+    """Train the workers of a run in this process, until their model reaches the accuracy `goal` or the run ends.
 
-    Tests are made where the settings' `test_interval` says, at the ends of rounds. Nothing is saved or shown.
+    Tests follow the settings' `test_interval`, at the ends of rounds. Nothing is saved or displayed.
     """
     return _SimulatedRun(replace(run, solver=_without_output(run.solver)).settled(), link, pace, goal).simulation()
 
@@ -73,7 +73,7 @@ class _SimulatedRun:
             Loop(worker, self._run.strategy, report=self._records[rank].append, requested=self._requested_action).run()
 
     def _note_score(self, event: Event) -> None:
-        """Note the score of a test, at the time of the first worker, which alone tests."""
+        """Note the score of a test, at the time of the first worker, which is the only one that tests."""
         if isinstance(event, TestFinished) and event.net == 0:
             score = TestScore(self._world.now[0], event.iteration, as_numbers(event.outputs))
             self._scores.append(score)

@@ -1,4 +1,4 @@
-"""The scheduler of simulated workers, which take turns: the one whose clock is furthest behind runs next."""
+"""The scheduler of simulated workers, which take turns. The worker whose clock is furthest behind runs next."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import torch
 from netdsl.errors import DistributedError, PeerLostError
 
 Result = TypeVar("Result")
-Pace = Callable[[int, int], float]  # seconds of an iteration, by rank and number; inf if the worker is lost in it
+Pace = Callable[[int, int], float]  # seconds of an iteration, by rank and number; infinite if the worker is lost in it
 
 
 def no_time(rank: int, iteration: int) -> float:
-    """Return the pace of a world in which computing takes no time."""
+    """Return 0, which makes a world in which computing takes no time."""
     return 0.0
 
 
 @dataclass
 class PendingEvent:
-    """An event that workers wait for, whose time isn't known before all of its workers have joined it."""
+    """An event for which workers wait. Its time is unknown until all of its workers have joined it."""
 
     what: str
     finish: float | None = None
 
 
 class World:
-    """`size` workers in threads, of which one runs at a time, so that results can be repeated.
+    """`size` workers in threads. Only one runs at a time, so results are repeatable.
 
     Each worker has its own random numbers.
     """
@@ -39,9 +39,9 @@ class World:
         self.size, self.pace = size, pace
         self.now = [0.0] * size
         self.lost: set[int] = set()
-        self.on_loss: list[Callable[[int], object]] = []  # called with the rank of a worker that is lost
+        self.on_loss: list[Callable[[int], object]] = []  # called with the rank of a lost worker
         self._lock = threading.Lock()
-        self._called = [threading.Condition(self._lock) for _ in range(size)]  # by rank, so that only one wakes
+        self._called = [threading.Condition(self._lock) for _ in range(size)]  # by rank, so that only one thread wakes
         self._turn = 0
         self._blocked: dict[int, PendingEvent | None] = dict.fromkeys(range(size))
         self._ended: set[int] = set()
@@ -49,7 +49,7 @@ class World:
         self._random = [torch.get_rng_state()] * size
 
     def run(self, work: Callable[[int], Result]) -> list[Result]:
-        """Run `work` in every worker; returns the results by rank of those that aren't lost."""
+        """Run `work` in every worker. Returns the results by rank, without those of lost workers."""
         results: dict[int, Result] = {}
         threads = [
             threading.Thread(target=self._run_worker, args=(work, rank, results), name=f"worker {rank}", daemon=True)
@@ -86,7 +86,7 @@ class World:
         torch.set_rng_state(self._random[rank])
 
     def _pass_on(self, rank: int) -> None:
-        """End a worker's turn: the ready worker that is furthest behind is next."""
+        """End a worker's turn, and let the ready worker that is furthest behind run next."""
         self._random[rank] = torch.get_rng_state()
         ready = [other for other in range(self.size) if other not in self._ended and self._blocked[other] is None]
         if ready:
@@ -99,11 +99,11 @@ class World:
     def _deadlock(self) -> DistributedError:
         waiting = {rank: event.what for rank, event in self._blocked.items() if event is not None}
         if self._ended:
-            return PeerLostError(f"workers {sorted(self._ended)} ended while others wait for them: {waiting}")
-        return DistributedError(f"the workers wait for different things: {waiting}")
+            return PeerLostError(f"workers {sorted(self._ended)} ended while others were waiting for them: {waiting}")
+        return DistributedError(f"the workers are waiting for different events: {waiting}")
 
     def spend(self, rank: int, seconds: float) -> None:
-        """Move a worker's clock forward, and let workers run that are behind it. Infinite time loses the worker."""
+        """Move a worker's clock forward, and let workers run that are behind it. An infinite time loses the worker."""
         if seconds == math.inf:
             self.lost.add(rank)
             for listener in self.on_loss:
@@ -115,7 +115,7 @@ class World:
         self._wait_for_turn(rank)
 
     def wait(self, rank: int, event: PendingEvent) -> None:
-        """Let a worker wait until an event."""
+        """Wait until an event, in the thread of a worker."""
         if event.finish is None:
             with self._lock:
                 self._blocked[rank] = event
@@ -134,4 +134,4 @@ class World:
 
 
 class _AbandonedError(Exception):
-    """The worker is lost, or the world was abandoned, since another worker had a problem."""
+    """The worker was lost, or the world was abandoned because of another worker's problem."""

@@ -1,4 +1,4 @@
-"""Caffe's log of a solver, in the words and with the places of its source that scripts look for."""
+"""Caffe's log of a solver. It has the same words and source lines as Caffe's own, since scripts search for them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from netdsl.solver.events import (
     WeightsLoaded,
 )
 
-Write = Callable[[str, str, str], None]  # severity, the line of Caffe's source that writes it there, and text
+Write = Callable[[str, str, str], None]  # severity, the line of Caffe's source that writes it, and text
 
 
 def glog_line(severity: str, where: str, text: str) -> str:
-    """Return a line as Google's glog formats it."""
+    """Return a line in the format of Google's glog."""
     return f"{severity}{datetime.now():%m%d %H:%M:%S.%f} {get_native_id():>5} {where}] {text}"
 
 
@@ -74,13 +74,13 @@ class CaffeLog:
                 self._write_line("W", "snapshot", event.text)
 
     def _log_start(self, event: TrainingStarted) -> None:
-        """Log the start of training, from which scripts measure the time."""
+        """Log the start of training. Scripts measure the time from this line."""
         self._info("solver.cpp:289", f"Solving {event.net}")
         self._info("solver.cpp:290", f"Learning Rate Policy: {self._param.lr_policy}")
         self.restart_clock(event.iteration)
 
     def restart_clock(self, iteration: int) -> None:
-        """Measure the pace from this iteration, where a stretch of training begins."""
+        """Start to measure the pace at this iteration, where a part of the training begins."""
         self._displayed_iteration, self._displayed_at = iteration, time.monotonic()
 
     def end(self, *, stopped: bool) -> None:
@@ -96,7 +96,8 @@ class CaffeLog:
             self._info(where, f"    {phase} net output #{number}: {line}")
 
     def _log_progress(self, event: TrainingProgress) -> None:
-        """Log the loss, the rate and the outputs. Caffe's rule: after the last iteration only the loss."""
+        """Log the loss, the learning rate and the outputs. Caffe's rule: after the last iteration, log only the
+        loss."""
         number = event.iteration
         if number >= self._param.max_iter:
             self._info("solver.cpp:327", f"Iteration {number}, loss = {event.loss:g}")
@@ -111,7 +112,8 @@ class CaffeLog:
 
 
 def creation_lines(event: NetCreated) -> Iterator[tuple[str, str]]:
-    """Yield what Caffe logs while it builds a net, each line with its place. Its splits aren't layers here."""
+    """Yield the lines that Caffe logs while it builds a net, each with its source line. Leaves out Caffe's split
+    layers."""
     if event.test is not None:
         yield "solver.cpp:194", f"Creating test net (#{event.test}) specified by {event.source}"
     elif " file: " in event.source:
@@ -147,10 +149,9 @@ def creation_lines(event: NetCreated) -> Iterator[tuple[str, str]]:
 
 
 def match_lines(report: LoadReport) -> Iterator[tuple[str, str]]:
-    """Yield the layers of files that a net doesn't have, and as a warning what Caffe doesn't say: its layers without
-    weights.
+    """Yield the layers of weights files that the net doesn't use, as Caffe does.
 
-    Each line comes after its severity.
+    Also yields a warning that Caffe lacks, about the net's layers without weights. Each line follows its severity.
     """
     for name in report.unused:
         yield "I", f"Ignoring source layer {name}"
@@ -159,7 +160,7 @@ def match_lines(report: LoadReport) -> Iterator[tuple[str, str]]:
 
 
 def output_lines(outputs: tuple[Output, ...]) -> list[str]:
-    """Return a line for every value of every output, with its share of the loss."""
+    """Return a line for every value of every output, with its contribution to the loss."""
     lines = []
     for output in outputs:
         for value in output.values:

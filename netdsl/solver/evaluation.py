@@ -1,4 +1,4 @@
-"""How nets are tested: means over batches, and the scores of whole sets that a solver's `eval_type` asks for."""
+"""Tests of nets: means over batches, and the scores of whole sets that a solver's `eval_type` requests."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def average_batches(
     interrupted: Callable[[], bool] = lambda: False,
     listen: Callable[[BatchTested], object] | None = None,
 ) -> tuple[float, tuple[Output, ...]] | None:
-    """Return the mean loss and the mean outputs over the next batches, or None if it was interrupted before the end.
+    """Return the mean loss and the mean outputs over the next batches, or `None` if the test was interrupted.
 
-    An output that has a row for each detection, or whose batches differ in shape, has no mean and is left out. `listen`
-    gets each batch's outputs.
+    Leaves out outputs without a mean. These have a row for each detection, or differ in shape between batches. Calls
+    `listen` with each batch's outputs.
     """
     sums: dict[str, Tensor] = {}
     losses: list[Tensor] = []
@@ -55,7 +55,7 @@ def average_batches(
         if listen is not None:
             listen(BatchTested(batch, outputs_of(net, net.outputs())))
     means = {name: total / batches for name, total in sums.items()}
-    loss = sum(torch.stack(losses).tolist()) / batches if losses else 0.0  # a GPU is waited for once, at the end
+    loss = sum(torch.stack(losses).tolist()) / batches if losses else 0.0  # waits for a GPU only once, at the end
     return loss, outputs_of(net, means)
 
 
@@ -70,16 +70,16 @@ def outputs_of(net: TrainableNet, tops: Mapping[str, Tensor]) -> tuple[Output, .
 
 @dataclass
 class DetectionTest:
-    """The detections of all batches that a layer judged. `blob` is its top."""
+    """The detections of all batches that a layer judged. `blob` is the layer's top."""
 
     blob: str
     layer: JudgesDetections
     parts: list[JudgedDetections] = field(default_factory=list)
     boxes: list[tuple[DetectedBoxes, ObjectBoxes]] = field(default_factory=list)
-    images: int = 0  # in the batches before
+    images: int = 0  # in the previous batches
 
     def record(self, layer: nn.Module, bottoms: tuple[Tensor, ...], top: Any) -> None:
-        """Take what a batch gave."""
+        """Add the detections of a batch."""
         self.parts.append(self.layer.judged(_as_array(top)))
         boxes = self.layer.boxes([_as_array(bottom) for bottom in bottoms])
         if boxes is not None:
@@ -89,11 +89,12 @@ class DetectionTest:
             self.images = int(numbers.max(initial=self.images - 1)) + 1
 
     def table(self, rule: PrecisionRule) -> PrecisionTable:
-        """Return the average precision of every class, by what the layer calls right."""
+        """Return the average precision of every class, based on the detections that the layer judges as correct."""
         return precision_table(JudgedDetections.join(self.parts), rule)
 
     def coco(self) -> CocoScores | None:
-        """COCO's scores, of which those by size say nothing; None if the layer can't say what it compared."""
+        """Return COCO's scores, but without those by object size. Returns `None` if the layer can't return the boxes it
+        compared."""
         if not self.boxes:
             return None
         detected, objects = zip(*self.boxes, strict=True)
@@ -102,7 +103,7 @@ class DetectionTest:
 
 @dataclass
 class SegmentationTest:
-    """How often each class was taken for each, at the places of all batches. `blob` has the scores of classes."""
+    """The confusion counts of classes over all batches. `blob` contains the scores of classes."""
 
     blob: str
     classes: int
@@ -110,20 +111,20 @@ class SegmentationTest:
     counts: NDArray[np.int64]
 
     def record(self, layer: nn.Module, bottoms: tuple[Tensor, ...], top: Any) -> None:
-        """Count the places of a batch."""
+        """Count the predictions and labels of a batch."""
         scores, labels = bottoms[:2]
         predicted = scores.detach().argmax(1).cpu().numpy()
         self.counts += count_confusions(labels.cpu().numpy(), predicted, self.classes, self.ignored)
 
     @property
     def scores(self) -> SegmentationScores:
-        """The scores of all batches."""
+        """The scores over all batches."""
         return SegmentationScores(self.counts)
 
 
 @dataclass(frozen=True)
 class SetScores:
-    """What is gathered while a net is tested."""
+    """The scores that are gathered while a net is tested."""
 
     detections: tuple[DetectionTest, ...] = ()
     segmentations: tuple[SegmentationTest, ...] = ()
@@ -131,7 +132,8 @@ class SetScores:
 
 @contextmanager
 def gather_scores(built: Built) -> Iterator[SetScores]:
-    """Gather the scores of all batches that the net runs on; it isn't compiled then, since that calls no new hooks."""
+    """Gather the scores of all batches on which the net runs. The net isn't compiled meanwhile, since compiled code
+    doesn't call new hooks."""
     pairs = list(built.pairs())
     judging = [(built.graph.blobs[node.tops[0]], layer) for node, layer in pairs if isinstance(layer, JudgesDetections)]
     detections = [DetectionTest(blob, layer) for blob, layer in judging]
@@ -144,7 +146,8 @@ def gather_scores(built: Built) -> Iterator[SetScores]:
 
 
 def _segmentation_tests(built: Built, stack: ExitStack) -> tuple[SegmentationTest, ...]:
-    """Return a test for each pair of scores and labels that layers compare; the first layer of each is listened to."""
+    """Return a test for each pair of scores and labels that layers compare. Listens only to the first layer of each
+    pair."""
     tests: dict[Sequence[int], SegmentationTest] = {}
     for node, layer in built.pairs():
         if not (isinstance(layer, ComparesClasses) and _compares_pixels(built, node.bottoms, layer.axis)):
@@ -159,7 +162,7 @@ def _segmentation_tests(built: Built, stack: ExitStack) -> tuple[SegmentationTes
 
 
 def _compares_pixels(built: Built, bottoms: Sequence[int], axis: int) -> bool:
-    """Return whether scores have several classes for each of several places of an image."""
+    """Return whether the scores have several classes at each of several positions of an image."""
     shape = built.shapes[bottoms[0]]
     return len(shape) == 4 and axis == 1 and shape[1] > 1 and math.prod(shape[2:]) > 1
 
@@ -179,38 +182,38 @@ _AP_VERSIONS = (
 
 
 def asks_for_scores(param: pb.SolverParameter) -> bool:
-    """Return whether tests give scores of the whole set."""
+    """Return whether tests compute scores of the whole set."""
     return param.eval_type in (DETECTION, SEGMENTATION)
 
 
 def precision_rule(param: pb.SolverParameter) -> PrecisionRule:
-    """Return what `ap_version` says; a SolverError if it isn't a version."""
+    """Return the rule that `ap_version` names. Raises a `SolverError` if it names none."""
     for rule in _AP_VERSIONS:
         if rule.value == param.ap_version:
             return rule
     raise SolverError(
-        f"ap_version is '{param.ap_version}'; it must be one of {', '.join(each.value for each in _AP_VERSIONS)}"
+        f"ap_version is '{param.ap_version}'; set it to one of {', '.join(each.value for each in _AP_VERSIONS)}"
     )
 
 
 def unsupported_scores(param: pb.SolverParameter, tests: Sequence[Built]) -> str:
-    """Return what a user should know of the scores that the settings ask for; empty if tests give them."""
+    """Return a notice about requested scores that tests can't compute. Empty if they can compute them."""
     if param.eval_type in _EVAL_TYPES_OF_MEANS or not tests:
         return ""
-    means = "tests give the means of the net's outputs over batches instead"
+    means = "tests report the means of the net's outputs over batches instead"
     if not asks_for_scores(param):
-        return f"eval_type is '{param.eval_type}', a score that isn't known here; {means}"
+        return f"eval_type '{param.eval_type}' isn't supported; {means}"
     for test in tests:
         with gather_scores(test) as scores:
             if param.eval_type == DETECTION and not scores.detections:
-                return f"eval_type is 'detection', and no layer of a test net says which detections are right; {means}"
+                return f"eval_type is 'detection', but no layer of a test net judges detections; {means}"
             if param.eval_type == SEGMENTATION and not scores.segmentations:
-                return f"eval_type is 'segmentation', and no layer of a test net compares classes of pixels; {means}"
+                return f"eval_type is 'segmentation', but no layer of a test net compares classes of pixels; {means}"
     return ""
 
 
 def scored_outputs(param: pb.SolverParameter, scores: SetScores) -> tuple[Output, ...]:
-    """Return the scores that the settings ask for, with the names that Caffe logs."""
+    """Return the requested scores, under the names that Caffe logs."""
     if param.eval_type == DETECTION:
         rule = precision_rule(param)
         return tuple(Output(test.blob, (test.table(rule).mean_in_caffe,), is_score=True) for test in scores.detections)
@@ -230,7 +233,7 @@ def _scores_in_caffe(scores: SegmentationScores) -> Iterator[tuple[str, float | 
 
 
 def label_scores(param: pb.SolverParameter, scores: SetScores) -> tuple[LabelScore, ...]:
-    """Return the scores of the classes that are there, with `show_per_class_result`."""
+    """Return the scores of the classes that occur. Empty without `show_per_class_result`."""
     if not param.show_per_class_result:
         return ()
     if param.eval_type == DETECTION:

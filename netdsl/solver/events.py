@@ -1,4 +1,4 @@
-"""What a solver tells and can be asked for: events of training and testing, their log, and actions."""
+"""The events of training and testing that a solver sends, their log, and the actions that it can be asked to take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Action(Enum):
 
 
 def no_action() -> Action:
-    """Request nothing: the default `poll_action`."""
+    """Return the default action of `poll_action`, which is none."""
     return Action.NONE
 
 
@@ -35,12 +35,12 @@ class Output:
     name: str
     values: tuple[float, ...]
     loss_weight: float = 0.0
-    is_score: bool = False  # of a whole test set, of which more is better
+    is_score: bool = False  # of a whole test set; higher is better
 
 
 @dataclass(frozen=True)
 class WeightsLoaded:
-    """The nets have weights of files, one taken after the other."""
+    """The nets have received weights from files, in this order."""
 
     paths: tuple[Path, ...]
     report: LoadReport
@@ -48,20 +48,22 @@ class WeightsLoaded:
 
 @dataclass(frozen=True)
 class DataOpened:
-    """A net's data are open: the name of their source, its number of items, and the names of their classes or, of a net
-    that reads sequences of them, of its words or characters.
+    """A net's data are open.
+
+    Contains the name of the source, the number of items, and the names of the classes. For a net that reads sequences,
+    these are the names of its words or characters.
     """
 
     source: str
     items: int
-    classes: tuple[str, ...]  # in the order of their numbers; none if nothing names them
+    classes: tuple[str, ...]  # in the order of their numbers; empty if they have no names
     tests: bool  # whether the net tests on them
     vocabulary: bool = False  # whether the names are those of words or characters
 
 
 @dataclass(frozen=True)
 class CreatedLayer:
-    """A layer of a new net: its blobs, and the shapes of its tops with their weights in the loss."""
+    """A layer of a new net: its blobs, and the shapes and loss weights of its tops."""
 
     name: str
     bottoms: tuple[str, ...]
@@ -72,9 +74,9 @@ class CreatedLayer:
 
 @dataclass(frozen=True)
 class NetCreated:
-    """A net is built: the one to train, or a test net, which has a number."""
+    """A net has been built. It is the net to train, or a test net with a number."""
 
-    source: str  # the solver's field that has it, with the name of a file
+    source: str  # the solver's field that contains the net, with the name of a file
     test: int | None
     layers: tuple[CreatedLayer, ...]
     outputs: tuple[str, ...]
@@ -82,17 +84,17 @@ class NetCreated:
 
 @dataclass(frozen=True)
 class TrainingStarted:
-    """Training starts at `iteration`, and will end at `last`."""
+    """Training starts at `iteration` and will end at `last`."""
 
     iteration: int
     last: int
     net: str  # its name
-    items: int  # in an iteration
+    items: int  # number of items in an iteration
 
 
 @dataclass(frozen=True)
 class IterationFinished:
-    """An iteration is done; `iteration` is the number of the next one."""
+    """An iteration is complete. `iteration` is the number of the next one."""
 
     iteration: int
 
@@ -120,7 +122,7 @@ class BlobMagnitude:
 
 @dataclass(frozen=True)
 class DebugInfo:
-    """The magnitudes of all blobs in an iteration; with `debug_info`, in those that are displayed."""
+    """The magnitudes of all blobs in an iteration. With `debug_info`, sent for the iterations that are displayed."""
 
     iteration: int
     magnitudes: tuple[BlobMagnitude, ...]
@@ -146,7 +148,7 @@ class LabelScore:
 class TestFinished:
     """The mean loss and the mean outputs of a test net over its batches.
 
-    Where the settings ask for scores of the whole set, these are among the outputs.
+    The outputs include the scores of the whole set that the settings request.
     """
 
     iteration: int
@@ -175,14 +177,14 @@ class SnapshotSaved:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that a user should know, such as a damaged snapshot that was passed over."""
+    """A notice for the user, such as about a damaged snapshot that was skipped."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class WorkersRestarted:
-    """A worker was lost, and all workers begin again from the last round that was saved."""
+    """A worker was lost, and all workers restart from the last saved round."""
 
     start: int  # the number of this start
     reason: str
@@ -207,7 +209,7 @@ Listener = Callable[[Event], object]
 
 
 def as_numbers(outputs: tuple[Output, ...]) -> Mapping[str, float]:
-    """Return the values of outputs by name; an output of several values has one name for each, with its index."""
+    """Return the values of outputs by name. An output with several values has one name for each, with its index."""
     numbers = {}
     for output in outputs:
         for index, value in enumerate(output.values):
@@ -216,7 +218,7 @@ def as_numbers(outputs: tuple[Output, ...]) -> Mapping[str, float]:
 
 
 class EventLog:
-    """A listener that appends events to a file; a resumed run continues its file."""
+    """A listener that appends events to a file. A resumed run continues its file."""
 
     def __init__(self, path: str | Path) -> None:
         self._path, self._start = Path(path), time.monotonic()
@@ -228,13 +230,13 @@ class EventLog:
             last_byte = self._path.read_bytes()[-1:] if self._path.exists() else b""
             file = self._path.open("a", buffering=1, encoding="utf-8")
         except OSError as problem:
-            raise FileError(f"{self._path}: can't be written: {problem.strerror}") from None
-        if last_byte not in (b"", b"\n"):  # the process was killed while it wrote a line
+            raise FileError(f"{self._path}: the file can't be written: {problem.strerror}") from None
+        if last_byte not in (b"", b"\n"):  # the process was killed while it was writing a line
             file.write("\n")
         return file
 
     def __call__(self, event: Event) -> None:
-        """Write an event, if it is of a kind that is logged."""
+        """Write an event if its kind is logged."""
         entry = event_as_json(event)
         if entry is not None:
             seconds = round(time.monotonic() - self._start, 3)
@@ -246,7 +248,7 @@ class EventLog:
 
 
 def event_as_json(event: Event) -> dict[str, Any] | None:
-    """Return the JSON object of an event, or None if events of its kind aren't logged."""
+    """Return the JSON object of an event, or `None` if its kind isn't logged."""
     match event:
         case TrainingProgress():
             numbers = _json_numbers(as_numbers(event.outputs))
@@ -277,11 +279,11 @@ def event_as_json(event: Event) -> dict[str, Any] | None:
 
 
 def read_event_log(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a log. Lines that aren't complete, because the process was killed, are skipped."""
+    """Yield the JSON objects of a log. Skips incomplete lines, which a killed process leaves."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise FileError(f"{path}: can't be read: {problem}") from None
+        raise FileError(f"{path}: the log can't be read: {problem}") from None
     for line in text.splitlines():
         try:
             yield json.loads(line)
@@ -294,5 +296,5 @@ def _json_numbers(numbers: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def _json_number(value: float) -> float | None:
-    """Return the value, or None in place of the numbers that JSON doesn't have."""
+    """Return the value, or `None` for a number that JSON can't express."""
     return value if math.isfinite(value) else None

@@ -1,7 +1,7 @@
-"""Where the values of blobs are: all of a net in one buffer, or in the memory of another net that shares them.
+"""The memory of blobs: all of a net's values in one buffer, or in the memory of another net that shares them.
 
-First in the buffer are those that learn, in groups of equal multipliers, then the others. The gradients of those that
-learn are in a second one.
+The buffer begins with the learned blobs, in groups of equal multipliers. All other blobs follow. A second buffer
+contains the gradients of the learned blobs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from netdsl.errors import SolverError, WeightsError
 from netdsl.layer import Layer
 from netdsl.net.build import Built
 
-_ALIGNMENT = 16  # values: kernels like blobs that begin at a multiple of 64 bytes
+_ALIGNMENT = 16  # number of values; kernels are fast with blobs that start at a multiple of 64 bytes
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FlatBlob:
 
     @property
     def learns(self) -> bool:
-        """Whether the solver changes it."""
+        """Whether the solver changes the blob."""
         return isinstance(self.tensor, nn.Parameter) and self.tensor.requires_grad
 
 
@@ -53,10 +53,10 @@ class BlobGroup:
 
 
 class FlatWeights:
-    """A net's blobs, moved into one buffer; each blob stays the same tensor, now a view on the buffer.
+    """A net's blobs, moved into one buffer. Each blob stays the same tensor, which is now a view of the buffer.
 
-    `blobs` has each blob once, in Caffe's order; `groups` has those that the solver changes, which are the first
-    `learned_size` values of the buffer.
+    `blobs` contains each blob once, in Caffe's order. `groups` contains the blobs that the solver changes, which are
+    the first `learned_size` values of the buffer.
     """
 
     def __init__(self, built: Built) -> None:
@@ -83,15 +83,17 @@ class FlatWeights:
 
     @staticmethod
     def view(buffer: Tensor, blob: FlatBlob) -> Tensor:
-        """Return a blob's part of a buffer with this layout, in the blob's shape and with its order of axes in
+        """Return a blob's part of a buffer with this layout. It has the blob's shape and its order of axes in
         memory."""
         return buffer[blob.start : blob.stop].as_strided(blob.tensor.shape, blob.tensor.stride())
 
 
 class FlatGradients:
-    """The gradients of all blobs that learn, in one buffer that is laid out as theirs, which is made when it is needed.
+    """The gradients of all learned blobs, in one buffer with the same layout. The buffer is created when it is first
+    used.
 
-    The `grad` of each blob is a view on it, to which autograd adds; so they are cleared, scaled and sent as one piece.
+    The `grad` of each blob is a view of the buffer, to which autograd adds. Gradients are therefore cleared, scaled and
+    sent in one piece.
     """
 
     def __init__(self, weights: FlatWeights) -> None:
@@ -99,23 +101,23 @@ class FlatGradients:
 
     @cached_property
     def buffer(self) -> Tensor:
-        """All gradients."""
+        """The gradients of all learned blobs."""
         return torch.zeros_like(self._weights.buffer[: self._weights.learned_size])
 
     @cached_property
     def views(self) -> dict[Tensor, Tensor]:
-        """Each blob's part of the buffer."""
+        """The part of the buffer for each blob."""
         weights = self._weights
         return {blob.tensor: weights.view(self.buffer, blob) for blob in weights.blobs if blob.learns}
 
     def clear(self) -> None:
-        """Set all to zero, and let autograd add to them."""
+        """Set all gradients to zero, and let autograd add to the buffer."""
         self.buffer.zero_()
         for tensor, view in self.views.items():
             tensor.grad = view
 
     def gather(self) -> None:
-        """Take over what someone has put in place of the views; a blob without a gradient has zeros."""
+        """Copy gradients that have replaced the views into the buffer. A blob without a gradient gets zeros."""
         for tensor, view in self.views.items():
             if tensor.grad is None:
                 view.zero_()
@@ -126,10 +128,13 @@ class FlatGradients:
 
 def _new_buffer(blobs: Sequence[FlatBlob]) -> Tensor:
     if not blobs:
-        raise SolverError("the net has nothing to learn: no layer has blobs")
+        raise SolverError("the net has nothing to learn, since no layer has blobs; add a layer with weights")
     kinds = {(blob.tensor.device, blob.tensor.dtype) for blob in blobs}
     if len(kinds) > 1:
-        raise SolverError("the blobs of a net that is trained must be on one device and of one type")
+        raise SolverError(
+            "the net's blobs are on several devices or of several types; move them to one device and convert them "
+            "to one type"
+        )
     return torch.zeros(
         _aligned(max(blob.stop for blob in blobs)), device=blobs[0].tensor.device, dtype=blobs[0].tensor.dtype
     )
@@ -148,14 +153,16 @@ def _aligned(position: int) -> int:
 
 
 def _unique_blobs(built: Built) -> list[FlatBlob]:
-    """Return every blob once, in Caffe's order: with its first layer, and with the multipliers of all layers that share
-    it."""
+    """Return every blob once, in Caffe's order.
+
+    A shared blob has the name of its first layer, and the multipliers of all layers that share it.
+    """
     blobs: dict[int, tuple[str, Tensor, dict[str, float]]] = {}
     for layer in built.layers:
         for index, name in enumerate(layer.blob_names()):
             tensor = layer.owner_of(name)
             _, _, multipliers = blobs.setdefault(id(tensor), (layer.layer.name, tensor, {}))
-            multipliers |= _multipliers(layer, index)  # which don't differ: the net was built
+            multipliers |= _multipliers(layer, index)  # building the net checked that they agree
     return [
         FlatBlob(name, tensor, multipliers.get("lr_mult", 1.0), multipliers.get("decay_mult", 1.0), 0)
         for name, tensor, multipliers in blobs.values()
@@ -170,7 +177,7 @@ def _multipliers(layer: Layer, index: int) -> dict[str, float]:
 
 
 def share_blobs(target: Built, source: Built) -> None:
-    """Let layers use the values of the layers of the same name in another net; each net keeps its own gradients."""
+    """Let layers use the values of the layers of the same name in another net. Each net keeps its own gradients."""
     sources = {node.layer.name: layer for node, layer in zip(source.graph.nodes, source.layers, strict=True)}
     for node, layer in zip(target.graph.nodes, target.layers, strict=True):
         if node.layer.name in sources:
@@ -180,10 +187,12 @@ def share_blobs(target: Built, source: Built) -> None:
 def _share_layer(name: str, target: Layer, source: Layer) -> None:
     target_blobs, source_blobs = target.blob_names(), source.blob_names()
     if len(target_blobs) != len(source_blobs):
-        raise WeightsError(f"layer '{name}' has {len(target_blobs)} blobs, the other net's has {len(source_blobs)}")
+        raise WeightsError(
+            f"layer '{name}' has {len(target_blobs)} blobs, but the other net's layer has {len(source_blobs)}"
+        )
     for index, (target_blob, source_blob) in enumerate(zip(target_blobs, source_blobs, strict=True)):
         blob, values = target.owner_of(target_blob), source.owner_of(source_blob)
         if blob.shape != values.shape:
-            shapes = f"{list(blob.shape)}, the other net's has {list(values.shape)}"
+            shapes = f"{list(blob.shape)}, but the other net's has {list(values.shape)}"
             raise WeightsError(f"layer '{name}': blob {index} has shape {shapes}")
         blob.data = values.data

@@ -1,4 +1,4 @@
-"""Opening a solver: its nets, their data and their weights, from its settings."""
+"""Opens a solver from its settings, with its nets, data and weights."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ def open_solver(
     require_finite: bool = True,
     test_last: bool = False,
 ) -> Iterator[Solver]:
-    """Open a solver with its nets, whose data are closed at the end.
+    """Open a solver with its nets, and close their data at the end.
 
-    Files of weights that are named, also by the settings, may begin in `folder`, too. A phase with a table takes its
-    data from it. `listen` hears of the data that are opened. On a GPU an exact training has the same bits again.
+    Names of weights files may be relative to `folder`, including those in the settings. A phase with a table reads its
+    data from the table. Calls `listen` with an event for the data that are opened. On a GPU, exact training is
+    repeatable to the same bits.
     """
     param = settings.param
     seed(param)

@@ -1,4 +1,5 @@
-"""What is told of nets that are opened: their layers, their data, and whether both have as many classes."""
+"""Events and checks for opened nets: their layers, their data, and whether outputs and data have equally many
+classes."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ from netdsl.net.sequences import sequence_inputs
 from netdsl.solver.events import CreatedLayer, DataOpened, Event, NetCreated, Notice
 from netdsl.solver.trainable_net import ModuleNet
 
-_CLASSES_SHOWN = 10  # classes that a message names
+_CLASSES_SHOWN = 10  # number of classes that a message names
 
 
 def net_created(built: Built, source: str, *, test: int | None = None) -> NetCreated:
-    """Return the event for a net from a source, which may be a test net with a number."""
+    """Return the event for a net from a source. A test net has a number."""
     outputs = {built.graph.blobs[edge] for edge in built.graph.outputs} - {AUTOMATIC}
     layers = tuple(_created_layer(built, node, layer) for node, layer in built.pairs())
     return NetCreated(source, test, layers, tuple(sorted(outputs, key=str.encode)))
@@ -36,9 +37,9 @@ def _created_layer(built: Built, node: Node, layer: Layer) -> CreatedLayer:
 
 
 def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
-    """Yield what each net reads, and a notice where it has more outputs than its data have classes.
+    """Yield an event for the data of each net, and a notice if the net has more outputs than its data have classes.
 
-    Fewer outputs, and data that number the same classes otherwise, are a DataError.
+    Raises a `DataError` if there are fewer outputs than classes, or if two sources number the same classes differently.
     """
     first: DataOpened | None = None
     noticed = set[str]()
@@ -55,7 +56,7 @@ def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
 
 
 def opened_data(net: ModuleNet) -> list[DataOpened]:
-    """Return what a net reads."""
+    """Return an event for each source that a net reads."""
     graph = net.built.graph
     tests, vocabulary = graph.phase is Phase.TEST, all(sequence_inputs(graph))
     return [
@@ -65,9 +66,9 @@ def opened_data(net: ModuleNet) -> list[DataOpened]:
 
 
 def output_names(net: ModuleNet) -> tuple[str, ...]:
-    """Return a name for each class that a net predicts, by the data that it reads; none if they have none.
+    """Return a name for each class that a net predicts, from the net's data. Empty if the data name no classes.
 
-    Outputs that no label needs are called by their numbers.
+    Outputs beyond the named classes are named by their numbers.
     """
     classes = next((opened.classes for opened in opened_data(net) if opened.classes), ())
     outputs = max(_class_outputs(net.built).values(), default=0) if classes else 0
@@ -78,29 +79,31 @@ def _refuse_other_numbers(first: DataOpened, second: DataOpened) -> None:
     for label, (name, other) in enumerate(zip(first.classes, second.classes, strict=False)):
         if name != other:
             raise DataError(
-                f"{second.source}: label {label} is '{other}' there, and '{name}' in {first.source}; give both the "
-                "same classes, in a labels.txt in each"
+                f"{second.source}: label {label} is '{other}', but it is '{name}' in {first.source}; give both "
+                "sources the same classes, in a labels.txt in each"
             )
 
 
 def _surplus_outputs(built: Built, opened: DataOpened) -> dict[str, str]:
-    """Return a sentence for each blob that has more outputs than there are classes; a DataError if one has fewer."""
+    """Return a sentence for each blob with more outputs than classes. Raises a `DataError` if a blob has fewer."""
     classes, sentences = len(opened.classes), dict[str, str]()
     what = f"the {classes} classes of {opened.source} ({few(opened.classes, _CLASSES_SHOWN)})"
     for blob, outputs in _class_outputs(built).items() if classes else ():
         if outputs < classes:
             raise DataError(
-                f"blob '{blob}' has {outputs} outputs for {what}, so some labels have none; set num_output of the "
-                f"layer that makes it to {classes}"
+                f"blob '{blob}' has {outputs} outputs for {what}, so some labels have none; set num_output to "
+                f"{classes} in the layer that computes the blob"
             )
         if outputs > classes:
-            sentences[blob] = f"blob '{blob}' has {outputs} outputs for {what}, so {outputs - classes} are never right"
+            sentences[blob] = (
+                f"blob '{blob}' has {outputs} outputs for {what}, so {outputs - classes} of them can never be right"
+            )
     return sentences
 
 
 @dataclass(frozen=True)
 class ClassPrediction:
-    """The scores of classes that a net predicts for each item, and the blob with the items' labels."""
+    """The class scores that a net predicts for each item, and the blob that contains the items' labels."""
 
     blob: str
     labels: str
@@ -108,7 +111,10 @@ class ClassPrediction:
 
 
 def class_predictions(built: Built, *, measured: bool = False) -> Iterator[ClassPrediction]:
-    """Yield what a loss compares with single labels of the data; also what is only `measured`, as by an accuracy."""
+    """Yield the predictions that a loss compares with single labels of the data.
+
+    With `measured`, also yield those that only other layers compare, such as an accuracy.
+    """
     graph, data_edges = built.graph, set(built.input_edges())
     for prediction in (*loss_predictions([graph]), *(measured_predictions(graph) if measured else ())):
         layer, node = built.layers[prediction.place], graph.nodes[prediction.place]
@@ -125,5 +131,5 @@ def class_predictions(built: Built, *, measured: bool = False) -> Iterator[Class
 
 
 def _class_outputs(built: Built) -> dict[str, int]:
-    """Return how many classes a net predicts by each blob that a loss compares with single labels of the data."""
+    """Return the number of classes in each blob that a loss compares with single labels of the data."""
     return {prediction.blob: prediction.classes for prediction in class_predictions(built)}

@@ -1,7 +1,8 @@
-"""The update rules of Caffe's six solvers, each for a stretch of weights, gradients and history.
+"""The update rules of Caffe's six solvers. Each updates a stretch of weights with its gradients and history.
 
-What changes from step to step is one number, the rule's `factor`. It is Python's, or a tensor without axes that lies
-where the weights do, so that a GPU that repeats a recorded step finds the number of now; both give the same bits.
+The only number that changes from step to step is the rule's `factor`. It is a Python number, or a tensor without axes
+on the weights' device. With a tensor, a GPU that repeats a recorded step reads the current factor. Both forms produce
+the same bits.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ Factor = float | Tensor
 
 
 class Rule(Protocol):
-    """An update rule, which changes weights and history in place; it may overwrite the gradient."""
+    """An update rule, which changes weights and history in place. It may overwrite the gradient."""
 
-    histories: ClassVar[int] = 1  # how many values of history each weight has
+    histories: ClassVar[int] = 1  # number of history values for each weight
 
     def factor(self, rate: float, iteration: int) -> float:
-        """Return what an iteration's steps are multiplied by: the learning rate, if the rule corrects nothing."""
+        """Return the factor of an iteration's steps. This is the learning rate unless the rule corrects it."""
         return rate
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
@@ -39,7 +40,7 @@ class SGD(Rule):
     momentum: float
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
-        """V = momentum v + rate g; w -= v."""
+        """Apply v = momentum v + rate g; w -= v."""
         weights.sub_(_add_product(history[0].mul_(self.momentum), gradient, factor))
 
 
@@ -50,7 +51,7 @@ class Nesterov(Rule):
     momentum: float
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
-        """W += momentum v; v = momentum v + rate g; w -= (1 + momentum) v."""
+        """Apply w += momentum v; v = momentum v + rate g; w -= (1 + momentum) v."""
         velocity = history[0]
         weights.add_(velocity, alpha=self.momentum)
         _add_product(velocity.mul_(self.momentum), gradient, factor)
@@ -64,7 +65,7 @@ class AdaGrad(Rule):
     delta: float
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
-        """S += g g; w -= rate g / (sqrt(s) + delta)."""
+        """Apply s += g g; w -= rate g / (sqrt(s) + delta)."""
         squares = history[0].addcmul_(gradient, gradient)
         _add_quotient(weights, gradient, squares.sqrt().add_(self.delta), -factor)
 
@@ -77,7 +78,7 @@ class RMSProp(Rule):
     delta: float
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
-        """S = decay s + (1 - decay) g g; w -= rate g / (sqrt(s) + delta)."""
+        """Apply s = decay s + (1 - decay) g g; w -= rate g / (sqrt(s) + delta)."""
         squares = history[0].mul_(self.decay).addcmul_(gradient, gradient, value=1 - self.decay)
         _add_quotient(weights, gradient, squares.sqrt().add_(self.delta), -factor)
 
@@ -91,7 +92,7 @@ class AdaDelta(Rule):
     histories: ClassVar[int] = 2
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
-        """G scaled by sqrt((u + delta) / (s + delta)), where s and u are the means."""
+        """Apply steps of g sqrt((u + delta) / (s + delta)), where u and s are the means."""
         squares, updates = history
         squares.mul_(self.momentum).addcmul_(gradient, gradient, value=1 - self.momentum)
         gradient.mul_(((updates + self.delta) / (squares + self.delta)).sqrt_())
@@ -101,7 +102,7 @@ class AdaDelta(Rule):
 
 @dataclass(frozen=True)
 class Adam(Rule):
-    """Steps by decaying means of gradients and of their squares, which are corrected for their start at zero."""
+    """Steps from decaying means of gradients and of their squares. Both are corrected for their start at zero."""
 
     momentum: float
     momentum2: float
@@ -109,12 +110,12 @@ class Adam(Rule):
     histories: ClassVar[int] = 2
 
     def factor(self, rate: float, iteration: int) -> float:
-        """Rate c, where c corrects for the start."""
+        """Return the rate times c, which corrects for the start at zero."""
         count = iteration + 1
         return rate * (math.sqrt(1 - self.momentum2**count) / (1 - self.momentum**count))
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
-        """W -= rate c m / (sqrt(s) + delta)."""
+        """Apply w -= rate c m / (sqrt(s) + delta)."""
         mean, squares = history
         mean.mul_(self.momentum).add_(gradient, alpha=1 - self.momentum)
         squares.mul_(self.momentum2).addcmul_(gradient, gradient, value=1 - self.momentum2)
@@ -122,7 +123,7 @@ class Adam(Rule):
 
 
 def _add_product(target: Tensor, values: Tensor, factor: Factor) -> Tensor:
-    """Add the product of values and a factor, in place. torch would wait for an `alpha` that lies on a GPU."""
+    """Add the product of values and a factor, in place. For an `alpha` on a GPU, torch would wait."""
     if isinstance(factor, Tensor):
         return target.addcmul_(values, factor)
     return target.add_(values, alpha=factor)
@@ -154,7 +155,7 @@ def rule_of(param: pb.SolverParameter) -> Rule:
         case "Adam":
             _fraction(param.momentum, "momentum")
             return Adam(param.momentum, param.momentum2, param.delta)
-    raise SolverError(f"unknown solver type '{param.type}'; it is one of {', '.join(TYPES)}")
+    raise SolverError(f"unknown solver type '{param.type}'; set it to one of {', '.join(TYPES)}")
 
 
 TYPES = tuple(rule.__name__ for rule in (SGD, Nesterov, AdaGrad, RMSProp, AdaDelta, Adam))
@@ -167,4 +168,4 @@ def _without_momentum(param: pb.SolverParameter) -> None:
 
 def _fraction(value: float, name: str) -> None:
     if not 0 <= value < 1:
-        raise SolverError(f"{name} is {value:g}; it must be at least 0 and below 1")
+        raise SolverError(f"{name} is {value:g}; set it to at least 0 and below 1")

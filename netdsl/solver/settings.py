@@ -1,4 +1,4 @@
-"""A solver's settings: read in today's form and checked, the nets that they name, and their learning rates."""
+"""A solver's settings, read in today's form and checked, the nets that they name, and their learning rates."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from netdsl.errors import SolverError
 from netdsl.model.model import Model, in_state, open_net
 from netdsl.solver.evaluation import DETECTION, precision_rule
 
-Policy = Callable[[pb.SolverParameter, int, int], float]  # of the settings, the iteration and the step
+Policy = Callable[[pb.SolverParameter, int, int], float]  # a function of the settings, the iteration and the step
 _TRAIN_FIELDS = ("net", "net_param", "train_net", "train_net_param")
-_HARMLESS = {  # forks' settings that don't change what is learned
+_HARMLESS = {  # settings of forks that don't change the result of training
     *("engine", "device", "layer_wise_reduce", "per_parameter_reduce", "store_blobs_in_old_format"),
     *("eval_type", "ap_version", "show_per_class_result", "log_avg_gradient_norm"),
 }
 
 
 def read_settings(path: str | Path) -> pb.SolverParameter:
-    """Read the settings of a solver's file.
+    """Read the settings from a solver's file.
 
-    Caffe's rule: the default of `snapshot_prefix` is the path of the solver's file without its ending; if it is a
-    folder, snapshots are named after the solver's file in that folder.
+    Caffe's rule: by default, `snapshot_prefix` is the path of the solver's file without its suffix. If
+    `snapshot_prefix` is a folder, snapshots are in that folder and named after the solver's file.
     """
     path = Path(path)
     param = upgrade_solver(read_solver(path).message).message
@@ -48,49 +48,54 @@ def read_settings(path: str | Path) -> pb.SolverParameter:
 
 
 def _check_nets(param: pb.SolverParameter, path: Path) -> None:
-    """Raise a FileError for a net that isn't there; only here it is known which file names it."""
+    """Raise a `FileError` for a net whose file doesn't exist. Only at this point is the solver's file known for the
+    message."""
     named = [("net", param.net), ("train_net", param.train_net), *(("test_net", name) for name in param.test_net)]
     for field, name in named:
         if name and not find_file(name, path.parent).exists():
-            raise FileError(f"{path}: {field}: there is no file '{name}', here or beside the solver")
+            raise FileError(
+                f"{path}: {field}: the file '{name}' doesn't exist, neither here nor in the solver's folder"
+            )
 
 
 def seed(param: pb.SolverParameter, rank: int = 0) -> None:
-    """Seed torch's random numbers with `random_seed`, if the settings have one; every rank gets its own."""
+    """Seed torch's random numbers with `random_seed`, if it is set. Every rank gets its own seed."""
     if param.random_seed >= 0:
         torch.manual_seed(param.random_seed + rank)
 
 
 def check_settings(param: pb.SolverParameter) -> None:
-    """Raise a SolverError for settings that can't work."""
+    """Raise a `SolverError` for invalid settings."""
     for name in ("average_loss", "iter_size"):
         if getattr(param, name) < 1:
-            raise SolverError(f"{name} is {getattr(param, name)}; it must be 1 or more")
+            raise SolverError(f"{name} is {getattr(param, name)}; set it to 1 or more")
     for count in param.test_iter:
         if count < 1:
-            raise SolverError(f"test_iter is {count}; it must be 1 or more")
+            raise SolverError(f"test_iter is {count}; set it to 1 or more")
     _policy_of(param)
-    next_step(param, 0, 0)  # an error if the policy's steps make no sense
+    next_step(param, 0, 0)  # raises an error if the policy's steps are invalid
     _refuse_forks(param)
     if param.eval_type == DETECTION:
         precision_rule(param)
     if param.snapshot and not param.HasField("snapshot_prefix"):
-        raise SolverError("the solver has a snapshot interval, but no snapshot_prefix that says where snapshots go")
+        raise SolverError(
+            "the solver has a snapshot interval but no snapshot_prefix; set snapshot_prefix to the place for snapshots"
+        )
 
 
 def _refuse_forks(param: pb.SolverParameter) -> None:
-    """Raise a SolverError for settings of forks that would change what is learned."""
+    """Raise a `SolverError` for settings of forks that would change the result of training."""
     for field, value in param.ListFields():
         is_default = field.has_default_value and value == field.default_value
         if field.number >= FORKS and field.name not in _HARMLESS and not is_default:
-            raise SolverError(f"'{field.name}' is a setting of a fork of Caffe that isn't supported; remove it")
+            raise SolverError(f"'{field.name}' is a setting of a fork of Caffe and isn't supported; remove it")
 
 
 class SolverSettings:
-    """A solver's settings and the models of its nets, each of which was opened once. Nobody changes any of them.
+    """A solver's settings and the models of its nets, each of which is opened once. Treat all of them as read-only.
 
-    `net` is trained and tested, `train_net` only trained, each of `test_nets` only tested: Caffe's fields of these
-    names say which. `param` keeps the names of their files, and has no net itself.
+    `net` is trained and tested, `train_net` is only trained, and `test_nets` are only tested. They correspond to
+    Caffe's fields of these names. `param` keeps the names of their files, but contains no nets.
     """
 
     def __init__(
@@ -106,27 +111,28 @@ class SolverSettings:
         return self is other or (isinstance(other, SolverSettings) and self.message == other.message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """To other processes goes the message, whose nets are opened there."""
+        """Pickle the message. Other processes open its nets again."""
         return open_settings, (self.message,)
 
     @cached_property
     def trained(self) -> Model:
-        """The model that is trained, whose state is the solver's `train_state` over the net's own."""
+        """The model that is trained. Its state is the net's own state, overridden by the solver's `train_state`."""
         return _with_state(self.net_to_train, pb.TRAIN, [self.param.train_state])
 
     @property
     def net_to_train(self) -> Model:
-        """The net with the layers of all states, of which those of one are trained."""
+        """The net with the layers of all states, from which the training state selects."""
         model = self.net or self.train_net
         if model is None:
-            raise SolverError(f"the solver names no net to train; it needs exactly one of {', '.join(_TRAIN_FIELDS)}")
+            raise SolverError(f"the solver names no net to train; set exactly one of {', '.join(_TRAIN_FIELDS)}")
         return model
 
     @cached_property
     def tested(self) -> tuple[Model, ...]:
         """The models that are tested, each in its state.
 
-        Caffe's rule: `test_iter` says how many; the last ones are the `net` itself.
+        Caffe's rule: the number of `test_iter` values is the number of test nets. The last of them are the `net`
+        itself.
         """
         param, own, count = self.param, self.test_nets, len(self.param.test_iter)
         if count < len(own) or (self.net is None and count != len(own)):
@@ -136,14 +142,14 @@ class SolverSettings:
                 f"the solver has {len(param.test_state)} test_state for {count} test nets; give one for each, or none"
             )
         if count and param.test_interval <= 0:
-            raise SolverError("the solver has a test_iter, so it needs a test_interval above 0")
+            raise SolverError("the solver has a test_iter but no test_interval; set test_interval to 1 or more")
         models = [*own, *([] if self.net is None else [self.net] * (count - len(own)))]
         states = [[state] for state in param.test_state] or [[]] * count
         return tuple(_with_state(model, pb.TEST, state) for model, state in zip(models, states, strict=True))
 
     @cached_property
     def message(self) -> pb.SolverParameter:
-        """Caffe's message, which has the nets themselves in place of the names of their files."""
+        """Caffe's message, which contains the nets themselves instead of the names of their files."""
         message = copy_of(self.param, without=("net", "train_net", "test_net"))
         for field, model in (("net_param", self.net), ("train_net_param", self.train_net)):
             if model is not None:
@@ -152,8 +158,10 @@ class SolverSettings:
         return message
 
     def sources(self) -> tuple[str, list[str]]:
-        """Return where the nets for training and testing are, in Caffe's words: `net file: lenet.prototxt`, or
-        `net_param`."""
+        """Return the sources of the nets for training and testing in Caffe's words.
+
+        Examples are `net file: lenet.prototxt` and `net_param`.
+        """
         param, field = self.param, "net" if self.net is not None else "train_net"
         name = getattr(param, field)
         train = f"{field} file: {name}" if name else f"{field}_param"
@@ -162,7 +170,7 @@ class SolverSettings:
         return train, tests + [train] * (len(param.test_iter) - len(tests))
 
     def with_fields(self, **values: object) -> SolverSettings:
-        """Return the same nets with other values of some settings."""
+        """Return the settings with other values of some fields, and the same nets."""
         param = copy_of(self.param)
         for name, value in values.items():
             if isinstance(value, list):
@@ -172,17 +180,17 @@ class SolverSettings:
         return SolverSettings(param, self.net, self.train_net, self.test_nets)
 
     def without(self, *fields: str) -> SolverSettings:
-        """Return the same nets without some settings."""
+        """Return the settings without some fields, and with the same nets."""
         param = copy_of(self.param, without=fields)
         return SolverSettings(param, self.net, self.train_net, self.test_nets)
 
     def without_tests(self) -> SolverSettings:
-        """Return the settings of the same training without any test."""
+        """Return the settings of the same training without tests."""
         param = copy_of(self.param, without=("test_iter", "test_interval", "test_state", "test_net"))
         return SolverSettings(param, self.net, self.train_net)
 
     def with_net(self, model: Model) -> SolverSettings:
-        """Return the settings with another model in place of the one to train, and to test where that is the same."""
+        """Return the settings with another model to train, which is also tested if the original one is."""
         param = copy_of(self.param, without=("net", "train_net"))
         trained = {"net": model} if self.train_net is None else {"train_net": model}
         return SolverSettings(param, test_nets=self.test_nets, **trained)
@@ -191,10 +199,10 @@ class SolverSettings:
 def open_settings(
     source: str | Path | pb.SolverParameter, folder: Path | None = None, dialect: str | None = None
 ) -> SolverSettings:
-    """Return the settings of a solver's file or message with their nets, each of which is opened once.
+    """Open the settings in a solver's file or message with their nets, each of which is opened once.
 
-    Names of files may begin in `folder`, too, which is by default that of the solver's file. `dialect` is the fork of
-    Caffe that the nets are for, as `open_net` takes it.
+    File names may be relative to `folder`, which is the folder of the solver's file by default. `dialect` is the fork
+    of Caffe for which the nets were written, as in `open_net`.
     """
     if not isinstance(source, pb.SolverParameter):
         folder = Path(source).parent if folder is None else folder
@@ -205,9 +213,7 @@ def open_settings(
 
     fields = [name for name in _TRAIN_FIELDS if source.HasField(name)]
     if len(fields) > 1:
-        raise SolverError(
-            f"the solver names {' and '.join(fields)}; it needs exactly one of {', '.join(_TRAIN_FIELDS)}"
-        )
+        raise SolverError(f"the solver names {' and '.join(fields)}; set exactly one of {', '.join(_TRAIN_FIELDS)}")
     trained = {name.removesuffix("_param"): opened(getattr(source, name)) for name in fields}
     tests: list[str | pb.NetParameter] = [*source.test_net_param, *source.test_net]
     param = copy_of(source, without=("net_param", "train_net_param", "test_net_param"))
@@ -215,7 +221,7 @@ def open_settings(
 
 
 def _with_state(model: Model, phase: pb.Phase, states: Sequence[pb.NetState]) -> Model:
-    """Return the model in a phase, in the net's own state with others over it."""
+    """Return the model in a phase. Its state is the net's own state, overridden by others."""
     state = pb.NetState(phase=phase)
     for part in (model.net.state, *states):
         state.MergeFrom(part)
@@ -223,29 +229,28 @@ def _with_state(model: Model, phase: pb.Phase, states: Sequence[pb.NetState]) ->
 
 
 def find_file(name: str, folder: Path | None) -> Path:
-    """Return the path of a file that a solver names: relative to the working folder as in Caffe, or to the solver's
-    folder."""
+    """Return the path of a file that a solver names. It is relative to the working folder as in Caffe, or to the
+    solver's folder."""
     path = Path(name)
-    beside = folder / path if folder is not None else path
-    return beside if not path.exists() and beside.exists() else path
+    in_folder = folder / path if folder is not None else path
+    return in_folder if not path.exists() and in_folder.exists() else path
 
 
 def split_names(names: Iterable[str]) -> Iterator[str]:
-    """Yield the single names in names of weights files. Caffe's rule: one may have several, with commas between
-    them."""
+    """Yield each name of a weights file. Caffe's rule: a name may contain several names with commas between them."""
     for name in names:
         yield from (part.strip() for part in name.split(","))
 
 
 def find_weights(names: Iterable[str], folder: Path | None) -> list[Path]:
-    """Return the files that names of weights mean, which begin in the working folder or in another one."""
+    """Return the paths of weights files. Names are relative to the working folder or to another folder."""
     return [find_file(name, folder) for name in split_names(names)]
 
 
 def next_step(param: pb.SolverParameter, iteration: int, step: int) -> int:
-    """Return the step of an iteration, that is how often the rate was lowered, from the step of the one before.
+    """Return the step of an iteration, given the previous iteration's step. The step is how often the rate was lowered.
 
-    Caffe's rule: `multistep` takes at most one step in an iteration, and continues from the step of a solver state.
+    Caffe's rule: `multistep` advances at most one step per iteration, and continues from the step of a solver state.
     """
     if param.lr_policy == "step":
         return iteration // _positive(param, "stepsize")
@@ -262,8 +267,8 @@ def rate_at(param: pb.SolverParameter, iteration: int, step: int) -> float:
 def _policy_of(param: pb.SolverParameter) -> Policy:
     """Return the policy that a solver names."""
     if param.lr_policy not in POLICIES:
-        problem = f"unknown lr_policy '{param.lr_policy}'" if param.lr_policy else "the solver has no lr_policy"
-        raise SolverError(f"{problem}; it is one of {', '.join(POLICIES)}")
+        problem = f"unknown lr_policy '{param.lr_policy}'" if param.lr_policy else "lr_policy isn't set"
+        raise SolverError(f"{problem}; set it to one of {', '.join(POLICIES)}")
     return POLICIES[param.lr_policy]
 
 
@@ -276,7 +281,7 @@ def _positive(param: pb.SolverParameter, name: str) -> int:
 
 def _gamma(param: pb.SolverParameter) -> float:
     if param.gamma < 0:
-        raise SolverError(f"gamma is {param.gamma:g}; lr_policy '{param.lr_policy}' needs one that isn't negative")
+        raise SolverError(f"gamma is {param.gamma:g}; lr_policy '{param.lr_policy}' needs a gamma of 0 or more")
     return param.gamma
 
 

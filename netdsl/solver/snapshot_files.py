@@ -1,4 +1,4 @@
-"""A snapshot's files: Caffe's two, and one of ours with their hashes and what Caffe doesn't save."""
+"""The files of a snapshot: Caffe's two, and a resume file with their hashes and all that Caffe doesn't save."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Saved = TypeVar("Saved")
 Content = TypeVar("Content")
 
 _NUMBER = re.compile(r"([0-9]{1,18})\.solverstate(\.h5)?")
-_WITHOUT_IT = "if you remove it, training resumes, but not to the same bits"
+_WITHOUT_IT = "remove it to resume without it, although not to the same bits"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _Hashes:
 
 @dataclass(frozen=True)
 class RandomStates:
-    """The states of the random numbers of the processor and of each GPU, in base64."""
+    """The states of the random number generators of the CPU and of each GPU, in base64."""
 
     cpu: str
     cuda: list[str]
@@ -40,38 +40,39 @@ class RandomStates:
 
 @dataclass(frozen=True)
 class PackedTensor:
-    """A tensor in text: its values' bytes in base64."""
+    """A tensor as text. The bytes of its values are in base64."""
 
     shape: list[int]
     type: str
     values: str
 
 
-KeptStates = dict[str, dict[str, PackedTensor]]  # by the names of layers, and those of a state's parts
+KeptStates = dict[str, dict[str, PackedTensor]]  # by layer name, then by the name of a part of the layer's state
 
 
 @dataclass(frozen=True)
 class ResumePoint:
-    """What Caffe's state lacks: positions in the data of all nets, the random numbers' states, the loss scale.
+    """The parts of a solver's place that Caffe's state lacks.
 
-    `kept` has what layers carry from batch to batch, as recurrent ones do: of the net that is trained, and then of
-    those for tests. It is empty in snapshots of versions that didn't save it; these layers then begin from scratch.
+    These are the positions in the data of all nets, the states of random number generators, and the loss scale. `kept`
+    is the state that layers such as recurrent ones carry from batch to batch, for the trained net and then for the test
+    nets. It is empty in snapshots of versions that didn't save it, and these layers then start from scratch.
     """
 
     iteration: int
     data: dict[str, int]
     test_data: list[dict[str, int]]
     random: RandomStates
-    loss_scale: list[float] = field(default_factory=list, kw_only=True)  # in float16 only
+    loss_scale: list[float] = field(default_factory=list, kw_only=True)  # only in float16
     kept: list[KeptStates] = field(default_factory=list, kw_only=True)
 
 
 @dataclass(frozen=True)
 class SavedPoint(ResumePoint):
-    """A resume point beside weights that are saved as they are used.
+    """A resume point, saved with weights that are in the form for use.
 
-    `trained` has the values, in base64, that the blobs of some layers had in training. It is None in snapshots of
-    versions that saved all weights as they were trained.
+    `trained` contains, in base64, the values that the blobs of some layers had during training. It is `None` in
+    snapshots of versions that saved all weights in their training form.
     """
 
     trained: dict[str, list[str]] | None = None
@@ -79,12 +80,12 @@ class SavedPoint(ResumePoint):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot whose files are whole, as far as that can be told."""
+    """A snapshot whose files are undamaged, as far as can be checked."""
 
     file: CaffeFile[pb.SolverState]
     model: Path | None
     point: SavedPoint | None
-    notice: str = ""  # what a user should know about it
+    notice: str = ""  # a notice for the user
 
 
 def resume_path_of(state: Path) -> Path:
@@ -93,50 +94,52 @@ def resume_path_of(state: Path) -> Path:
 
 
 def write_resume_file(state: Path, model: Path, point: SavedPoint) -> None:
-    """Write the resume file, with the hashes of the other files as they are on the disk, and one of itself."""
+    """Write the resume file, with the hashes of the other files on disk, and one of its own contents."""
     content = {**asdict(point), "files": {"model": file_hash(model), "state": file_hash(state)}}
     content["hash"] = _own_hash(content)
     write_pieces(resume_path_of(state), [(json.dumps(content, indent=1) + "\n").encode()], durable=True)
 
 
 def open_snapshot(path: Path) -> Snapshot:
-    """Return the snapshot of a state. Damage is a SolverError, if there are hashes or a file can't be read."""
+    """Open the snapshot of a state. Raises a `SolverError` if a hash doesn't match or a file can't be read."""
     resume = resume_path_of(path)
     content = _read_resume_file(resume) if resume.exists() else None
     hashes = None if content is None else _hashes_of(content, resume)
     if hashes is not None:
         check_regular(path)
         if file_hash(path) != hashes.state:
-            raise SolverError(f"{path}: is damaged: it isn't what {resume.name} says that was saved")
+            raise SolverError(f"{path}: the file is damaged: its hash differs from the one in {resume.name}")
     file = _read_state(path)
     model = _model_of(file.message, path, hashes)
     point = None if content is None else _point_of(content, file.message, resume)
     notice = "" if hashes else (
-        f"snapshot {path} has no hashes: it is Caffe's own, or from an older version; it can't be checked"
+        f"snapshot {path} has no hashes, so it can't be checked; Caffe or an older version wrote it"
     )  # fmt: skip
     return Snapshot(file, model, point, notice)
 
 
 def newest(prefix: str, note: Callable[[str], object] = lambda text: None) -> Path | None:
-    """Return the state with the most iterations among the whole snapshots of a prefix; None if there are no snapshots.
+    """Return the state with the most iterations among the undamaged snapshots of a prefix, or `None` if there are none.
 
-    `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since training would
-    begin from scratch.
+    Calls `note` for each newer snapshot that was skipped, with the reason. Raises a `SolverError` if all snapshots are
+    damaged, since training would otherwise start from scratch.
     """
     path, problems = first_whole(_states(prefix), _check_snapshot)
     if path is None and problems:
         raise SolverError(
-            f"no snapshot of '{prefix}' is whole: {'; '.join(problems)}; to begin again, remove them or name another "
-            "snapshot_prefix"
+            f"all snapshots of '{prefix}' are damaged: {'; '.join(problems)}; to start again, remove them or "
+            "choose another snapshot_prefix"
         )
     for reason in problems:
-        note(f"a snapshot is passed over: {reason}")
+        note(f"skipped a snapshot: {reason}")
     return path
 
 
 def first_whole(paths: Iterable[Path], open_saved: Callable[[Path], Saved]) -> tuple[Saved | None, list[str]]:
-    """Return the first of what was saved that can be opened, None if nothing can, and what is wrong with those before
-    it."""
+    """Return the first saved state that can be opened, and the problems of those before it.
+
+    Returns `None` as the state if none can be opened.
+    """
     problems: list[str] = []
     for path in paths:
         try:
@@ -147,14 +150,14 @@ def first_whole(paths: Iterable[Path], open_saved: Callable[[Path], Saved]) -> t
 
 
 def _check_snapshot(path: Path) -> Path:
-    """Return the path of a state, if its snapshot is whole and has weights."""
+    """Return the path of a state. Raises a `SolverError` if its snapshot is damaged or has no weights."""
     if open_snapshot(path).model is None:
-        raise SolverError(f"{path}: names no weights")
+        raise SolverError(f"{path}: the state names no weights")
     return path
 
 
 def _states(prefix: str) -> list[Path]:
-    """Return the states of a prefix, that with the most iterations first."""
+    """Return the states of a prefix, ordered from most to fewest iterations."""
     folder, start = Path(prefix).parent, f"{Path(prefix).name}_iter_"
     states = {}
     for path in folder.iterdir() if folder.is_dir() else ():
@@ -167,31 +170,35 @@ def _states(prefix: str) -> list[Path]:
 def _read_state(path: Path) -> CaffeFile[pb.SolverState]:
     file = read(path)
     if not isinstance(file.message, pb.SolverState):
-        raise SolverError(f"{path}: is not the state of a solver; a model is for --weights")
+        raise SolverError(f"{path}: not the state of a solver; if it is a model, use --weights")
     return file  # type: ignore[return-value]  # narrowed by the line above
 
 
 def _model_of(state: pb.SolverState, path: Path, hashes: _Hashes | None) -> Path | None:
-    """Return the model that a state names: at that path, or beside the state, as when both were moved or renamed
-    together."""
+    """Return the model that a state names.
+
+    The model is at that path, or next to the state if both were moved or renamed together.
+    """
     if not state.HasField("learned_net"):
         return None
     name, same_name = state.learned_net, path.with_name(path.name.replace(".solverstate", ".caffemodel"))
     candidates = list(dict.fromkeys([Path(name), path.parent / Path(name).name, same_name]))
     models = [candidate for candidate in candidates if _exists(candidate)]
     if not models:
-        raise SolverError(f"{path}: its weights are neither at {' nor at '.join(map(str, candidates))}")
+        raise SolverError(f"{path}: the weights of this state are neither at {' nor at '.join(map(str, candidates))}")
     if hashes is None:
         read_net(models[0])
         return models[0]
     model = next((candidate for candidate in models if file_hash(candidate) == hashes.model), None)
     if model is None:
-        raise SolverError(f"{models[0]}: is damaged: it isn't what {resume_path_of(path).name} says that was saved")
+        raise SolverError(
+            f"{models[0]}: the file is damaged: its hash differs from the one in {resume_path_of(path).name}"
+        )
     return model
 
 
 def _exists(path: Path) -> bool:
-    """Return whether there is a file; a damaged state may name what can't be the name of one."""
+    """Return whether a file exists. A damaged state may contain a name that no file can have."""
     try:
         return path.exists()
     except OSError:
@@ -203,38 +210,41 @@ def _read_resume_file(path: Path) -> dict[str, Any]:
         check_regular(path)
         content = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError, FileError) as problem:
-        raise SolverError(f"{path}: can't be read ({problem}); {_WITHOUT_IT}") from None
+        raise SolverError(f"{path}: the file can't be read ({problem}); {_WITHOUT_IT}") from None
     if not isinstance(content, dict):
-        raise SolverError(f"{path}: isn't a JSON object; {_WITHOUT_IT}")
+        raise SolverError(f"{path}: the file isn't a JSON object; {_WITHOUT_IT}")
     return content
 
 
 def _hashes_of(content: dict[str, Any], path: Path) -> _Hashes | None:
-    """Return the hashes in a resume file; None if it is from a version that wrote none."""
+    """Return the hashes in a resume file, or `None` if an older version wrote the file without hashes."""
     if "hash" not in content and "files" not in content:
         return None
     if content.get("hash") != _own_hash(content):
-        raise SolverError(f"{path}: is damaged: its own hash is another; {_WITHOUT_IT}")
+        raise SolverError(f"{path}: the file is damaged: its contents don't match its own hash; {_WITHOUT_IT}")
     return _checked(content.get("files"), _Hashes, path)
 
 
 def _own_hash(content: Mapping[str, Any]) -> str:
-    """Return the hash of everything else that a resume file has."""
+    """Return the hash of a resume file's contents except for the hash itself."""
     others = {name: value for name, value in content.items() if name != "hash"}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
 def _point_of(content: dict[str, Any], state: pb.SolverState, path: Path) -> SavedPoint:
     if content.get("iteration") != state.iter:
-        raise SolverError(f"{path}: is of iteration {content.get('iteration')}, the state of {state.iter}")
+        raise SolverError(
+            f"{path}: the file belongs to iteration {content.get('iteration')}, but the state to iteration "
+            f"{state.iter}; {_WITHOUT_IT}"
+        )
     return _checked(content, SavedPoint, path)
 
 
 def _checked(content: Any, kind: type[Content], path: Path) -> Content:
-    """Return what a resume file has, as an object, if it has everything in its type."""
-    import msgspec  # here, so that nets can be trained where it isn't
+    """Convert the contents of a resume file to a type. Raises a `SolverError` if a field is missing or invalid."""
+    import msgspec  # imported here, so that nets can be trained without msgspec
 
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as problem:
-        raise SolverError(f"{path}: is damaged ({problem}); {_WITHOUT_IT}") from None
+        raise SolverError(f"{path}: the file is damaged ({problem}); {_WITHOUT_IT}") from None

@@ -1,4 +1,4 @@
-"""The solver's loop, which trains a net as Caffe does: test, learn, display, save."""
+"""The solver's loop, which trains a net as Caffe does. It tests, learns, displays and saves."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def ignore_event(event: Event) -> None:
 class Solver:
     """Trains `net`, and tests its weights with the nets in `tests`.
 
-    `listen` is called with all events; `poll_action` is called after every iteration and before every batch of a
-    test, and says whether to stop or to save a snapshot. A loss that isn't finite is an error, and so are such weights
-    at a snapshot and at the end, unless `require_finite` is false. `classes` are the names of what the net learns to
-    tell, which are saved beside its weights.
+    Calls `listen` with all events. Calls `poll_action` after every iteration and before every batch of a test, and
+    stops or saves a snapshot if the action requests it. Unless `require_finite` is false, a loss that isn't finite is
+    an error. The same applies to weights at a snapshot and at the end. `classes` are the names of the classes that the
+    net learns, which are saved with its weights.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class Solver:
         self.updater = Updater(param, self.weights, net.loss_scale)
         self.normalized_outputs = normalized_outputs(net.built)
         self.iteration, self.current_step = 0, 0
-        self.stopped = False  # by an action
-        self.on_start: list[Callable[[], None]] = []  # called before an iteration's first batch
-        # Called before the weights change, when all gradients are in the updater's buffer.
+        self.stopped = False  # whether an action stopped training
+        self.on_start: list[Callable[[], None]] = []  # called before the first batch of an iteration
+        # Called when all gradients are in the updater's buffer, before the weights change.
         self.on_gradients_ready: list[Callable[[], None]] = []
         self._losses: deque[Tensor] = deque(maxlen=param.average_loss)
-        self._graph = step_graph(net, self.updater, self._learn_and_update, self._tell_no_graph)
+        self._graph = step_graph(net, self.updater, self._learn_and_update, self._report_no_graph)
 
     @property
     def rate(self) -> float:
@@ -102,7 +102,8 @@ class Solver:
         return sum(losses) / max(1, len(losses))
 
     def solve(self) -> None:
-        """Train until `max_iter`, then save, display and test as the settings say; with `test_last`, test anyway."""
+        """Train until `max_iter`, then save, display and test as the settings require. With `test_last`, always
+        test."""
         self.stopped = False
         self.listen(self.started_event())
         self.step(self.param.max_iter - self.iteration)
@@ -118,7 +119,7 @@ class Solver:
             self.test_all()
 
     def started_event(self, workers: int = 1) -> TrainingStarted:
-        """Return the first event of a training in which this many workers learn at once."""
+        """Return the first event of a training by this many workers."""
         items = self.net.batch_size * self.param.iter_size * workers
         return TrainingStarted(self.iteration, self.param.max_iter, self.net.built.graph.net.name, items)
 
@@ -134,7 +135,7 @@ class Solver:
             self._act_on(self.poll_action(), save=_due(self.param.snapshot, self.iteration))
 
     def iterate(self) -> None:
-        """Train for one iteration, without tests, snapshots and actions."""
+        """Train for one iteration, without tests, snapshots or actions."""
         self.net.clear_gradients()
         self.updater.begin(self.rate, in_buffer=bool(self.on_gradients_ready))
         _call_all(self.on_start)
@@ -155,7 +156,7 @@ class Solver:
         self.apply_update()
 
     def _repeat_step(self, repeat: Repeat) -> None:
-        """Let a GPU repeat what it recorded of `_learn_and_update`."""
+        """Repeat the recorded `_learn_and_update` on a GPU."""
         rate = self.rate
         self._prepare_update()
         self._losses.append(repeat())
@@ -169,7 +170,7 @@ class Solver:
         return loss
 
     def _graph_obstacle(self) -> str:
-        """Why this step can't be repeated as a whole; empty if it can."""
+        """Return why this step can't be repeated as a whole. Empty if it can."""
         if self.on_gradients_ready:
             return "gradients are read or changed before the update"
         return "debug_info reads all blobs" if self._shows_debug_info() else ""
@@ -180,17 +181,17 @@ class Solver:
             self.test_all()
 
     def _learn(self) -> Tensor:
-        """Return the loss of one iteration, which may have several batches, and its gradients."""
+        """Compute the gradients of one iteration, which may have several batches, and return the loss."""
         with self._debug_info():
             losses = [self.net.forward_backward() for _ in range(self.param.iter_size)]
         loss = torch.stack(losses).mean() if len(losses) > 1 else losses[0]
-        if on_cpu(loss):  # reading it would make other devices wait; there it is checked for display
+        if on_cpu(loss):  # on other devices this would wait, so the loss is checked when it is displayed
             self._checked(loss)
         return loss
 
     @contextmanager
     def _debug_info(self) -> Iterator[None]:
-        """With `debug_info`, send the magnitudes of all blobs in iterations that are displayed."""
+        """With `debug_info`, send the magnitudes of all blobs in displayed iterations."""
         if not self._shows_debug_info():
             yield
             return
@@ -208,9 +209,9 @@ class Solver:
         return value
 
     def check_finite(self) -> None:
-        """Raise a SolverError if the last losses or the weights aren't finite, so that they aren't saved as a result.
+        """Raise a `SolverError` if the last losses or the weights aren't finite, before they are saved as a result.
 
-        This waits for a GPU.
+        Waits for a GPU.
         """
         if not self.require_finite:
             return
@@ -225,19 +226,19 @@ class Solver:
             )
 
     def _report_skipped(self) -> None:
-        """Tell of the steps that were skipped in float16; that none counts any more is an error."""
+        """Send a notice about steps that were skipped in float16. Raises a `SolverError` if all steps are skipped."""
         report = "" if self.net.loss_scale is None else self.net.loss_scale.report()
         if report:
             self.listen(Notice(f"iteration {self.iteration}: {report}"))
 
     def _advice(self) -> str:
         return (
-            f"lower base_lr (it is {self.param.base_lr:g}), set clip_gradients, or look for values in the data that "
-            "aren't finite; snapshots that were saved before are still there"
+            f"lower base_lr (it is {self.param.base_lr:g}), set clip_gradients, or look for values in the data "
+            "that aren't finite; earlier snapshots are unaffected"
         )
 
     def apply_update(self) -> None:
-        """Update the weights by the blobs' gradients."""
+        """Update the weights with the blobs' gradients."""
         self._prepare_update()
         self.updater.update()
         self.iteration += 1
@@ -246,7 +247,7 @@ class Solver:
         self.current_step = next_step(self.param, self.iteration, self.current_step)
         self.updater.prepare(rate_at(self.param, self.iteration, self.current_step), self.iteration)
 
-    def _tell_no_graph(self, reason: str) -> None:
+    def _report_no_graph(self, reason: str) -> None:
         self.listen(Notice(f"iteration {self.iteration}: the step isn't repeated as a CUDA graph: {reason}"))
 
     def _act_on(self, action: Action, *, save: bool) -> None:
@@ -259,13 +260,13 @@ class Solver:
         self.listen(TrainingProgress(self.iteration, self.loss, rate, outputs_of(self.net, self.net.outputs())))
 
     def test_all(self) -> list[TestFinished]:
-        """Test all test nets; fewer, if an action stops it."""
+        """Test all test nets. Returns fewer results if an action stops the tests."""
         results = [self.test(index) for index in range(len(self.tests))]
         return [result for result in results if result is not None]
 
     def test(self, index: int = 0) -> TestFinished | None:
-        """Return the averages of a test net over its `test_iter` batches, with the present weights; None if it was
-        stopped."""
+        """Test the current weights in a test net. Returns the averages over its `test_iter` batches, or `None` if it
+        was stopped."""
         net = self.tests[index]
         share_blobs(net.built, self.net.built)
         self.listen(TestStarted(self.iteration, index))
@@ -286,7 +287,7 @@ class Solver:
         return self.stopped
 
     def snapshot(self) -> SnapshotSaved:
-        """Save the weights and the state, from which training can be resumed to the same bits."""
+        """Save the weights and the state. Training can be resumed from them to the same bits."""
         self.check_finite()
         saved = state.save(self)
         self.listen(saved)
@@ -299,7 +300,10 @@ def _call_all(functions: Sequence[Callable[[], None]]) -> None:
 
 
 def _is_finite(values: Tensor) -> bool:
-    """Return the smallest and the largest value tell, without memory for more; both are NaN if any value is."""
+    """Return whether all values are finite.
+
+    Checks only the smallest and the largest value, which needs no extra memory. Both are NaN if any value is.
+    """
     return bool(torch.isfinite(torch.stack(values.aminmax())).all())
 
 
@@ -309,8 +313,10 @@ def _due(interval: int, iteration: int) -> bool:
 
 @contextmanager
 def _record_magnitudes(built: Built) -> Iterator[list[BlobMagnitude]]:
-    """A list that is filled while the net runs forward and backward: the tops and parameters of each layer in the
-    order in which layers run, then the gradients of tops as they are computed, and at the end those of parameters.
+    """Return a list that is filled while the net runs forward and backward.
+
+    The tops and parameters of each layer come first, in the order in which layers run. The gradients of tops follow as
+    they are computed, and those of parameters come at the end.
     """
     magnitudes: list[BlobMagnitude] = []
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Snapshots of a solver: its state is saved, and restored to the same bits."""
+"""Saves the state of a solver in snapshots, and restores it to the same bits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from netdsl.solver.used_weights import NormalizedOutput, weights_for_use
 
 
 class KeptSolver(Protocol):
-    """A solver, as far as snapshots keep it."""
+    """The parts of a solver that snapshots use."""
 
     param: pb.SolverParameter
     net: TrainableNet
@@ -54,7 +54,7 @@ class KeptSolver(Protocol):
 
 @dataclass(frozen=True)
 class SolverPlace:
-    """Where a solver is: all that it goes on from beside the weights."""
+    """The place of a solver: everything besides the weights from which it continues."""
 
     histories: list[Tensor]  # in the layout of the weights' buffer
     current_step: int
@@ -62,17 +62,20 @@ class SolverPlace:
 
 
 def place_of(solver: KeptSolver) -> SolverPlace:
-    """Return where a solver is now, in memory of its own."""
+    """Return a copy of the solver's current place."""
     histories = [history.detach().cpu().clone() for history in solver.updater.histories]
     return SolverPlace(histories, solver.current_step, resume_point(solver))
 
 
 @torch.no_grad()
 def go_to(solver: KeptSolver, place: SolverPlace, where: Path | str) -> None:
-    """Let a solver go on from a place, which is of the same net and settings; errors name where it was."""
+    """Continue from a place, which must be of the same net and settings. `where` is the place's name in errors."""
     histories = solver.updater.histories
     if [history.shape for history in histories] != [history.shape for history in place.histories]:
-        raise SolverError(f"{where}: is of another net or of another type of solver")
+        raise SolverError(
+            f"{where}: the saved state belongs to another net or another type of solver; resume it with the "
+            "original net and solver"
+        )
     for history, values in zip(histories, place.histories, strict=True):
         history.copy_(values)
     solver.iteration, solver.current_step = place.point.iteration, place.current_step
@@ -80,7 +83,8 @@ def go_to(solver: KeptSolver, place: SolverPlace, where: Path | str) -> None:
 
 
 def save(solver: KeptSolver) -> SnapshotSaved:
-    """Write the weights, the state, the names of classes, and last the resume file, which has their hashes."""
+    """Write the weights, the state and the names of classes, then the resume file with the hashes of the other
+    files."""
     hdf5 = solver.param.snapshot_format == pb.SolverParameter.HDF5
     suffix = ".h5" if hdf5 else ""
     base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
@@ -103,7 +107,8 @@ def save(solver: KeptSolver) -> SnapshotSaved:
 
 
 def restore(solver: KeptSolver, path: str | Path) -> None:
-    """Resume from a state: weights, history and iteration, and of our own snapshots the data and random numbers."""
+    """Resume from a state: restore weights, history and iteration. Our own snapshots also restore the data and random
+    numbers."""
     path = Path(path)
     try:
         snapshot = open_snapshot(path)
@@ -121,19 +126,23 @@ def restore(solver: KeptSolver, path: str | Path) -> None:
 
 
 def _way_out(path: Path) -> str:
-    """Return what a user can do whose snapshot can't be restored."""
+    """Return advice for a user whose snapshot can't be restored."""
     prefix = path.name.rpartition("_iter_")[0]
     try:
         other = newest(str(path.with_name(prefix))) if prefix else None
     except SolverError:
         other = None
-    return f"resume from {other}, the newest whole one" if other else "there is no whole one beside it; begin again"
+    return (
+        f"resume from {other}, the newest undamaged snapshot"
+        if other
+        else "its folder contains no undamaged snapshot, so start again"
+    )
 
 
 def _restore_trained(solver: KeptSolver, point: SavedPoint | None, path: Path) -> None:
-    """Bring weights that were saved as they are used back to what they were in training."""
+    """Convert weights that were saved in the form for use back to their training form."""
     trained = {} if point is None else point.trained
-    if trained is None:  # a version that saved all weights as they were trained
+    if trained is None:  # a version that saved all weights in their training form
         return
     for output in solver.normalized_outputs:
         if output.name in trained:
@@ -141,7 +150,10 @@ def _restore_trained(solver: KeptSolver, point: SavedPoint | None, path: Path) -
         else:
             output.to_train()
             solver.listen(
-                Notice(f"snapshot {path}: the weights of '{output.name}' are taken to be for use, as they are saved")
+                Notice(
+                    f"snapshot {path}: the weights of '{output.name}' are assumed to be in the form for use, as "
+                    "netdsl saves them"
+                )
             )
 
 
@@ -150,25 +162,26 @@ def _unpack_blobs(output: NormalizedOutput, values: Sequence[str], path: Path) -
         for blob, text in zip(output.blobs, values, strict=True):
             blob.copy_(_unpacked(text).view(blob.dtype).view(blob.shape))
     except (ValueError, RuntimeError) as problem:
-        raise SolverError(f"{path}: doesn't fit layer '{output.name}' ({problem})") from None
+        raise SolverError(f"{path}: the values don't fit layer '{output.name}' ({problem})") from None
 
 
 def _restore_history(solver: KeptSolver, file: CaffeFile[pb.SolverState], path: Path) -> None:
     histories, protos = list(solver.updater.history()), list(file.message.history)
     if len(histories) != len(protos):
         raise SolverError(
-            f"{path}: has {len(protos)} histories, this net needs {len(histories)} with solver type "
-            f"{solver.param.type}; the state is of another net or of another type of solver"
+            f"{path}: the state has {len(protos)} histories, but this net needs {len(histories)} with solver "
+            f"type {solver.param.type}; resume it with the net and the type of solver that wrote it"
         )
     for index, (target, proto) in enumerate(zip(histories, protos, strict=True)):
         array = file.blobs.array(proto)
         if array.size != target.numel():
-            raise SolverError(f"{path}: history {index} has shape {list(array.shape)}, not {list(target.shape)}")
+            raise SolverError(f"{path}: history {index} has shape {list(array.shape)} instead of {list(target.shape)}")
         target.copy_(torch.from_numpy(np.array(array)).view(target.shape))
 
 
 def resume_point(solver: KeptSolver) -> ResumePoint:
-    """Return where the data, the random numbers and the loss scale are, so that training goes on to the same bits."""
+    """Return the positions in the data, the random numbers and the loss scale, from which training continues to the
+    same bits."""
     cuda = [_packed(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
     return ResumePoint(
         solver.iteration,
@@ -181,7 +194,7 @@ def resume_point(solver: KeptSolver) -> ResumePoint:
 
 
 def resume_from(solver: KeptSolver, point: ResumePoint, path: Path | str) -> None:
-    """Restore the data and the random numbers of a resume point, which was read from `path`."""
+    """Restore the data and the random numbers of a resume point that was read from `path`."""
     try:
         solver.net.seek(point.data)
         for net, positions in zip(solver.tests, point.test_data, strict=False):
@@ -193,11 +206,12 @@ def resume_from(solver: KeptSolver, point: ResumePoint, path: Path | str) -> Non
         if point.loss_scale and solver.net.loss_scale is not None:
             solver.net.loss_scale.restore(point.loss_scale)
     except (KeyError, ValueError, RuntimeError) as problem:
-        raise SolverError(f"{path}: doesn't fit this net and machine ({problem})") from None
+        raise SolverError(f"{path}: the file doesn't fit this net and machine ({problem})") from None
 
 
 def restore_random(states: RandomStates) -> None:
-    """Let torch's random numbers go on from these states; those of GPUs where there are as many."""
+    """Restore the states of torch's random number generators. Those of GPUs are restored only if there are equally
+    many."""
     torch.set_rng_state(_unpacked(states.cpu))
     cuda = [_unpacked(text) for text in states.cuda]
     if cuda and len(cuda) == torch.cuda.device_count():
@@ -205,7 +219,7 @@ def restore_random(states: RandomStates) -> None:
 
 
 def _kept_states(net: TrainableNet) -> KeptStates:
-    """Return what the layers of a net carry to the next batch."""
+    """Return the state that the layers of a net carry to the next batch."""
     return {
         node.layer.name: {part: _packed_tensor(state) for part, state in layer.kept().items()}
         for node, layer in net.built.remembering_layers()
@@ -213,7 +227,7 @@ def _kept_states(net: TrainableNet) -> KeptStates:
 
 
 def _keep_states(net: TrainableNet, kept: KeptStates) -> None:
-    """Let the layers of a net go on from what they carried; those of which nothing is known begin from scratch."""
+    """Restore the state that the layers of a net carried. Layers without a saved state start from scratch."""
     for node, layer in net.built.remembering_layers():
         layer.reset()
         if node.layer.name in kept:
@@ -221,14 +235,14 @@ def _keep_states(net: TrainableNet, kept: KeptStates) -> None:
 
 
 def _packed_tensor(tensor: Tensor) -> PackedTensor:
-    values = _packed(tensor.contiguous().view(torch.uint8))  # numpy has no bfloat16
+    values = _packed(tensor.contiguous().view(torch.uint8))  # because numpy lacks bfloat16
     return PackedTensor(list(tensor.shape), str(tensor.dtype).removeprefix("torch."), values)
 
 
 def _unpacked_tensor(packed: PackedTensor) -> Tensor:
     dtype = getattr(torch, packed.type, None)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"'{packed.type}' isn't a type of numbers")
+        raise ValueError(f"{packed.type!r} isn't a number type")
     return _unpacked(packed.values).view(dtype).view(packed.shape)
 
 

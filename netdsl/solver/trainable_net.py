@@ -1,4 +1,5 @@
-"""The nets that a solver trains or tests: what it needs of one, and a torch module with its data."""
+"""The nets that a solver trains or tests: the interface that it needs, and a torch module with data that implements
+it."""
 
 from __future__ import annotations
 
@@ -22,15 +23,15 @@ from netdsl.net.graph import resolve_own_state
 from netdsl.net.module import NetModule
 
 _FIRST_SCALE, _LARGEST_SCALE, _SMALLEST_SCALE = 2.0**16, 2.0**24, 2.0**-16
-_PATIENCE = 2000  # good steps until the scale is doubled
+_PATIENCE = 2000  # good steps after which the scale is doubled
 Positions = Mapping[str, int]  # the number of batches that each data layer has handed out
 
 
 class TrainableNet(Protocol):
-    """A net with its data: every run takes the next batch."""
+    """A net with its data. Every run uses the next batch."""
 
     built: Built
-    loss_scale: LossScale | None  # by which gradients are multiplied
+    loss_scale: LossScale | None  # the factor of all gradients, if not `None`
 
     @property
     def batch_size(self) -> int:
@@ -46,7 +47,7 @@ class TrainableNet(Protocol):
         ...
 
     def forward_backward(self) -> Tensor:
-        """Return the loss of the next batch, whose gradients are added to those of the blobs."""
+        """Return the loss of the next batch. Its gradients are added to those of the blobs."""
         ...
 
     def outputs(self) -> Mapping[str, Tensor]:
@@ -54,7 +55,7 @@ class TrainableNet(Protocol):
         ...
 
     def loss_weights(self) -> Mapping[str, float]:
-        """Return the weights in the loss of those outputs that are losses."""
+        """Return the loss weights of the outputs that are losses."""
         ...
 
     def positions(self) -> Positions:
@@ -68,10 +69,11 @@ class TrainableNet(Protocol):
 
 @dataclass(frozen=True)
 class Compute:
-    """How nets are run: the device, the precision, whether torch compiles them, and how their data are loaded.
+    """The way to run nets: the device, the precision, whether torch compiles them, and how their data are loaded.
 
-    With `caffe_gradients`, nets in which Caffe writes over blobs that it reads backward get the gradients that it finds
-    there, otherwise the true ones. With `cuda_graph`, a GPU records a training step once and repeats it from then on.
+    In some nets Caffe overwrites blobs that it later reads in the backward pass. With `caffe_gradients`, their
+    gradients are computed from the overwritten values, as in Caffe. Otherwise they are the true gradients. With
+    `cuda_graph`, a GPU records a training step once and then repeats it.
     """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -89,10 +91,10 @@ class Compute:
 
 
 class ModuleNet:
-    """A `NetModule` that takes a batch, by the edges of its inputs, from `next_batch` whenever it runs.
+    """A `NetModule` that runs on a batch from `next_batch`, which returns blobs by the edges of the net's inputs.
 
-    Where batches come from `feeds`, it knows its place in the data, which are closed with it; otherwise all batches
-    that it may get are alike.
+    With `feeds`, the batches come from data with a position, and closing the net closes the data. Otherwise there is no
+    position, and all batches are alike.
     """
 
     def __init__(
@@ -104,13 +106,13 @@ class ModuleNet:
     ) -> None:
         self.module, self.built, self.compute = module, module.built, compute
         self.next_batch, self.feeds = next_batch, feeds
-        self._parameters = list(module.parameters())  # torch's `zero_grad` goes through all layers in each step
+        self._parameters = list(module.parameters())  # torch's `zero_grad` would go through all layers in each step
         self._forward = torch.compile(self._loss_and_outputs) if compute.compiled else self._loss_and_outputs
         self.last_outputs: Mapping[str, Tensor] = {}
         self.loss_scale = LossScale(compute.device) if compute.precision is ComputePrecision.FP16 else None
 
     def _loss_and_outputs(self, edges: dict[int, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss, and the outputs by name, of these inputs."""
+        """Return the loss of these inputs, and the outputs by name."""
         edges = self.module.run(edges)
         loss = self.module.loss(edges) if self.module.losses else torch.zeros(())
         return loss, {name: edges[edge] for name, edge in self.module.outputs.items()}
@@ -124,7 +126,7 @@ class ModuleNet:
 
     @contextmanager
     def running_on(self, batches: Iterable[Mapping[int, Tensor]]) -> Iterator[None]:
-        """Inside, the net runs on these batches, one after the other."""
+        """Run the net on these batches inside the context, one after the other."""
         usual, taken = self.next_batch, iter(batches)
         self.next_batch = lambda: dict(next(taken))
         try:
@@ -145,13 +147,14 @@ class ModuleNet:
     def forward_backward(self, share: float = 1.0) -> Tensor:
         """Return the loss of the next batch. Its gradients, or a share of them, are added to those of the blobs.
 
-        With a loss scale they are multiplied by it.
+        A loss scale multiplies the gradients.
         """
         with products_of(self.compute.precision):
             loss = self._loss_of_next_batch()
             if not loss.requires_grad:
                 raise SolverError(
-                    "the loss depends on nothing that learns: its layers have no blobs, or only an lr_mult of 0"
+                    "the loss depends on nothing that learns, because its layers have no blobs or only an "
+                    "lr_mult of 0; give a layer weights with an lr_mult above 0"
                 )
             end = loss * share if share != 1 else loss
             (end if self.loss_scale is None else end * self.loss_scale.value).backward()  # type: ignore[no-untyped-call]
@@ -162,7 +165,7 @@ class ModuleNet:
         return self.last_outputs
 
     def loss_weights(self) -> Mapping[str, float]:
-        """Return the weights in the loss of those outputs that are losses."""
+        """Return the loss weights of the outputs that are losses."""
         losses, outputs = self.module.losses, self.module.outputs
         return {name: losses[edge] for name, edge in outputs.items() if edge in losses}
 
@@ -175,8 +178,11 @@ class ModuleNet:
         *,
         batch: int | None = None,
     ) -> ModuleNet:
-        """Return the net of a model, in the state that it says, on the batches of its data layers, or on `values` or a
-        table in their place, which say the shapes of what they bring, with as many items in a `batch`."""
+        """Open a model's net, in the model's state.
+
+        The net runs on the batches of its data layers. `values` or a table can replace them, with `batch` items in a
+        batch, and then determine the shapes.
+        """
         compute = compute or Compute()
         graph = resolve_own_state(model.net)
         table, values = (values, None) if isinstance(values, Table) else (None, values)
@@ -210,28 +216,28 @@ class ModuleNet:
 
 
 class LossScale:
-    """What a loss is multiplied by before the backward pass: as much as gradients in float16 bear.
+    """The factor of the loss before the backward pass, as large as float16 gradients allow.
 
-    A step whose gradients aren't finite is skipped, and halves the scale; `patience` good ones in a row double it. The
-    device decides all this, so the program never waits for it. Scales are powers of two, so that no digit of a gradient
-    changes.
+    A step whose gradients aren't finite is skipped and halves the scale. `patience` good steps in a row double it. The
+    device makes these decisions, so the program never waits for it. Scales are powers of two, so they change no digit
+    of a gradient.
     """
 
     def __init__(self, device: torch.device | str = "cpu", patience: int = _PATIENCE) -> None:
         self._patience = patience
         self._state = torch.tensor([_FIRST_SCALE, 0.0, 0.0]).to(device, non_blocking=True)
-        self.value, self._good, self._skipped = self._state.unbind()  # good ones since a change, and all skipped ones
+        self.value, self._good, self._skipped = self._state.unbind()  # good steps since a change, and all skipped steps
         self._reported = 0.0
 
     @torch.no_grad()
     def unscale(self, gradients: Tensor) -> Tensor:
-        """Give gradients their true size, in place; returns whether all are finite, without a wait."""
+        """Restore the true size of gradients, in place. Returns whether all are finite, without waiting for a GPU."""
         norm: Tensor = torch.linalg.vector_norm(gradients.mul_(self.value.reciprocal()))
         return norm.isfinite()
 
     @torch.no_grad()
     def update(self, finite: Tensor) -> None:
-        """Change the scale after a step, which was taken only if its gradients were finite."""
+        """Adjust the scale after a step. The step was applied only if its gradients were finite."""
         good = torch.where(finite, self._good + 1, 0.0)
         doubled = torch.where(good >= self._patience, self.value * 2, self.value)
         self.value.copy_(torch.where(finite, doubled, self.value / 2).clamp_(_SMALLEST_SCALE, _LARGEST_SCALE))
@@ -239,29 +245,28 @@ class LossScale:
         self._skipped.add_(finite.logical_not())
 
     def report(self) -> str:
-        """Return a sentence about the steps that were skipped since the last report; empty if none was. This waits for
-        a GPU.
+        """Return a sentence about the steps that were skipped since the last report. Empty if none was skipped.
 
-        A scale that fell as far as it can is an error, since then nothing is learned.
+        Waits for a GPU. Raises a `SolverError` if the scale has reached its minimum, since then nothing is learned.
         """
         scale, _, skipped = self.numbers()
         if scale <= _SMALLEST_SCALE:
             raise SolverError(
-                "no step is taken any more: gradients aren't finite in float16, however small the loss is made; train "
-                "with --precision bf16, or look for values in the data that aren't finite"
+                "all steps are skipped, because gradients aren't finite in float16 even with the smallest loss "
+                "scale; train with --precision bf16, or look for values in the data that aren't finite"
             )
         count, self._reported = int(skipped - self._reported), skipped
         steps = "1 step was" if count == 1 else f"{count} steps were"
-        return f"{steps} skipped, whose gradients are more than float16 holds; the loss scale is {scale:g}" * (
+        return f"{steps} skipped, because gradients exceeded the range of float16; the loss scale is {scale:g}" * (
             count > 0
         )
 
     def numbers(self) -> list[float]:
-        """Return all that has to be kept. This waits for a GPU."""
+        """Return the numbers to save. Waits for a GPU."""
         numbers: list[float] = self._state.tolist()
         return numbers
 
     def restore(self, numbers: Sequence[float]) -> None:
-        """Go on with numbers that were kept."""
+        """Continue with saved numbers."""
         self._state.copy_(torch.tensor(numbers))
         self._reported = numbers[-1]

@@ -17,18 +17,18 @@ from netdsl.solver.flat import FlatGradients, FlatWeights
 from netdsl.solver.rules import SGD, Factor, rule_of
 from netdsl.solver.trainable_net import LossScale
 
-_LEAST_RATE = 1e-8  # rate: of a smaller one, 1 - (1 - rate) has fewer digits than float32
-_LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
-_CACHED_VALUES = 1 << 18  # values: a stretch of weights, gradients and history together stays in the cache
-_COPIED_VALUES = 1 << 24  # values of a stretch that a GPU keeps until it is known whether the step counts
+_LEAST_RATE = 1e-8  # a rate; for a smaller one, 1 - (1 - rate) loses digits in float32
+_LARGEST = torch.finfo(torch.float32).max  # the largest number by which weights can be multiplied
+_CACHED_VALUES = 1 << 18  # values; a stretch of weights, gradients and history then fits into the cache
+_COPIED_VALUES = 1 << 24  # values of a stretch that a GPU copies until it is known whether the step counts
 
 
 class Updater:
-    """Updates a net's weights by their gradients, as a solver's settings say."""
+    """Updates a net's weights with their gradients, following a solver's settings."""
 
     def __init__(self, param: pb.SolverParameter, weights: FlatWeights, loss_scale: LossScale | None = None) -> None:
         if param.regularization_type not in ("L1", "L2"):
-            raise SolverError(f"unknown regularization_type '{param.regularization_type}'; it is L1 or L2")
+            raise SolverError(f"unknown regularization_type '{param.regularization_type}'; set it to L1 or L2")
         self.param, self.weights, self.rule, self.loss_scale = param, weights, rule_of(param), loss_scale
         self.gradients = FlatGradients(weights)
         learned = weights.buffer[: weights.learned_size]
@@ -39,7 +39,7 @@ class Updater:
         self._stretches = self._cut_into_stretches() if self._one_pass is None else []
 
     def _whole_update(self) -> _OnePassMomentum | None:
-        """Return what does all of an update on a CPU at once, if that is all that the settings ask for."""
+        """Return a faster update for a CPU that does everything in one pass, or `None` if the settings need more."""
         param, rule = self.param, self.rule
         plain = self.loss_scale is None and param.clip_gradients < 0 and param.regularization_type == "L2"
         if not plain or not isinstance(rule, SGD) or not rule.momentum:
@@ -48,7 +48,7 @@ class Updater:
         return _OnePassMomentum(rule.momentum, param.weight_decay, self.weights, velocities, batches=batches)
 
     def _cut_into_stretches(self) -> list[_Stretch]:
-        """Return all that learns, in stretches; they take the memory of the gradients' buffer and more."""
+        """Return all learned blobs in stretches. Needs memory for the gradients' buffer and for one stretch."""
         whole = max(1, self.weights.learned_size) if self.loss_scale is None else _COPIED_VALUES
         longest = _CACHED_VALUES if on_cpu(self.weights.buffer) else whole
         places = [
@@ -70,10 +70,10 @@ class Updater:
         ]
 
     def begin(self, rate: float, *, in_buffer: bool = False) -> None:
-        """Begin a step at a rate, for which the blobs' gradients were cleared.
+        """Begin a step with a rate. The blobs' gradients must be cleared.
 
-        Autograd adds to those in the buffer if they are wanted there, or if the update wants that. Otherwise it leaves
-        each where it is made, which spares a CPU two passes over all of them.
+        Autograd adds to the gradients' buffer if `in_buffer` is set or the update needs it. Otherwise autograd leaves
+        each gradient where it creates it, which saves a CPU two passes over all of them.
         """
         if in_buffer or self._one_pass is None or not self._one_pass.takes(self._rates(rate)):
             self.gradients.clear()
@@ -83,12 +83,13 @@ class Updater:
         return [rate * group.lr_mult for group in self.weights.groups]
 
     def apply(self, rate: float, iteration: int) -> None:
-        """Update the weights by the blobs' gradients. With a loss scale, those that aren't finite change nothing."""
+        """Update the weights with the blobs' gradients. With a loss scale, gradients that aren't finite change
+        nothing."""
         self.prepare(rate, iteration)
         self.update()
 
     def prepare(self, rate: float, iteration: int) -> None:
-        """Set what the next update can't find on the device: all that depends on the iteration."""
+        """Set everything that depends on the iteration, and that the next update can't find on the device."""
         rates = self._rates(rate)
         fastest = max(map(abs, rates), default=0.0)
         if not fastest <= _LARGEST:
@@ -98,7 +99,7 @@ class Updater:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Update the weights as was prepared. A GPU can be let repeat exactly this."""
+        """Update the weights as prepared. A GPU can record and repeat this part."""
         if self._one_pass is not None and self._one_pass.takes(self._prepared_rates):
             self._one_pass(self._prepared_rates)
             return
@@ -114,7 +115,7 @@ class Updater:
             self.loss_scale.update(finite)
 
     def _regularised(self, stretch: _Stretch, scale: Tensor | float) -> Tensor:
-        """Return a gradient times the scale, with weight decay: a copy, since rules may write over it."""
+        """Return a gradient times the scale, plus weight decay. Returns a copy if either changes it."""
         gradient, weights, decay = stretch.gradient, stretch.weights, self.param.weight_decay * stretch.decay_mult
         if isinstance(scale, Tensor) or scale != 1 or not decay:
             gradient = torch.mul(gradient, scale, out=stretch.scaled)
@@ -124,9 +125,10 @@ class Updater:
         return torch.add(gradient, penalty, alpha=decay, out=stretch.scaled)
 
     def _scale(self) -> Tensor | float:
-        """Return what gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.
+        """Return the factor of the gradients. It is a tensor if it depends on them, so that the program doesn't wait
+        for a GPU.
 
-        Caffe's rule: `clip_gradients` limits the norm of all gradients, before their division by iter_size.
+        Caffe's rule: `clip_gradients` limits the norm of all gradients, before they are divided by iter_size.
         """
         most = self.param.clip_gradients
         if most < 0:
@@ -135,7 +137,7 @@ class Updater:
         return torch.where(norm > most, most / norm, 1.0) / self.param.iter_size
 
     def history(self) -> Iterator[Tensor]:
-        """Yield the history, blob by blob in Caffe's order; zeros for blobs that don't learn."""
+        """Yield the history, blob by blob in Caffe's order, with zeros for blobs that don't learn."""
         for history in self.histories:
             for blob in self.weights.blobs:
                 yield self.weights.view(history, blob) if blob.learns else torch.zeros_like(blob.tensor)
@@ -143,7 +145,7 @@ class Updater:
 
 @contextmanager
 def _undone_unless(finite: Tensor, stretch: _Stretch) -> Iterator[None]:
-    """Undo what is done inside to a stretch's weights and histories where gradients weren't finite."""
+    """Undo changes to a stretch's weights and histories inside the context if gradients aren't finite."""
     changed = [stretch.weights, *stretch.histories]
     before = [values.clone() for values in changed]
     yield
@@ -153,21 +155,21 @@ def _undone_unless(finite: Tensor, stretch: _Stretch) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A piece of a group that is updated at once: its parts of all buffers."""
+    """A part of a group that is updated at once, as views of all buffers."""
 
     weights: Tensor
     gradient: Tensor
     histories: list[Tensor]
-    scaled: Tensor  # memory for the gradient that the rule gets
+    scaled: Tensor  # memory for the gradient that the rule receives
     group: int
     decay_mult: float
 
 
 class StepFactors:
-    """A rule's factor for each group of blobs, which is another one in every step.
+    """A rule's factor for each group of blobs, which changes in every step.
 
-    On a CPU they are Python's numbers. A GPU has them in its own memory, to which they are sent without a wait: torch
-    takes pinned memory again only when it was copied.
+    On a CPU these are Python numbers. A GPU has them in its own memory, and they are sent without waiting. This is safe
+    because torch reuses pinned memory only after it was copied.
     """
 
     def __init__(self, count: int, weights: Tensor) -> None:
@@ -178,7 +180,7 @@ class StepFactors:
         return self._values[group]
 
     def set(self, factors: Sequence[float]) -> None:
-        """Take the factors of the next step."""
+        """Set the factors of the next step."""
         if self._there is None:
             self._values = factors
         else:
@@ -187,29 +189,29 @@ class StepFactors:
 
 
 class _OnePassMomentum:
-    """SGD with momentum and L2 decay, blob by blob. Gradients are read wherever autograd has left them.
+    """SGD with momentum and L2 decay, blob by blob. Reads gradients wherever autograd has left them.
 
-    In torch's rule the rate isn't part of the velocity, as it is in Caffe's. Here torch's rate is 1 and Caffe's is its
-    factor of the gradient, which torch is given as 1 - dampening.
+    In torch's rule the rate isn't part of the velocity, as it is in Caffe's. Here torch's rate is 1, and Caffe's rate
+    is the factor of the gradient, which torch receives as 1 - dampening.
     """
 
     def __init__(
         self, momentum: float, decay: float, weights: FlatWeights, velocities: Tensor, *, batches: int = 1
     ) -> None:
-        """Update by gradients that are sums over this many batches."""
+        """Create an update for gradients that are sums over this many batches."""
         self._momentum, self._batches = momentum, batches
         self._blobs = [[blob.tensor for blob in group.blobs] for group in weights.groups]
         self._velocities = [[weights.view(velocities, blob) for blob in group.blobs] for group in weights.groups]
         self._decays = [decay * group.decay_mult * batches for group in weights.groups]
 
     def takes(self, rates: Sequence[float]) -> bool:
-        """Return whether these rates of the groups reach the weights to the last digit."""
+        """Return whether these rates of the groups are large enough to be exact here."""
         return all(rate == 0 or abs(rate / self._batches) >= _LEAST_RATE for rate in rates)
 
     def __call__(self, rates: Sequence[float]) -> None:
         """Update the weights and the velocities."""
         for blobs, velocities, decay, rate in zip(self._blobs, self._velocities, self._decays, rates, strict=True):
-            if blobs[0].is_meta:  # nothing to do, and torch has no form of this that does nothing
+            if blobs[0].is_meta:  # there is nothing to do, and torch's kernel doesn't support meta tensors
                 continue
             sgd(
                 blobs,
@@ -226,8 +228,8 @@ class _OnePassMomentum:
 
 
 def _dense_gradient(blob: Tensor) -> Tensor:
-    """Return a blob's gradient in the blob's order of values, which torch doesn't check; zeros if nothing depends on
-    it."""
+    """Return a blob's gradient in the blob's memory order, which torch doesn't check. Zeros if nothing depends on the
+    blob."""
     if blob.grad is None:
         return torch.zeros_like(blob)
     axes = zip(blob.shape, blob.stride(), blob.grad.stride(), strict=True)

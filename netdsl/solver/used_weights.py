@@ -1,4 +1,4 @@
-"""Weights as they are used: those that learned targets in units of their own predict in the right ones."""
+"""Converts weights to the form for use. Layers that learned normalized targets then predict in the original units."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from netdsl.net.graph import Node
 
 @dataclass(frozen=True)
 class NormalizedOutput:
-    """A layer that learned targets in units of their own, whose blobs are weights and biases.
+    """A layer that learned normalized targets. Its blobs are weights and biases.
 
-    `means` and `deviations` have a number for each of its outputs.
+    `means` and `deviations` contain a number for each of its outputs.
     """
 
     name: str
@@ -35,13 +35,13 @@ class NormalizedOutput:
         return weight, bias
 
     def to_use(self) -> None:
-        """Let the weights predict in the units in which predictions are used."""
+        """Convert the weights so that they predict in the original units."""
         weight, bias = self.blobs
         weight.mul_(_per_output(self.deviations, weight))
         bias.mul_(self.deviations.to(bias)).add_(self.means.to(bias))
 
     def to_train(self) -> None:
-        """Let weights that are for use predict in the units of their targets again, but for what was rounded."""
+        """Convert weights in the form for use back to the units of their targets, except for rounding."""
         weight, bias = self.blobs
         weight.div_(_per_output(self.deviations, weight))
         bias.sub_(self.means.to(bias)).div_(self.deviations.to(bias))
@@ -52,7 +52,7 @@ def _per_output(values: Tensor, weight: Tensor) -> Tensor:
 
 
 def normalized_outputs(built: Built) -> list[NormalizedOutput]:
-    """Return the layers of a net whose weights have to be changed to be used."""
+    """Return the layers of a net whose weights must be converted for use."""
     outputs: dict[str, NormalizedOutput] = {}
     for node, layer in built.pairs():
         if not isinstance(layer, NormalizesTargets) or (units := layer.target_units()) is None:
@@ -64,8 +64,7 @@ def normalized_outputs(built: Built) -> list[NormalizedOutput]:
 
 
 def _learners(built: Built, targets: int) -> Iterator[tuple[Node, Layer]]:
-    """Yield the layers whose outputs are compared with targets, perhaps after others that keep the order of
-    channels."""
+    """Yield the layers whose outputs are compared with targets. Layers in between must keep the order of channels."""
     makers = {edge: pair for pair in built.pairs() for edge in pair[0].tops}
     for node, layer in built.pairs():
         if not isinstance(layer, Loss) or targets not in node.bottoms:
@@ -78,23 +77,23 @@ def _learners(built: Built, targets: int) -> Iterator[tuple[Node, Layer]]:
 
 
 def _output(node: Node, layer: Layer, units: TargetUnits) -> NormalizedOutput:
-    """Return the weights of a layer, whose outputs are as many as the units have numbers, or this many times as
-    many."""
+    """Return the weights of a layer. The number of its outputs must be a multiple of the units' number of values."""
     blobs = list(layer.blob_tensors())
     means, deviations = (torch.tensor(rows).flatten() for rows in (units.means, units.deviations))
     if len(blobs) != 2 or len(blobs[0]) != len(blobs[1]) or len(blobs[1]) % len(means):
         raise NetError(
-            f"layer '{node.layer.name}' learns its targets in units of {len(means)} numbers, by which its weights "
-            "can't be changed to be used; give it a bias and outputs to match, or set bbox_normalize_targets to False"
+            f"layer '{node.layer.name}' learns targets normalized by {len(means)} numbers, but its weights "
+            "can't be converted for use; give it a bias and a matching number of outputs, or set "
+            "bbox_normalize_targets to False"
         )
-    times = len(blobs[1]) // len(means)  # R-FCN's: each number has as many maps as there are bins in a region
+    times = len(blobs[1]) // len(means)  # in R-FCN, each number has one map for each bin of a region
     means, deviations = means.repeat_interleave(times), deviations.repeat_interleave(times)
     return NormalizedOutput(node.layer.name, layer, means, deviations)
 
 
 @contextmanager
 def weights_for_use(outputs: Sequence[NormalizedOutput]) -> Iterator[None]:
-    """Have the weights as they are used for a while; afterwards they are what they were, to the bit."""
+    """Convert the weights for use inside the context, and restore them to the bit afterwards."""
     before = [[blob.clone() for blob in output.blobs] for output in outputs]
     try:
         for output in outputs:

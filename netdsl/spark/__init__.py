@@ -1,4 +1,4 @@
-"""Nets on Apache Spark: DataFrames and RDDs in, pyspark.ml's estimators and models out."""
+"""Nets on Apache Spark: they train on DataFrames and RDDs, and are estimators and models of pyspark.ml."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Moment", "NetEstimator", "NetModel", "NetRDD", "SparkBackend", "Tran
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Return a public name. Spark is imported when the first one is used."""
+        """Return a public name. Spark is imported when the first name is used."""
         if name not in _MODULES:
             raise AttributeError(f"module 'netdsl.spark' has no attribute '{name}'")
         import_extra("pyspark.ml", "spark", "nets on Spark need pyspark")

@@ -1,4 +1,4 @@
-"""The backend whose workers, and parts of tables, are tasks of Spark."""
+"""The backend that runs workers, and parts of tables, as tasks of Spark."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:  # naming a backend doesn't need torch
     from netdsl.spark.launcher import SparkLauncher
 
 
-FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that name none
+FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that don't name one
 
 
 @dataclass(frozen=True)
 class SparkBackend(Backend):
-    """The backend whose workers, and parts of tables, are tasks of Spark.
+    """The backend that runs workers, and parts of tables, as tasks of Spark.
 
-    Spark is at the master, or at that of spark-submit, or else on this machine. A session that this process has open
-    comes before all of these.
+    Uses the Spark session that this process has open. Otherwise opens one at `master`, at the master of spark-submit,
+    or on this machine.
     """
 
     name = SPARK
     remote: ClassVar[bool] = True
     master: str | None = None
-    tasks: int | None = None  # at once, if Spark runs on this machine; if unset, one for each core
+    tasks: int | None = None  # number of simultaneous tasks if Spark runs on this machine; one for each core if unset
 
     def workers_here(self, workers: int | None) -> None:
-        """Spark alone knows it."""
+        """Return `None`, since only Spark knows the number."""
 
     def cores(self, workers: int) -> int:
         """Return the number of cores that Spark gives a task."""
@@ -53,19 +53,20 @@ class SparkBackend(Backend):
         self, folder: Path, run: Run | None, told: Callable[[Told], object], requested: Callable[[], Action]
     ) -> End | None:
         """Train the run in a folder."""
-        assert run is not None  # since this process supervises
+        assert run is not None  # this process supervises
         with replace(self, tasks=run.fitting(os.cpu_count() or 1)).session() as session:
             return SessionBackend(session).train(folder, run, told, requested)
 
     @contextmanager
     def temporary_folder(self) -> Iterator[Path]:
-        """A new folder in the one that Spark's settings name, or, of Spark on this machine, in that for such files."""
+        """Create a folder in the one that Spark's settings name. For Spark on this machine, it is in the folder for
+        temporary files."""
         with self.session() as session, folder_of_one_run(session) as folder:
             yield folder
 
     @property
     def address(self) -> str:
-        """The master, or the one on this machine; empty under spark-submit, which sets one."""
+        """The given master, or the one on this machine. Empty under spark-submit, which sets its own."""
         if self.master is not None:
             return self.master
         return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"
@@ -76,7 +77,7 @@ class SparkBackend(Backend):
 
 
 class SessionBackend(Backend):
-    """The backend of a session of Spark that is open."""
+    """The backend of an open session of Spark."""
 
     name = SPARK
     remote: ClassVar[bool] = True
@@ -88,20 +89,20 @@ class SessionBackend(Backend):
         self.cluster = self._launcher.cluster
 
     def workers_here(self, workers: int | None) -> None:
-        """Spark alone knows it."""
+        """Return `None`, since only Spark knows the number."""
 
     def cores(self, workers: int) -> int:
         """Return the number of cores that Spark gives a task."""
         return self.cluster.task_cores
 
     def launcher(self) -> SparkLauncher:
-        """Return the launcher, which remembers what it has found out about the cluster."""
+        """Return the launcher, which remembers its checks of the cluster."""
         return self._launcher
 
 
 @contextmanager
 def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
-    """A folder that all of a session's executors see, which is removed afterwards."""
+    """Create a folder that all executors of a session can access, and remove it afterwards."""
     folder = new_folder(session)
     try:
         yield folder
@@ -110,16 +111,16 @@ def folder_of_one_run(session: SparkSession) -> Iterator[Path]:
 
 
 def new_folder(session: SparkSession) -> Path:
-    """Return a new folder that all of a session's executors see; the caller removes it."""
+    """Return a new folder that all executors of a session can access. The caller removes it."""
     shared = session.conf.get(FOLDER, "")
     if not shared and not str(session.conf.get("spark.master", "")).startswith("local"):
         raise DistributedError(
-            "data and rounds are kept in a folder that all machines share; name one in runFolder (run= of Net.train), "
-            f"or for all runs in Spark's setting {FOLDER}"
+            "no folder is set for data and rounds; name one that all machines share in runFolder (run= of "
+            f"Net.train), or for all runs in Spark's setting {FOLDER}"
         )
     folder = Path(shared or tempfile.gettempdir(), f"netdsl-{token_hex(8)}")
     try:
         folder.mkdir(parents=True, mode=0o777 if shared else 0o700)
     except OSError as problem:
-        raise DistributedError(f"{folder}: can't be made: {problem.strerror}") from None
+        raise DistributedError(f"{folder}: the folder can't be created: {problem.strerror}") from None
     return folder

@@ -1,4 +1,4 @@
-"""The cluster behind a Spark session: its settings and slots, and barrier jobs on it."""
+"""The cluster of a Spark session: its settings, its slots, and barrier jobs on it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ if TYPE_CHECKING:
 
 Work = Callable[[Iterable[int]], Iterable[Any]]
 
-PORT = "spark.netdsl.port"  # the setting for the port that the driver listens at
-GPUS = "spark.task.resource.gpu.amount"  # the setting for how many GPUs a task gets, or which part of one
-_PYTHON, _PYTHON_VARIABLE = "spark.pyspark.python", "PYSPARK_PYTHON"  # by which users name the workers' Python
+PORT = "spark.netdsl.port"  # the setting for the driver's port
+GPUS = "spark.task.resource.gpu.amount"  # the setting for the number of GPUs, or the fraction of one, for a task
+_PYTHON, _PYTHON_VARIABLE = (
+    "spark.pyspark.python",
+    "PYSPARK_PYTHON",
+)  # the places in which users name the workers' Python
 _LAST_PORT = 65535
-_SLOTS = 120.0  # seconds for executors to start, or to start again
+_SLOTS = 120.0  # seconds for executors to start or restart
 _CANCEL = 30.0  # seconds for Spark to cancel a job
 _POLL = 0.2  # seconds between two polls
 
 
 def run_in_this_python(context: SparkContext) -> None:
-    """Let the workers of a Spark on this machine run in this Python, unless its user named one.
+    """Let the workers of a local Spark run in this Python, unless the user has named another one.
 
-    Otherwise Spark takes the first `python3` on the path, which may be one without netdsl.
+    Otherwise Spark runs the first `python3` on the path, which may not have netdsl.
     """
     named = _PYTHON_VARIABLE in os.environ or context.getConf().get(_PYTHON) is not None
     if str(context.master).startswith("local") and not named:
@@ -45,9 +48,10 @@ class Cluster:
     def __init__(self, session: SparkSession) -> None:
         try:
             self._context: SparkContext = session.sparkContext
-        except Exception as problem:  # Spark Connect has none
+        except Exception as problem:  # Spark Connect has no such context
             raise DistributedError(
-                f"barrier jobs need a classic Spark session, not one of Spark Connect ({first_line(problem)})"
+                "barrier jobs need a classic Spark session, but this one is of Spark Connect "
+                f"({first_line(problem)}); open a classic one"
             ) from None
         run_in_this_python(self._context)
 
@@ -57,27 +61,27 @@ class Cluster:
 
     @property
     def host(self) -> str:
-        """The address by which executors reach the driver."""
+        """The address at which executors reach the driver."""
         return self.setting("spark.driver.host", "localhost")
 
     @property
     def bind_host(self) -> str:
-        """The address that the driver listens at."""
+        """The address at which the driver listens."""
         return self.setting("spark.driver.bindAddress", self.host)
 
     @property
     def task_cores(self) -> int:
-        """The number of cores of a task."""
+        """The number of cores for a task."""
         return int(self.setting("spark.task.cpus", "1"))
 
     @property
     def task_gpus(self) -> float:
-        """The number of GPUs of a task; less than 1 if tasks share them."""
+        """The number of GPUs for a task. Less than 1 if tasks share GPUs."""
         return float(self.setting(GPUS, "0"))
 
     @property
     def port(self) -> int:
-        """The port that the driver listens at; 0 for any."""
+        """The port at which the driver listens, or 0 for any free port."""
         text = self.setting(PORT, "0")
         if not (text.isdecimal() and int(text) <= _LAST_PORT):
             raise DistributedError(f"{PORT} is '{text}'; give a port up to {_LAST_PORT}, or 0 for any")
@@ -86,42 +90,42 @@ class Cluster:
     def await_slots(self, count: int) -> None:
         """Wait until Spark can run `count` tasks at once, since executors start one by one.
 
-        It is an error at once if there never can be so many.
+        Raises a `DistributedError` at once if Spark can never run that many.
         """
         most = self._most_slots()
         if most is not None and most < count:
             raise DistributedError(
-                f"{count} workers need as many tasks at once, and Spark never has slots for more than {most}, as it "
-                "was started; give it more cores, or train with fewer workers"
+                f"{count} workers need the same number of tasks at once, but this Spark has slots for at most "
+                f"{most}; give it more cores, or train with fewer workers"
             )
         until = time.monotonic() + _SLOTS
         while (slots := self.slots()) < count:
             if time.monotonic() > until:
                 raise DistributedError(
-                    f"{count} workers need as many tasks at once, and Spark has slots for {slots} after {_SLOTS:g} s; "
-                    "give it more executors or cores, or train with fewer workers"
+                    f"{count} workers need the same number of tasks at once, but Spark has slots for only "
+                    f"{slots} after {_SLOTS:g} s; give it more executors or cores, or train with fewer workers"
                 )
             time.sleep(_POLL)
 
     def _most_slots(self) -> int | None:
-        """Return the most tasks that can ever run at once; None if Spark doesn't say."""
+        """Return the largest number of tasks that can ever run at once, or `None` if Spark doesn't report it."""
         master, cores = self.setting("spark.master", ""), self.setting("spark.cores.max", "")
         instances, each = self.setting("spark.executor.instances", ""), self.setting("spark.executor.cores", "")
         local_cluster = re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]", master)
         if local_cluster is not None:
             return int(local_cluster[1]) * (int(local_cluster[2]) // self.task_cores)
         if master.startswith("local"):
-            return self.slots()  # its only executor is this process
+            return self.slots()  # this process is its only executor
         if master.startswith("spark:"):
             return int(cores) // self.task_cores if cores.isdecimal() else None
         return int(instances) * (int(each) // self.task_cores) if instances.isdecimal() and each.isdecimal() else None
 
     def submit(self, size: int, work: Work, group: str) -> BarrierJob:
-        """Begin a job of `size` tasks that run at once; each gets its number."""
+        """Begin a job of `size` tasks that run at once. Each task receives its number."""
         return BarrierJob(self._context, size, work, group)
 
     def slots(self) -> int:
-        """Return the number of tasks that can run at once on all present executors, busy or not; only the JVM knows
+        """Return the number of tasks that all present executors, busy or not, can run at once. Only the JVM knows
         it."""
         try:
             spark: Any = self._context._jsc.sc()
@@ -131,7 +135,7 @@ class Cluster:
 
 
 class BarrierJob:
-    """A barrier job, which a thread waits for."""
+    """A barrier job, and the thread that waits for it."""
 
     def __init__(self, context: SparkContext, size: int, work: Work, group: str) -> None:
         self._context, self._size, self._work, self._group = context, size, work, group
@@ -141,20 +145,20 @@ class BarrierJob:
         self._thread.start()
 
     def has_ended(self, timeout: float = 0.0) -> bool:
-        """Return whether the job ends within some seconds."""
+        """Return whether the job has ended, after waiting for at most `timeout` seconds."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def problem(self) -> str:
-        """Return the reason why the job failed, in Spark's words; empty if it hasn't."""
+        """Return the reason that the job failed, in Spark's words. Empty if it hasn't failed."""
         return "" if self._problem is None else reason_of(self._problem)
 
     def results(self) -> list[Any]:
-        """Return the results of all tasks, after the job has succeeded."""
+        """Return the results of all tasks of a successful job."""
         return self._results
 
     def cancel(self) -> None:
-        """Cancel the job, also if it is about to begin."""
+        """Cancel the job, even if it hasn't begun yet."""
         until = time.monotonic() + _CANCEL
         while self._thread.is_alive() and time.monotonic() < until:
             with suppress(Exception):  # Spark may have stopped
@@ -166,7 +170,7 @@ class BarrierJob:
             self._context.setJobGroup(self._group, self._group, interruptOnCancel=True)
             parts = self._context.parallelize(range(self._size), self._size)
             self._results = parts.barrier().mapPartitions(self._work).collect()
-        except Exception as problem:  # of any kind: `problem` reports it
+        except Exception as problem:  # whatever it is, `problem` reports it
             self._problem = problem
 
 
@@ -176,7 +180,7 @@ def first_line(problem: object) -> str:
 
 
 def reason_of(problem: Exception) -> str:
-    """Return the reason of an error: the line before the first of Java's calls, or before the code of an SQL state."""
+    """Return the reason of an error, which is the line before Java's stack trace or before an SQL state's code."""
     java = getattr(problem, "java_exception", None)
     text = str(problem)
     with suppress(Exception):  # the JVM may have stopped
@@ -196,6 +200,6 @@ def local_rank(context: BarrierTaskContext, rank: int) -> int:
 
 
 def assigned_gpus(context: TaskContext) -> tuple[str, ...]:
-    """Return the addresses of the GPUs that Spark assigned to a task, as spark.task.resource.gpu.amount asks."""
+    """Return the addresses of the GPUs that Spark assigned to a task, following spark.task.resource.gpu.amount."""
     gpus = context.resources().get("gpu")
     return () if gpus is None else tuple(gpus.addresses)

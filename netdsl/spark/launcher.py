@@ -1,4 +1,4 @@
-"""The launcher for Spark, whose workers are tasks of one barrier job."""
+"""The launcher for Spark, which runs workers as tasks of one barrier job."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ if TYPE_CHECKING:
 class SparkLauncher:
     """Starts a barrier job with a task for each worker, and a new job when a worker is lost.
 
-    The run's folder, and its data, must be on storage that all executors see at the same path.
+    The run's folder and its data must be on storage that all executors see at the same path.
     """
 
     name: ClassVar[str] = "spark"
     restarts: ClassVar[bool] = True
-    regroups: ClassVar[bool] = False  # when a task of a barrier job ends badly, Spark ends them all
+    regroups: ClassVar[bool] = False  # when a task of a barrier job fails, Spark ends all of them
 
     def __init__(self, session: SparkSession) -> None:
         self.cluster = Cluster(session)
         self.host, self.bound, self.port = self.cluster.host, self.cluster.bind_host, self.cluster.port
-        # The transport that the preflight found, by the workers and the transport that were asked for.
+        # The transport that the preflight chose, by the number of workers and the requested transport.
         self._checked: dict[tuple[int, Transport | None], Transport] = {}
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """Return the run with its devices and a transport that works between the executors; an error if it can't be
-        done."""
+        """Return the run with its devices and a transport that works between the executors.
+
+        Raises a `DistributedError` if no transport works.
+        """
         room, run = self.room(run), self._with_devices(run, note)
         asked = room, run.transport
         if asked not in self._checked:
@@ -57,20 +59,20 @@ class SparkLauncher:
         return replace(run, transport=self._checked[asked])
 
     def _with_devices(self, run: Run, note: Callable[[str], object]) -> Run:
-        """Return the run on the GPUs that Spark gives its tasks, unless it names devices or its settings ask for the
-        CPU."""
+        """Return the run on the GPUs that Spark assigns to its tasks, unless it names devices or its settings require
+        the CPU."""
         if run.devices:
             return run
-        wants_gpu = run.solver.param.solver_mode == pb.SolverParameter.GPU  # which is Caffe's default
+        wants_gpu = run.solver.param.solver_mode == pb.SolverParameter.GPU  # Caffe's default
         if wants_gpu and run.solver.param.HasField("solver_mode") and not self.cluster.task_gpus:
             note(
-                "the solver asks for a GPU (solver_mode), and Spark gives its tasks none; they compute on processors. "
-                f"Set {GPUS}, or name a device"
+                "the solver requests a GPU (solver_mode), but Spark assigns none to its tasks, so they compute "
+                f"on CPUs; set {GPUS}, or name a device"
             )
         return replace(run, devices=(torch.device("cuda" if wants_gpu and self.cluster.task_gpus else "cpu"),))
 
     def room(self, run: Run) -> int:
-        """Return the number of workers; of an elastic run, one for each task that Spark can run at once now."""
+        """Return the number of workers. For an elastic run, this is one for each task that Spark can run now."""
         return run.workers if run.fewest is None else run.fitting(self.cluster.slots())
 
     def start(self, spec: WorkerSpec) -> SparkWorkers:
@@ -89,13 +91,13 @@ class SparkWorkers(Workers):
         self._job, self._size = job, size
 
     def endings(self) -> Mapping[int, str]:
-        """Return the ends of all workers if the job has ended, else of none."""
+        """Return the ends of all workers if the job has ended. Empty otherwise."""
         return dict.fromkeys(range(self._size), "Spark ended its task") if self._job.has_ended() else {}
 
     def problem(self) -> str:
-        """Return the reason in Spark's own words, if the job has failed."""
+        """Return the reason that the job failed, in Spark's words. Empty if it hasn't failed."""
         problem = self._job.problem()
-        return f"Spark says: {problem}" if problem else ""
+        return f"Spark reports: {problem}" if problem else ""
 
     def close(self) -> None:
         """Cancel the job."""
@@ -103,7 +105,7 @@ class SparkWorkers(Workers):
 
 
 def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
-    """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
+    """Run a worker. It reports its errors to the supervisor, and only a crash also fails the task."""
     (rank,) = ranks
     context = BarrierTaskContext.get()
     place, gpus = local_rank(context, rank), assigned_gpus(context)
@@ -119,7 +121,7 @@ def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
 
 @contextmanager
 def _in_folder(folder: str) -> Iterator[None]:
-    """Work in the driver's folder, and keep torch's many objects out of garbage collections."""
+    """Work in the driver's folder, and exclude torch's many objects from garbage collection."""
     before = Path.cwd()
     os.chdir(folder)
     gc.freeze()
@@ -127,5 +129,5 @@ def _in_folder(folder: str) -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-        gc.collect()  # frees the connections of nets that are part of cycles
+        gc.collect()  # closes the connections of nets that are part of reference cycles
         os.chdir(before)

@@ -1,4 +1,4 @@
-"""NetRDD: nets that Spark's executors keep for a program's own loop, as in SparkNet's third listing."""
+"""NetRDD: nets in Spark's executors for a program's own training loop, as in SparkNet's third listing."""
 
 from __future__ import annotations
 
@@ -49,13 +49,12 @@ _log = logging.getLogger(__name__)
 class NetRDD(ClosedAtEnd):
     """Nets in Spark's executors, one for each worker, with their solvers and their places in the data.
 
-    `train`, `map` and `average` are what a program's own loop is made of. Each `train` or `map` is a job with a task
-    for each worker; between two of them Spark is free for other jobs, and every worker's state is saved. So an executor
-    that is lost takes nothing with it: Spark runs its task again, with the same bits. A call that fails leaves all
-    workers as they were before.
+    A program's own loop calls `train`, `map` and `average`. Each `train` or `map` is a job with a task for each worker.
+    Between two jobs Spark is free for others, and every worker's state is saved. If an executor is lost, Spark
+    therefore runs its task again, with the same bits. A call that fails leaves all workers unchanged.
 
-    The rows are one sequence, shuffled again in each epoch, of which each of K workers takes every K-th, as with
-    `backend="spark"`. A context: at its end, or by `close`, the stored rows and states are removed.
+    The rows are one sequence, which is shuffled again in each epoch. Each of K workers reads every K-th row, as with
+    `backend="spark"`. Use it as a context manager, or call `close`, to remove the stored rows and states.
     """
 
     def __init__(
@@ -82,8 +81,8 @@ class NetRDD(ClosedAtEnd):
             self._journal = Journal(self._folder / "rounds", run.keeping)
             self._iter_size = param.iter_size
             self._open_layout(run)
-            self._flat = FlatWeights(self._built)  # laid out as the workers' are
-            # Their places are a cached RDD, so that Spark prefers the executor that had a worker before.
+            self._flat = FlatWeights(self._built)  # the same layout as the workers' weights
+            # This RDD is cached, so Spark prefers the executor that ran a worker before.
             self._places = session.sparkContext.parallelize([*range(self.workers)], self.workers).cache()
             self.set_weights(net.get_weights())
         except BaseException:
@@ -105,7 +104,7 @@ class NetRDD(ClosedAtEnd):
         return run
 
     def _open_layout(self, run: Run) -> None:
-        """Build the net as the workers do, and see how long an epoch is."""
+        """Build the net as the workers do, and find the length of an epoch."""
         with torch.random.fork_rng(devices=[]):
             seed(run.solver.param)
             opened = ModuleNet.open(run.solver.trained, values=run.tables[Phase.TRAIN])
@@ -114,7 +113,7 @@ class NetRDD(ClosedAtEnd):
             self._built, self._epoch_batches = opened.built, opened.feeds.epoch_batches()
 
     def _table_of(self, data: AnyData, model: Model, bindings: Mapping[str, str]) -> Table:
-        """Return the rows as a table that all workers can read."""
+        """Return the data as a table that all workers can read."""
         if is_of_spark(data):
             check_rows(data)
             stored = store_inputs(inputs_from_rows(model, bindings), data, self._folder / "data" / "train")  # type: ignore[arg-type]  # checked
@@ -122,8 +121,8 @@ class NetRDD(ClosedAtEnd):
         table = user_data_of(data, training=True)
         if not isinstance(table, Table):
             raise DataError(
-                f"a {type(data).__name__} is in this process only; give an RDD or a DataFrame of Spark's, a Table or "
-                "an address that all machines see"
+                f"a {type(data).__name__} is only in this process; give an RDD or a DataFrame of Spark's, or a "
+                "Table or an address that all machines can read"
             )
         return replace(table, columns=bindings or table.columns)
 
@@ -137,12 +136,14 @@ class NetRDD(ClosedAtEnd):
         return History(self._moments)
 
     def train(self, steps: int | None = None, *, epochs: float | None = None) -> float:
-        """Train every net for some iterations, each on its own; returns the mean of the losses of their last ones.
+        """Train every net separately for some iterations. Returns the mean of their last losses.
 
-        Of `epochs`, in which all workers together read every row once, the iterations are rounded up.
+        In an epoch all workers together read every row once. The number of iterations in `epochs` is rounded up.
         """
         if (steps is None) == (epochs is None):
-            raise NetError("say how long to train: by steps=50 or by epochs=1, and not by both")
+            raise NetError(
+                "the length of the training isn't clear; give either steps, as in steps=50, or epochs, as in epochs=1"
+            )
         count = self._iterations_in(epochs) if epochs is not None else steps
         assert count is not None
         losses = self.map(partial(_train, steps=count))
@@ -152,14 +153,17 @@ class NetRDD(ClosedAtEnd):
 
     def _iterations_in(self, epochs: float) -> int:
         if self._epoch_batches is None:
-            raise DataError("nobody knows how many items these data have; say steps= for how many iterations to train")
+            raise DataError(
+                "the number of items in these data is unknown, so epochs can't be counted; give the number of "
+                "iterations, as in steps=50"
+            )
         epoch = Epoch.of(self._epoch_batches, iter_size=self._iter_size, batches_at_once=self.workers)
         return epoch.iterations_of(epochs)
 
     def map(self, function: Callable[[Net], T]) -> list[T]:
-        """Return what a function of the program returns for every worker's net, which it may train and change.
+        """Return the results of a function for every worker's net. The function may train and change the net.
 
-        It goes to the tasks as Spark sends all functions, and what it returns comes back so.
+        Spark serialises the function and its results.
         """
         turn = WorkersTurn(str(self._folder), self._form, self._turns, self._given, function, self._device)
         results = sorted(self._take_turn(turn), key=lambda result: result.rank)
@@ -169,16 +173,17 @@ class NetRDD(ClosedAtEnd):
                 if result.trace:
                     problem.add_note(result.trace)
                 raise problem
-        everybody = list(range(self.workers))
-        self._journal.complete(self._turns + 1, everybody, everybody, None)
+        all_ranks = list(range(self.workers))
+        self._journal.complete(self._turns + 1, all_ranks, all_ranks, None)
         self._turns, self._given = self._turns + 1, ""
         self.iteration = max(result.iteration for result in results)
         return [result.value for result in results]
 
     def _take_turn(self, turn: WorkersTurn) -> list[TurnResult]:
-        """Run the job. Spark itself runs a task again that was lost, but not where all of it is one process."""
+        """Run the job. Spark retries lost tasks, except where it runs in one process, so this method retries them
+        there."""
         if not self._removal.alive:
-            raise DistributedError("these workers are closed; net.on(...) makes others")
+            raise DistributedError("these workers are closed; create others with net.on(...)")
         for attempt in range(RETRIES + 1):
             try:
                 return self._places.mapPartitions(turn.take).collect()
@@ -186,7 +191,7 @@ class NetRDD(ClosedAtEnd):
                 reason = reason_of(problem)
                 if not hasattr(problem, "java_exception") or attempt == RETRIES:
                     raise DistributedError(f"the workers' job failed: {reason}") from problem
-                _log.warning("%s; all workers take this turn again", reason)
+                _log.warning("%s; all workers repeat this turn", reason)
         raise AssertionError
 
     def weights(self) -> list[WeightCollection]:
@@ -194,11 +199,11 @@ class NetRDD(ClosedAtEnd):
         return self.map(Net.get_weights)
 
     def average(self) -> WeightCollection:
-        """Let all workers, and the net that they were made of, go on with the mean of their weights; returns it.
+        """Set all workers, and the net that created them, to the mean of their weights, and return it.
 
-        Solvers keep their histories, such as momentum. The mean is that of the strategy `averaging`, to the bits.
+        Solvers keep their histories, such as momentum. The mean has the same bits as in the strategy `averaging`.
         """
-        if not self._given:  # else all have the same weights
+        if not self._given:  # otherwise all have the same weights
             entry = self._journal.after(self._turns)
             assert entry is not None
             parts = [self._journal.read_tensors(entry, rank, [WEIGHTS])[WEIGHTS] for rank in range(self.workers)]
@@ -212,9 +217,9 @@ class NetRDD(ClosedAtEnd):
         return self._net.get_weights()
 
     def set_weights(self, weights: Weights, *, partial: bool = False) -> LoadReport:
-        """Let all workers, and the net that they were made of, go on with these weights.
+        """Set all workers, and the net that created them, to these weights.
 
-        They are copied into the layers of the same names; with `partial`, layers whose shapes differ are skipped.
+        Weights are copied into layers of the same names. With `partial`, layers with other shapes are skipped.
         """
         report = self._net.set_weights(weights, partial=partial)
         copy_weights(self._built, weights, partial=partial)
@@ -222,7 +227,7 @@ class NetRDD(ClosedAtEnd):
         return report
 
     def _give(self) -> None:
-        """Let all workers begin the next turn with the weights of the flat buffer."""
+        """Let all workers start the next turn with the weights of the flat buffer."""
         file = self._folder / f"given-{self._turns}.npy"
         for earlier in self._folder.glob("given-*.npy"):
             earlier.unlink()
@@ -231,7 +236,7 @@ class NetRDD(ClosedAtEnd):
         self._given = str(file)
 
     def close(self) -> None:
-        """Remove the stored rows and states; the net keeps the weights that it has."""
+        """Remove the stored rows and states. The net keeps its weights."""
         self._removal()
 
 

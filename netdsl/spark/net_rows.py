@@ -1,4 +1,5 @@
-"""The rows of DataFrames and RDDs for a net: stored where all machines see them, with a column for each input."""
+"""The rows of DataFrames and RDDs for a net. They are stored with a column for each input, where all machines can read
+them."""
 
 from __future__ import annotations
 
@@ -28,18 +29,20 @@ _log = logging.getLogger(__name__)
 
 
 def session_of(data: object) -> SparkSession:
-    """Return the session that data are of, or the one that there is."""
+    """Return the session to which the data belong, or the active one."""
     return data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
 
 
 def inputs_from_rows(model: Model, bindings: Mapping[str, str]) -> list[NetInput]:
-    """Return the inputs of a net in its state; an error if there are none, or if a binding names another blob."""
+    """Return the inputs of a net in its state. Raises an error if it has none, or if a binding names another blob."""
     outside = {top: None for layer in model.net.layer if not layer.bottom for top in layer.top}
     for name in bindings:
         if name not in outside:
-            raise DataError(f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}")
+            raise DataError(
+                f"blob '{name}' isn't an input of the net; bind one of its inputs: {', '.join(outside) or 'none'}"
+            )
     phase = Phase(model.net.state.phase)
-    warn_of_doubts(model.settled(phase).built)  # and errors of layers come before the rows are stored
+    warn_of_doubts(model.settled(phase).built)  # this also raises errors of layers before the rows are stored
     return inputs_from_outside(model.graph(phase), bindings)
 
 
@@ -51,11 +54,11 @@ def store_inputs(
     invalid: InvalidRows = InvalidRows.ERROR,
     hint: str = BINDINGS,
 ) -> StoredTable:
-    """Write the inputs' columns into a folder; `hint` says how one names another column."""
+    """Write the inputs' columns into a folder. `hint` is the way to name another column for an input."""
     stored = store_rows(data, folder, [net_input.blob for net_input in inputs], preprocess, invalid, hint)
     if stored.skipped:
         _log.warning(
-            "%d of %d rows have a value that is null or not finite, and are left out of fit (handleInvalid='%s')",
+            "fit leaves out %d of %d rows, which have a value that is null or not finite (handleInvalid='%s')",
             stored.skipped,
             stored.rows + stored.skipped,
             invalid.value,
@@ -64,7 +67,7 @@ def store_inputs(
 
 
 class RowsInFolder:
-    """Rows that are stored in a folder, as a table, until nobody has this object any more."""
+    """Rows stored in a folder as a table. The folder is removed with this object."""
 
     def __init__(self, source: str, folder: Path) -> None:
         self.table = Table(source)
@@ -72,9 +75,9 @@ class RowsInFolder:
 
 
 def store_columns(data: Data, inputs: Sequence[NetInput], folder: Path) -> str:
-    """Store the inputs' columns in a folder that all machines see; returns the source that they are now.
+    """Store the inputs' columns in a folder that all machines can read. Returns their address as a source.
 
-    The rows are those of a program that names no bindings. A DataError for data that have no rows.
+    For data without bindings. Raises a `DataError` for data without rows.
     """
     check_rows(data)
     run_in_this_python(session_of(data).sparkContext)
@@ -82,7 +85,7 @@ def store_columns(data: Data, inputs: Sequence[NetInput], folder: Path) -> str:
 
 
 def store_for_net(data: Data, model: Model) -> RowsInFolder:
-    """Return the rows that a net of this process trains or tests on; a DataError for what has no rows."""
+    """Return the rows on which a net of this process trains or tests. Raises a `DataError` for data without rows."""
     check_rows(data)
     inputs = inputs_from_rows(model, {})
     folder = new_folder(session_of(data))
@@ -94,6 +97,6 @@ def store_for_net(data: Data, model: Model) -> RowsInFolder:
 
 
 def check_rows(data: object) -> None:
-    """Raise a DataError unless data are a DataFrame or an RDD."""
+    """Raise a `DataError` unless the data are a DataFrame or an RDD."""
     if not isinstance(data, DataFrame | RDD):
-        raise DataError(f"a {type(data).__name__} of Spark's has no rows to store; give a DataFrame or an RDD")
+        raise DataError(f"Spark's {type(data).__name__} has no rows to store; give a DataFrame or an RDD")

@@ -1,4 +1,4 @@
-"""The preflight of a run on Spark: whether the cluster can do it, and by which transport."""
+"""The preflight of a run on Spark, which checks that the cluster can run it and finds a transport that works."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster, assigned_gpus, local_rank
 
-Problems = Iterator[tuple[str, bool]]  # each with whether it only keeps workers apart from each other
+Problems = Iterator[tuple[str, bool]]  # problems, each with whether it only prevents workers from reaching each other
 Task = Callable[[str, Iterable[int]], Problems]
 
-_LIMIT = 300.0  # seconds for all tasks' examinations
+_LIMIT = 300.0  # seconds for the examinations of all tasks
 _REACH = 60.0  # seconds to reach the other workers
 _BEAT = 1.0
 _DYNAMIC = "spark.dynamicAllocation.enabled"
@@ -38,9 +38,9 @@ _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
 
 
 def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-    """Return the run with a transport that works; an error, which says what to do, if none does."""
+    """Return the run with a transport that works. Raises a `DistributedError` with advice if none does."""
     if cluster.setting(_DYNAMIC, "false") == "true":
-        raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
+        raise DistributedError(f"workers must keep their executors, but dynamic allocation is on; set {_DYNAMIC}=false")
     transport = run.transport or _best_transport(cluster, run)
     with _probe_folder(folder) as probe:
         task = partial(examine_task, examine, Versions.here(), probe.name, run.devices or (run.compute.device,))
@@ -50,38 +50,44 @@ def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str]
     if serious:
         raise DistributedError(serious)
     if unseen:
-        raise DistributedError(f"{folder}: files that workers write don't reach the driver; put it on shared storage")
+        raise DistributedError(
+            f"{folder}: files that workers write there don't reach the driver; put the folder on shared storage"
+        )
     apart = _as_sentence(problem for problem, _ in problems)
     return replace(run, transport=_fall_back(run.transport, apart, note) if apart else transport)
 
 
 def _fall_back(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
-    """Return the relay, for executors that can't reach each other; an error if another transport was requested."""
+    """Return the relay, for executors that can't reach each other. Raises an error if another transport was
+    requested."""
     if requested is not None:
         raise DistributedError(
-            f"transport {requested.value}: executors can't reach each other ({apart}); open the network between them, "
-            f"or take the transport {Transport.RELAY.value}"
+            f"transport {requested.value}: executors can't reach each other ({apart}); open the network between "
+            f"them, or use the transport {Transport.RELAY.value}"
         )
-    note(f"transport {Transport.RELAY.value}: executors can't reach each other ({apart}); the driver averages for them")
+    note(
+        f"transport {Transport.RELAY.value}: executors can't reach each other ({apart}), so the driver averages for "
+        "them"
+    )
     return Transport.RELAY
 
 
 def _best_transport(cluster: Cluster, run: Run) -> Transport:
-    """NCCL where each task has GPUs of its own, and computes on the first of them."""
+    """Return NCCL if each task has its own GPUs and computes on the first of them, and gloo otherwise."""
     own_gpu = cluster.task_gpus >= 1 and run.devices == (torch.device("cuda"),)
     return Transport.NCCL if own_gpu else Transport.GLOO
 
 
 class LostTaskError(DistributedError):
-    """A task ended before its time, as when an executor is lost."""
+    """A task ended too early, as when an executor is lost."""
 
 
 def _examine_all(
     cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task, note: Callable[[str], object]
 ) -> list[tuple[str, bool]]:
-    """Return the problems that the tasks found, and whether they only keep workers apart from each other.
+    """Return the problems that the tasks found, and whether each only prevents workers from reaching each other.
 
-    When a task is lost all of them are tried again, as in training.
+    If a task is lost, all tasks are tried again, as in training.
     """
     for attempt in range(RETRIES):
         try:
@@ -118,12 +124,12 @@ def _as_sentence(problems: Iterable[str]) -> str:
 
 @contextmanager
 def _probe_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder in that of the run, for tasks to find and write to."""
+    """Create a temporary folder in the run's folder, which tasks must find and write to."""
     probe = folder / f".probe-{secrets.token_hex(8)}"
     try:
         probe.mkdir()
     except OSError as problem:
-        raise DistributedError(f"{probe}: can't be made: {problem.strerror}") from None
+        raise DistributedError(f"{probe}: the folder can't be created: {problem.strerror}") from None
     try:
         yield probe
     finally:
@@ -133,13 +139,15 @@ def _probe_folder(folder: Path) -> Iterator[Path]:
 def _answers_of(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
     if not job.has_ended(_LIMIT):
         raise DistributedError(
-            f"Spark didn't run {size} tasks at once within {_LIMIT:g} s; other jobs have its slots, so wait for them"
+            f"Spark didn't run {size} tasks at once within {_LIMIT:g} s, because other jobs occupy its slots; "
+            "wait until they end"
         )
     problem = job.problem()
     if any(sign in problem for sign in _PYTHON):
         raise DistributedError(
-            f"the Python of the executors isn't fit for workers: {problem}; install netdsl {Versions.here().netdsl} "
-            "there, or ship an environment with it (spark-submit --archives), and let PYSPARK_PYTHON name its Python"
+            f"the Python of the executors can't run workers: {problem}; install netdsl {Versions.here().netdsl} "
+            "there, or ship an environment with it (spark-submit --archives), and set PYSPARK_PYTHON to its "
+            "Python"
         )
     if problem:
         raise LostTaskError(f"Spark can't run the workers: {problem}")
@@ -167,7 +175,7 @@ def examine_task(
     text: str,
     ranks: Iterable[int],
 ) -> Problems:
-    """Yield the problems of a task's machine, and of the device that its worker would have there."""
+    """Yield the problems of a task's machine, and of the device that its worker would use there."""
     (rank,) = ranks
     yield from examine(text, versions, probe, rank)
     context = BarrierTaskContext.get()
@@ -190,32 +198,39 @@ def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
         if apart:
             yield f"{host}: {apart}", True
     except PeerLostError as problem:
-        way = "open the network from executors to the driver, or set spark.driver.host to an address they reach"
+        way = (
+            "open the network from executors to the driver, or set spark.driver.host to an address that they can reach"
+        )
         yield f"{host}: {problem}; {way}", False
 
 
 def _other_versions(driver: Versions) -> str:
     here, there = asdict(Versions.here()), asdict(driver)
-    other = [f"{name} is {here[name]}, and {there[name]} at the driver" for name in here if here[name] != there[name]]
-    return f"{'; '.join(other)}; install the same everywhere" if other else ""
+    other = [
+        f"{name} is {here[name]} here and {there[name]} on the driver" for name in here if here[name] != there[name]
+    ]
+    return f"{'; '.join(other)}; install the same versions everywhere" if other else ""
 
 
 def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
-    """Return the problem with the driver's folders, if they aren't at the same path here, or can't be written to."""
+    """Return the problem if the driver's folders don't exist here or can't be written. Empty if there is none."""
     if not Path(spec.folder).is_dir():
-        return f"there is no folder {spec.folder}, where training was begun; begin it in one that all machines share"
+        return (
+            f"the folder {spec.folder}, in which training was started, doesn't exist; start it in a folder that all "
+            "machines share"
+        )
     seen = Path(spec.run, probe)
     if not seen.is_dir():
-        return f"the run's folder {spec.run} isn't the one that the driver sees; put it on storage that all share"
+        return f"the run's folder {spec.run} isn't the one on the driver; put it on storage that all machines share"
     try:
         (seen / str(rank)).touch()
     except OSError as problem:
-        return f"the run's folder {spec.run} can't be written to: {problem.strerror}; let user {os.getuid()} do so"
+        return f"the run's folder {spec.run} can't be written: {problem.strerror}; give user {os.getuid()} permission"
     return ""
 
 
 def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
-    """Return the reason why the other workers can't be reached, if they can't."""
+    """Return the reason that the other workers can't be reached. Empty if they can."""
     shared = spec.transport == Transport.SHARED_MEMORY.value
     transport = Transport.SHARED_MEMORY if shared else Transport.GLOO
     try:

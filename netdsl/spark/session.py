@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 _PROBE = 3.0  # seconds for a standalone master to accept a connection
 
 SETTINGS: Mapping[str, str] = {
-    "spark.executorEnv.PYTHONSAFEPATH": "1",  # no Python files of the current folder are imported
-    "spark.executorEnv.OMP_WAIT_POLICY": "PASSIVE",  # spinning threads are slow if they outnumber the cores
-    "spark.dynamicAllocation.enabled": "false",  # barrier jobs don't work with it
+    "spark.executorEnv.PYTHONSAFEPATH": "1",  # prevents imports of Python files in the current folder
+    "spark.executorEnv.OMP_WAIT_POLICY": "PASSIVE",  # spinning threads are slow if there are more threads than cores
+    "spark.dynamicAllocation.enabled": "false",  # barrier jobs don't support it
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
     "spark.ui.showConsoleProgress": "false",  # the one long job has no progress to show
@@ -38,8 +38,8 @@ SETTINGS: Mapping[str, str] = {
 def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterator[SparkSession]:
     """Open a session at a master, which may be empty under `spark-submit`, since that sets one.
 
-    Executors use this Python unless PYSPARK_PYTHON names another. If this process has a session already, it is used and
-    stays open; if that runs on this machine, and its user named no Python, its workers use this one, too.
+    Executors use this Python unless PYSPARK_PYTHON names another one. An open session of this process is reused and
+    stays open. If it runs on this machine and the user named no Python, its workers use this one too.
     """
     spark_session = _pyspark().sql.SparkSession
     existing: SparkSession | None = spark_session.getActiveSession()
@@ -65,17 +65,18 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
 
 
 def _check_standalone(master: str) -> None:
-    """Raise an error if no standalone master listens at spark://host:port,host:port; Java would try for minutes."""
+    """Raise an error if no standalone master listens at spark://host:port,host:port. Java would keep trying for
+    minutes."""
     addresses = re.findall(r"([^,/]+):(\d+)(?=,|$)", master) if master.startswith("spark://") else []
     problems = [problem for host, port in addresses if (problem := _why_nothing_listens(host.strip("[]"), int(port)))]
     if addresses and len(problems) == len(addresses):
         raise DistributedError(
-            f"no Spark master listens at {master} ({'; '.join(problems)}); start it, or name one that runs"
+            f"no Spark master listens at {master} ({'; '.join(problems)}); start it, or name a master that is running"
         )
 
 
 def _why_nothing_listens(host: str, port: int) -> str:
-    """Return the reason why nothing listens at an address; empty if something does."""
+    """Return why connecting to an address fails. Empty if something listens there."""
     try:
         socket.create_connection((host, port), _PROBE).close()
     except (OSError, OverflowError) as problem:
@@ -84,12 +85,12 @@ def _why_nothing_listens(host: str, port: int) -> str:
 
 
 def task_cores(master: str = "") -> int:
-    """Return the number of cores of a task, by the settings that Spark will start with, at a master that can be
-    reached."""
+    """Return the number of cores for a task, from the settings with which Spark will start. The master must be
+    reachable."""
     pyspark = _pyspark()
     _check_standalone(master)
     with _start_errors("here"):
-        pyspark.SparkContext._ensure_initialized()  # which reads the settings of spark-submit
+        pyspark.SparkContext._ensure_initialized()  # this reads the settings of spark-submit
     return int(pyspark.SparkConf().get("spark.task.cpus", "1"))
 
 
@@ -101,8 +102,8 @@ def _start_errors(where: str) -> Iterator[None]:
             yield
         except Exception as problem:
             raise DistributedError(
-                f"Spark doesn't start {where}: {first_line(problem)}; what it printed says more; it needs Java 17 or "
-                "newer, and a master that can be reached"
+                f"Spark doesn't start {where}: {first_line(problem)}; read its output above, and check that "
+                "Java is 17 or newer and that the master can be reached"
             ) from None
 
 
@@ -112,7 +113,7 @@ def _pyspark() -> Any:
 
 
 def _use_java() -> None:
-    """Use the Java that comes with the extra if no other is installed."""
+    """Use the Java from the extra if no other Java is installed."""
     java = find_java()
     if java.origin is JavaOrigin.EXTRA:
         os.environ["JAVA_HOME"] = str(Path(java.program).parent.parent)
@@ -120,7 +121,7 @@ def _use_java() -> None:
 
 @contextmanager
 def _keeping_interrupt() -> Iterator[None]:
-    """Keep the program's own handler of Ctrl-C, which Spark replaces by one that cancels all jobs."""
+    """Keep the program's own handler of Ctrl-C. Spark would replace it with one that cancels all jobs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The workers of a program's own loop on Spark: each takes its turn in a task, from one saved state to the next."""
+"""The workers of a program's own loop on Spark. Each takes its turn in a task, from one saved state to the next."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ _HISTORY = "history"
 
 @dataclass(frozen=True)
 class WorkersTurn:
-    """A job in which every worker of a run does some work with its net, from its state after this many turns."""
+    """A job in which every worker of a run works with its net. The worker starts from its state after `after` turns."""
 
-    folder: str  # of the run, which no other loop has
+    folder: str  # of the run, which belongs to one loop only
     form: NetForm
-    after: int  # turns
-    given: str  # the file of the weights that all begin the turn with; empty where each goes on with its own
+    after: int  # number of turns
+    given: str  # the weights file with which all begin the turn, or empty if each continues with its own weights
     work: Callable[[Net], Any]
-    device: str | None = None  # if unset, the GPU that Spark assigned to the task, or else the processor
+    device: str | None = None  # the GPU that Spark assigned to the task, or otherwise the CPU, if unset
     python: dict[str, str] = field(default_factory=PYTHON_LAYERS.places)
     plugins: dict[str, str] = field(default_factory=plugin_places)
 
     def take(self, ranks: Iterable[int]) -> Iterator[TurnResult]:
-        """Take the turn of one worker, in a task of Spark's; a problem that would come again is a result."""
+        """Take the turn of one worker, in a task of Spark's. Returns a problem as a result if a retry would repeat
+        it."""
         (rank,) = ranks
         with PYTHON_LAYERS.allowing(self.python), PLUGINS.allowing(self.plugins), in_task(self.device) as (_, device):
             try:
@@ -63,19 +64,19 @@ class WorkersTurn:
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What came of a worker's turn: what its work returned, or what went wrong."""
+    """The result of a worker's turn: the value that its work returned, or the problem."""
 
     rank: int
     iteration: int = 0
     value: Any = None
     problem: str = ""
-    trace: str = ""  # of an exception of the program's own
+    trace: str = ""  # the traceback of an exception in the program's own code
 
 
 class KeptWorker:
-    """A worker that stays in a process of Spark's between turns, since opening its nets and data takes time.
+    """A worker that a Spark process keeps between turns, since opening its nets and data takes time.
 
-    The saved state is what counts: if the worker is lost, another one is opened and goes on with the same bits.
+    Only the saved state matters. If the worker is lost, another one is opened and continues with the same bits.
     """
 
     def __init__(self, turn: WorkersTurn, rank: int, device: torch.device) -> None:
@@ -86,27 +87,28 @@ class KeptWorker:
         self._solver: Solver = self._stack.enter_context(open_solver_of(run, rank, run.workers, device=device))
         self.net = turn.form.open().to(device)
         self.net.follow(self._solver)
-        self._random: RandomStates | None = None  # after its last turn
-        self.turns: int | None = 0  # that it has behind it; None while it is in one, and after one that went wrong
+        self._random: RandomStates | None = None  # the state after its last turn
+        self.turns: int | None = 0  # completed turns; `None` during a turn and after a failed one
 
     def begin(self, turn: WorkersTurn) -> None:
-        """Be in the state after this many turns."""
+        """Restore the state after the turn's number of previous turns."""
         turns, self.turns = self.turns, None
         if turns != turn.after:
             self._go_to_saved(turn.after)
         elif self._random is not None:
-            restore_random(self._random)  # which other tasks of this process may have drawn from
+            restore_random(self._random)  # other tasks of this process may have drawn random numbers
         if turn.given:
             weights = self._solver.weights.buffer
             with torch.no_grad():
                 weights.copy_(torch.from_numpy(np.load(turn.given, allow_pickle=False)))
 
     def end(self, turn: WorkersTurn) -> int:
-        """Save the state after the turn, and return its iteration."""
+        """Save the state after the turn, and return the solver's iteration."""
         solver = self._solver
         if not self.net.follows(solver):
             raise NetError(
-                "the net has another solver or other data now; workers keep the settings and the data of net.on(...)"
+                "the net now has another solver or other data; don't replace the settings and the data of "
+                "net.on(...) in a worker"
             )
         solver.check_finite()
         place = place_of(solver)
@@ -126,11 +128,11 @@ class KeptWorker:
         go_to(self._solver, SolverPlace(histories, part.current_step, part), entry.path)
 
     def close(self) -> None:
-        """Close its data."""
+        """Close the worker's data."""
         self._stack.close()
 
 
-_KEPT: list[KeptWorker] = []  # the last one of this process
+_KEPT: list[KeptWorker] = []  # the process's last worker, if any
 
 
 def _key(turn: WorkersTurn, rank: int, device: torch.device) -> tuple[str, int, str]:
@@ -138,14 +140,14 @@ def _key(turn: WorkersTurn, rank: int, device: torch.device) -> tuple[str, int, 
 
 
 def _worker_of(turn: WorkersTurn, rank: int, device: torch.device) -> KeptWorker:
-    """Return the worker that this process has kept, or a new one in its place."""
+    """Return the worker that this process has kept, or a new one instead."""
     kept = _KEPT[0] if _KEPT else None
-    begins_again = turn.after == 0 and kept is not None and kept.turns != 0  # with nothing saved to go back to
+    begins_again = turn.after == 0 and kept is not None and kept.turns != 0  # there is no saved state to restore
     if kept is None or kept.key != _key(turn, rank, device) or begins_again:
         kept = None
         _close_kept()
         _KEPT.append(KeptWorker(turn, rank, device))
-        gc.freeze()  # or Spark would go through torch's many objects after each task
+        gc.freeze()  # otherwise Spark would go through torch's many objects after each task
     return _KEPT[0]
 
 

@@ -1,1 +1,1 @@
-"""Scripts for one process that several ranks run together, each with its part of every batch."""
+"""Runs a script for one process as several ranks, each with its part of every batch."""

@@ -1,4 +1,4 @@
-"""Backward passes whose gradients are averaged over the ranks, in buckets that are sent while they go on."""
+"""Backward passes that average gradients over the ranks, in buckets that are sent during the pass."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from netdsl.transparent.ranks import Doing, ScriptRanks
 from netdsl.transparent.rules.shapes import true_gradient
 
 _BUCKET = 4 << 20  # bytes
-_CLOSE = 1e-5  # relative, between losses that ranks of different machines computed of the same numbers
-_PLANS = 8  # sets of tensors whose buckets are kept
+_CLOSE = 1e-5  # relative difference between losses that ranks on different machines computed from the same numbers
+_PLANS = 8  # number of sets of tensors whose buckets are kept
 
 
 class Gradients:
-    """Averages the gradients of every backward pass, of whatever tensors it comes to."""
+    """Averages the gradients of every backward pass, whatever tensors it reaches."""
 
     def __init__(self, ranks: ScriptRanks) -> None:
         self._ranks = ranks
-        self._shared = WeakIdKeyDictionary()  # tensors and modules of which all ranks have the first one's values
+        self._shared = WeakIdKeyDictionary()  # tensors and modules whose values from the first rank all ranks have
         self._watched = WeakIdKeyDictionary()
         self._plans: dict[tuple[int, ...], GradientBuckets] = {}
         self._active: GradientBuckets | None = None
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Let torch's backward passes be these."""
+        """Replace torch's backward passes with these inside the context."""
         backward, grad = torch.autograd.backward, torch.autograd.grad
         self._backward, self._grad = backward, grad
         hooks = [
@@ -57,11 +57,11 @@ class Gradients:
         self._ranks.steps += 1
 
     def _share_module(self, module: nn.Module, *_: Any) -> None:
-        """Take over the first rank's parameters and buffers when a module is first used."""
+        """Copy the first rank's parameters and buffers when a module is first used."""
         if module in self._shared:
             return
         tensors = [*module.parameters(), *module.buffers()]
-        if any(tensor.is_meta or is_lazy(tensor) for tensor in tensors):  # which have no values yet
+        if any(tensor.is_meta or is_lazy(tensor) for tensor in tensors):  # without values yet
             return
         new = [tensor for tensor in tensors if tensor not in self._shared]
         with torch._C.DisableTorchFunctionSubclass():
@@ -78,14 +78,16 @@ class Gradients:
         grad_variables: Any = None,
         inputs: Any = None,
     ) -> None:
-        """Compute gradients and average them: `torch.autograd.backward`."""
+        """Compute gradients and average them. Replaces `torch.autograd.backward`."""
         roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
         if create_graph:
-            raise DistributedError("backward(create_graph=True) isn't for several ranks; use torch.autograd.grad")
+            raise DistributedError(
+                "backward(create_graph=True) isn't supported with several ranks; use torch.autograd.grad"
+            )
         if any(isinstance(getattr(root, "placement", None), Part) for root in roots):
             raise DistributedError(
-                "the script calls backward() on values of single items; take their sum or mean first, "
-                "or run it with --workers 1"
+                "the script calls backward() on values of single items; call it on their sum or mean, or run "
+                "the script with --workers 1"
             )
         with torch._C.DisableTorchFunctionSubclass():
             leaves = _leaves(roots)
@@ -105,7 +107,7 @@ class Gradients:
                 bucket.put_back()
 
     def _check_agreement(self, roots: Sequence[Tensor], leaves: Sequence[Tensor]) -> None:
-        """Whether all ranks go backward from the same loss to the same tensors."""
+        """Raise a `DistributedError` unless all ranks go backward from the same loss to the same tensors."""
         common = [root for root in roots if not isinstance(root, BatchTensor) and root.numel() == 1]
         losses = [float(root.detach()) for root in common[:4]]
         values = zlib.crc32(b"")
@@ -117,18 +119,18 @@ class Gradients:
         rows = self._ranks.meet(Doing.GO_BACKWARD, sizes, [float(values), *losses])
         if any(row[0] != rows[0][0] for row in rows):
             raise DistributedError(
-                "what the ranks learn begins with different values; give the script's random numbers a seed"
+                "the ranks' parameters start with different values; set a seed for the script's random numbers"
             )
         for row in rows:
             for ours, theirs in zip(row[1:], rows[0][1:], strict=True):
                 if not math.isclose(ours, theirs, rel_tol=_CLOSE, abs_tol=1e-30) and not math.isnan(ours):
                     raise DistributedError(
-                        f"the loss is {theirs} on rank 0 and {ours} on another, so their batches differ; read "
-                        "batches with a DataLoader, or give the script's random numbers a seed"
+                        f"the loss is {theirs} on rank 0 and {ours} on another rank, so their batches differ; "
+                        "read batches with a DataLoader, or set a seed for the script's random numbers"
                     )
 
     def _buckets_for(self, leaves: Sequence[Tensor]) -> GradientBuckets:
-        """Return the buckets of these tensors, which are watched from now on."""
+        """Return the buckets of these tensors. From now on, their gradients are noted."""
         key = tuple(map(id, leaves))
         if key not in self._plans:
             for leaf in leaves:
@@ -146,7 +148,9 @@ class Gradients:
         if self._active is None:
             return
         if tensor.grad is not None and tensor.grad.is_sparse:
-            raise DistributedError("sparse gradients aren't for several ranks; make the embedding with sparse=False")
+            raise DistributedError(
+                "sparse gradients aren't supported with several ranks; create the embedding with sparse=False"
+            )
         self._active.note(tensor)
 
     def grad(
@@ -159,7 +163,7 @@ class Gradients:
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """Gradients of anything, which are the whole batch's: `torch.autograd.grad`."""
+        """Return gradients of any tensors for the whole batch. Replaces `torch.autograd.grad`."""
         outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
         inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
         given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
@@ -174,21 +178,24 @@ class Gradients:
 
 
 def _own_share(output: Tensor, gradient: Tensor | None) -> Tensor | None:
-    """Return what a rank begins with, of the true gradient of an output."""
+    """Return the gradient of an output with which a rank starts, from the true gradient."""
     placement = getattr(output, "placement", RANK_MEAN)
     if not isinstance(placement, Part):
         return gradient
     if gradient is None:
-        raise DistributedError("gradients of single items' values need grad_outputs; take their sum or mean first")
+        raise DistributedError(
+            "gradients of single items' values need grad_outputs; pass them, or take the sum or mean of the values "
+            "first"
+        )
     own = gradient if isinstance(gradient, BatchTensor) else own_part(gradient, placement)
     return own * BatchTensor.ranks.size
 
 
 def _leaves(roots: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors that a backward pass comes to, from the roots on; the same order on all ranks."""
+    """Return the tensors that a backward pass from the roots reaches, in the same order on all ranks."""
     nodes = [root.grad_fn for root in roots if root.grad_fn is not None]
     seen, leaves = set(nodes), [root for root in roots if root.is_leaf and root.requires_grad]
-    for node in nodes:  # which grows
+    for node in nodes:  # the loop extends this list
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
@@ -200,7 +207,7 @@ def _leaves(roots: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _cut_into_buckets(leaves: Sequence[Tensor]) -> Iterator[Bucket]:
-    """Buckets of some megabytes, each of one type on one device."""
+    """Yield buckets of some megabytes, each with one type on one device."""
     kinds: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for leaf in leaves:
         kind = leaf.dtype if leaf.dtype in (torch.float32, torch.float64) else torch.float32

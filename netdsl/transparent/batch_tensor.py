@@ -1,12 +1,12 @@
-"""Tensors of which each rank has its part, and which to a script are those of the whole batch.
+"""Tensors of which each rank has a part, while the script sees the whole batch.
 
-A `BatchTensor` holds a rank's own values and says what they are to the whole: a `Part` of its items, or a value whose
-mean over the ranks is the whole's (`RANK_MEAN`). A rule for each operation computes the values and placement of the
-result from those of its arguments. Where there is no rule, the whole is gathered and computed by every rank, which is
-right for any operation. Whatever else a script has, its other tensors and numbers, is the same on all ranks.
+A `BatchTensor` contains a rank's own values and their relation to the whole. They are a `Part` of its items, or a value
+whose mean over the ranks is the whole's value (`RANK_MEAN`). A rule for each operation computes the values and
+placement of the result from its arguments. Without a rule, the whole is gathered and every rank computes it, which is
+right for any operation. All of the script's other tensors and numbers are the same on all ranks.
 
-Gradients have one convention: those of what all ranks share, such as parameters, are such that the mean over the ranks
-is the true gradient.
+Gradients follow one convention. For tensors that all ranks share, such as parameters, the mean over the ranks is the
+true gradient.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PLACES = (torch, torch.Tensor, functional, torch.special, torch.linalg)
 
 @dataclass(frozen=True)
 class Part:
-    """A rank's part of `items` along a dimension, in which each item has `granule` rows one after the other."""
+    """A rank's part of `items` along a dimension. Each item has `granule` consecutive rows."""
 
     dim: int
     items: int
@@ -42,9 +42,9 @@ class Part:
 
 
 class Shared(Enum):
-    """Values that aren't of single items."""
+    """The relations of values that don't belong to single items."""
 
-    RANK_MEAN = "mean"  # the value is the mean of what the ranks have
+    RANK_MEAN = "mean"  # the value is the mean of the ranks' values
 
 
 RANK_MEAN = Shared.RANK_MEAN
@@ -52,7 +52,7 @@ Placement = Part | Shared
 
 
 class BatchTensor(Tensor):
-    """A rank's own values, which a script sees as the whole batch's."""
+    """A rank's own values, which look like the whole batch's to the script."""
 
     ranks: ClassVar[ScriptRanks]  # of this process
     placement: Placement
@@ -61,20 +61,21 @@ class BatchTensor(Tensor):
     def __torch_function__(
         cls, func: Function, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Compute by the operation's rule, or else on the whole batch."""
+        """Compute with the operation's rule, or otherwise on the whole batch."""
         with torch._C.DisableTorchFunctionSubclass():
             return _compute_placed(func, args, kwargs or {})
 
 
 def place(values: Tensor, placement: Placement) -> BatchTensor:
-    """Return a rank's values as what they are to the whole."""
+    """Return a rank's values with their relation to the whole."""
     placed = values.as_subclass(BatchTensor)
     placed.placement = placement
     return placed
 
 
 def place_like(result: Any, placement: Placement) -> Any:
-    """Return the results of an operation, all of one placement; what was changed in place stays itself."""
+    """Return the results of an operation with one placement. Tensors that were changed in place are returned
+    unchanged."""
     if isinstance(result, BatchTensor):
         return result
     if isinstance(result, Tensor):
@@ -85,7 +86,7 @@ def place_like(result: Any, placement: Placement) -> Any:
 
 
 def whole_shape(tensor: Tensor) -> torch.Size:
-    """Return the shape that a script sees."""
+    """Return the shape that the script sees."""
     shape = list(tensor.shape)
     if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part):
         shape[tensor.placement.dim] = tensor.placement.items * tensor.placement.granule
@@ -93,26 +94,26 @@ def whole_shape(tensor: Tensor) -> torch.Size:
 
 
 def own_part(whole: Tensor, placement: Part, dim: int | None = None) -> Tensor:
-    """Return a rank's part of what all ranks have."""
+    """Return this rank's part of a tensor that all ranks have."""
     part = BatchTensor.ranks.part(placement.items)
     length = (part.stop - part.start) * placement.granule
     return whole.narrow(placement.dim if dim is None else dim, part.start * placement.granule, length)
 
 
 def fraction(placement: Part) -> float:
-    """Return the number of items of this rank beside that of an even share."""
+    """Return the ratio of this rank's number of items to an even share."""
     part = BatchTensor.ranks.part(placement.items)
     share: float = (part.stop - part.start) * BatchTensor.ranks.size / placement.items
     return share
 
 
 def scaled(tensor: Tensor, factor: float) -> Tensor:
-    """Return a multiple; the tensor itself where the factor is 1."""
+    """Return a multiple of a tensor, or the tensor itself if the factor is 1."""
     return tensor if factor == 1 else tensor * (int(factor) if factor == int(factor) else factor)
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return the whole batch's values, which all ranks have then; gradients go back through the exchange."""
+    """Return the whole batch's values, gathered on all ranks. Gradients go back through the exchange."""
     if not isinstance(tensor, BatchTensor):
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -123,13 +124,14 @@ def whole(tensor: Tensor) -> Tensor:
 
 
 def mean_of_ranks(tensor: Tensor) -> Tensor:
-    """Return the mean of what the ranks have; gradients go back through the exchange."""
+    """Return the mean of the ranks' values. Gradients go back through the exchange."""
     mean: Tensor = _Mean.apply(tensor)  # type: ignore[no-untyped-call]
     return mean
 
 
 class _Mean(torch.autograd.Function):
-    """The mean over the ranks. Everybody's gradient of it is a share of the true one, so backward is a mean as well."""
+    """The mean over the ranks. Each rank's gradient of it is a share of the true one, so the backward pass is a mean
+    too."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
@@ -141,7 +143,8 @@ class _Mean(torch.autograd.Function):
 
 
 class _Gather(torch.autograd.Function):
-    """The parts of all ranks, one after the other. An item is one rank's, so its gradient counts as those of all."""
+    """The parts of all ranks, one after the other. Each item belongs to one rank, so its gradient counts for all
+    ranks."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, placement: Part) -> Tensor:
@@ -154,14 +157,14 @@ class _Gather(torch.autograd.Function):
 
 
 def batch_tensors(*values: Any) -> Iterator[BatchTensor]:
-    """Yield the batch tensors among arguments."""
+    """Yield the batch tensors among the arguments."""
     for value in pytree.tree_leaves(values):
         if isinstance(value, BatchTensor):
             yield value
 
 
 def has_batch_tensor(*values: Any) -> bool:
-    """Return whether a batch tensor is among arguments."""
+    """Return whether the arguments contain a batch tensor."""
     return next(batch_tensors(*values), None) is not None
 
 
@@ -190,12 +193,12 @@ def _without_rank_means(value: Any) -> Any:
 
 
 def _on_whole(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Compute on the whole batch, which is right for any operation that leaves its arguments as they are."""
+    """Compute on the whole batch, which is right for any operation that doesn't change its arguments."""
     name = getattr(func, "__name__", str(func))
     if (changes_argument(name) and args and isinstance(args[0], BatchTensor)) or has_batch_tensor(kwargs.get("out")):
         raise DistributedError(
-            f"the script changes a batch in place by '{name}', which several ranks can't do each with its part; "
-            "compute a new tensor, or run it with --workers 1"
+            f"the script changes a batch in place with '{name}', which the ranks can't do separately on their "
+            "parts; compute a new tensor, or run the script with --workers 1"
         )
     if torch.is_grad_enabled() and any(isinstance(tensor.placement, Part) for tensor in batch_tensors(args, kwargs)):
         BatchTensor.ranks.whole[name] = BatchTensor.ranks.whole.get(name, 0) + 1
@@ -211,7 +214,7 @@ def changes_argument(name: str) -> bool:
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Use a rule for the operations of these names, whether they are functions or methods."""
+    """Register a rule for the operations of these names, whether they are functions or methods."""
 
     def use(function: Rule) -> Rule:
         for name in " ".join(names).split():
@@ -223,7 +226,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def operations(name: str) -> Iterator[Function]:
-    """Yield the operations of a name, each once; of a property it is how it is read."""
+    """Yield the operations of a name, each once. For a property, this is its getter."""
     seen: list[Any] = []
     for place in _PLACES:
         operation = getattr(place, name, None)
@@ -234,7 +237,7 @@ def operations(name: str) -> Iterator[Function]:
 
 
 def name_of(func: Function) -> str:
-    """Return an operation's name, the same for the function, the method, and the one that works in place."""
+    """Return an operation's name, which is the same for the function, the method, and the in-place version."""
     return func.__name__.strip("_")
 
 

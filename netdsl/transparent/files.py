@@ -1,4 +1,4 @@
-"""Files that ranks other than the first write: copies of their own, which only they see and which vanish at the end."""
+"""Files that ranks other than the first write. Each rank has private copies, which vanish at the end."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ import torch
 
 from caffe_proto import storage
 
-Replacement = tuple[Any, str, Any]  # a module or class, an attribute, and what it becomes
+Replacement = tuple[Any, str, Any]  # a module or class, an attribute, and its new value
 
 _WRITING = set("wax+")
 
 
 class PrivateFiles:
-    """A folder with the files that this rank has written; it reads them from there, as if they were in their places."""
+    """A folder with the files that this rank has written. The rank reads them as if they were in their original
+    places."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._own = {folder}  # folders that only this process knows
+        self._own = {folder}  # folders that only this process uses
         self._make_folder, self._remove, self._rename = os.mkdir, os.unlink, os.rename
         self._remove_folder = shutil.rmtree
 
     def path(self, name: Any, *, writing: bool) -> Any:
-        """Return where a file is for this rank; what isn't a regular file's name stays as it is."""
+        """Return this rank's path of a file. Names of anything but regular files are returned unchanged."""
         try:
             original = Path(os.path.abspath(os.fsdecode(os.fspath(name))))  # noqa: PTH100
-        except TypeError:  # a descriptor, or a file that is open
+        except TypeError:  # a descriptor, or an open file
             return name
         if original.is_relative_to("/dev") or original.is_relative_to("/proc"):
             return name
@@ -45,14 +46,15 @@ class PrivateFiles:
         if not writing:
             return private if private.exists() else name
         if not (original.parent.is_dir() or private.parent.is_dir()):
-            return name  # which is the same error as for the first rank
+            return name  # opening it raises the same error as in the first rank
         private.parent.mkdir(parents=True, exist_ok=True)
         if not private.exists() and original.is_file():
             shutil.copyfile(original, private)
         return private
 
     def make_folder(self, path: Any, *args: Any, **kwargs: Any) -> None:
-        """Make a folder that only this rank sees, as if it hadn't been there: the first rank may have been quicker."""
+        """Create a folder that only this rank sees. An existing one is no error, since the first rank may have created
+        it."""
         if sys._getframe(1).f_globals.get("__name__") == "tempfile":
             self._own.add(Path(path).absolute())
         private = self.path(path, writing=True)
@@ -63,8 +65,8 @@ class PrivateFiles:
             self._make_folder(private, *args, **kwargs)
 
     def remove(self, name: Any, *, dir_fd: int | None = None) -> None:
-        """Remove this rank's copy; the file itself is the first rank's."""
-        if dir_fd is not None:  # how this rank's own folders are removed
+        """Remove this rank's copy. The original file belongs to the first rank."""
+        if dir_fd is not None:  # this is how this rank's own folders are removed
             self._remove(name, dir_fd=dir_fd)
             return
         private = self.path(name, writing=False)
@@ -72,13 +74,13 @@ class PrivateFiles:
             self._remove(private)
 
     def remove_folder(self, name: Any, *args: Any, **kwargs: Any) -> None:
-        """Remove this rank's copy of a folder with all that is in it."""
+        """Remove this rank's copy of a folder with all of its contents."""
         private = self.path(name, writing=False)
         if private is not name or Path(name).absolute() in self._own or self._is_own(name):
             self._remove_folder(private, *args, **kwargs)
 
     def rename(self, source: Any, target: Any) -> None:
-        """Rename this rank's copy; the file itself is the first rank's."""
+        """Rename this rank's copy. The original file belongs to the first rank."""
         private = self.path(source, writing=False)
         if private is not source or self._is_own(source):
             self._rename(private, self.path(target, writing=True))
@@ -89,7 +91,10 @@ class PrivateFiles:
 
 @contextmanager
 def private_files() -> Iterator[None]:
-    """Write nothing that others see: by `open`, `torch.save` and what uses them, such as numpy; nor remove it."""
+    """Make this rank's file changes private inside the context.
+
+    This covers `open`, `torch.save` and everything that uses them, such as numpy, and also removing and renaming files.
+    """
     with TemporaryDirectory(prefix="zoo-run-") as folder:
         files = PrivateFiles(Path(folder))
         opened, saved, loaded, status_of = io.open, torch.save, torch.load, os.stat
@@ -126,7 +131,7 @@ def private_files() -> Iterator[None]:
 
 @contextmanager
 def patched(replacements: list[Replacement]) -> Iterator[None]:
-    """Attributes of modules replaced for a while."""
+    """Replace attributes of modules inside the context."""
     before = [(place, name, getattr(place, name)) for place, name, _ in replacements]
     for place, name, value in replacements:
         setattr(place, name, value)

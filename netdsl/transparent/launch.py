@@ -1,4 +1,4 @@
-"""A script's ranks: how they are started, or found where something else has started them, and what each does."""
+"""The ranks of a script. They are started here, or another program has started them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from netdsl.transparent.script import Script, run_script
 _PLAN_FILE = "script.json"
 _VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 COMMAND = [sys.executable, "-P", "-m", "netdsl.transparent.worker_process"]
-_HASHES = "PYTHONHASHSEED"  # the order of sets of strings, which must be the same for all ranks
+_HASHES = "PYTHONHASHSEED"  # determines the order of sets of strings, which must be the same for all ranks
 
 
 def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) -> None:
-    """Run a script as several processes of this machine, whose logs are in a folder."""
+    """Run a script as several processes on this machine. Their logs are in the folder."""
     plan = ScriptPlan(script, workers, _transport_between(workers, workers), share_of_cores(workers), deadline)
     plan.save(folder)
     os.environ.setdefault(_HASHES, "0")
@@ -43,7 +43,7 @@ def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) 
 
 
 def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
-    """Run a script as the worker that the environment describes; all meet in a folder that they share."""
+    """Run a script as the worker that the environment describes. All workers meet in a shared folder."""
     worker = ExternalWorker.of(os.environ)
     transport, cores = _transport_between(worker.size, worker.local_size), share_of_cores(worker.local_size)
     plan = ScriptPlan(script, worker.size, transport, cores, deadline)
@@ -51,54 +51,56 @@ def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
         keep_output(log_of(folder, worker.rank))
 
     def supervise(launcher: ExternalLauncher) -> None:
-        plan.save(folder)  # which makes the folder where the others look for the launcher's word
+        plan.save(folder)  # this creates the folder in which the others wait for the launcher's spec
         watch(folder, plan, launcher)
 
     take_part(folder, supervise, partial(run_rank, plan=plan))
 
 
 def _transport_between(workers: int, per_machine: int) -> Transport:
-    """Return how ranks exchange buffers in main memory, wherever the script's tensors are."""
+    """Return the transport for buffers in main memory, since ranks exchange there even if the script's tensors are on
+    GPUs."""
     is_one_machine = workers == per_machine and is_memory_shareable()
     return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
 
 
 def keep_output(log: Path) -> None:
-    """Let this process's standard output go to a file."""
+    """Redirect this process's standard output to a file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
 
 
 class ScriptPlan(msgspec.Struct, frozen=True):
-    """A script and how many workers run it, each with this many threads."""
+    """A script, the number of workers that run it, and the number of threads of each worker."""
 
     script: Script
     workers: int
     transport: Transport
     threads: int
     deadline: float
-    fewest: None = None  # workers that are lost can't be done without
+    fewest: None = None  # a script can't continue without a lost worker
     memberships: tuple[Membership, ...] = ()
     keeping: Retention = Retention()
 
     def save(self, folder: Path) -> None:
-        """Write the plan for workers, which find it in the folder."""
+        """Write the plan to a folder, in which the workers find it."""
         folder.mkdir(parents=True, exist_ok=True)
         write_pieces(folder / _PLAN_FILE, [msgspec.json.encode(self)])
 
     @classmethod
     def load(cls, folder: Path) -> ScriptPlan:
-        """Return the plan that a folder has."""
+        """Load the plan from a folder."""
         return msgspec.json.decode((folder / _PLAN_FILE).read_bytes(), type=cls)
 
 
 def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) -> None:
-    """Run a script as one rank, and tell the supervisor how that ended. `connect` makes the rank's communicator."""
+    """Run a script as one rank, and report to the supervisor how it ended. `connect` returns the rank's
+    communicator."""
     with ControlClient(spec.control, spec.rank, spec.beat) as control:
         try:
             with control.pulse.waiting():
-                control.await_join()  # until all are there
+                control.await_join()  # returns when all ranks are connected
                 _choose_gpu(spec.local_rank)
                 communicator = WatchedCommunicator(
                     connect(Transport(spec.transport), control, spec.rank, spec.size, torch.device("cpu")),
@@ -107,7 +109,7 @@ def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) 
             try:
                 with working_together(), compute_threads(plan.threads):
                     run_script(plan.script, communicator)
-                communicator.barrier()  # nobody leaves while others may still ask the first one for something
+                communicator.barrier()  # until here, others may still send requests to the first worker
             finally:
                 communicator.close()
         except PeerLostError as problem:
@@ -124,12 +126,12 @@ def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) 
             sys.stderr.flush()
             control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
             raise SystemExit(1) from None
-        sys.stdout.flush()  # the supervisor ends a process that has said it is done
+        sys.stdout.flush()  # the supervisor ends a process that has reported its end
         control.report_end(Ending.DONE)
 
 
 def _without_our_frames(problem: BaseException) -> BaseException:
-    """Return the error with what the script itself did, as plain Python shows it."""
+    """Return the error with only the script's part of the traceback, as plain Python shows it."""
     trace = problem.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__") != "__main__":
         trace = trace.tb_next
@@ -137,7 +139,7 @@ def _without_our_frames(problem: BaseException) -> BaseException:
 
 
 def _choose_gpu(local_rank: int) -> None:
-    """Let the script see one GPU of this machine, which to it is the first; if there are several."""
+    """Let the script see only one GPU of this machine if there are several. The script sees it as the first one."""
     names = [name for name in os.environ.get(_VISIBLE_GPUS, "").split(",") if name]
     names = names or [str(index) for index in range(torch.cuda.device_count())]
     if len(names) > 1:

@@ -1,4 +1,5 @@
-"""DataLoaders that read a rank's part of every batch. Samplers run whole on all ranks, so batches stay the same."""
+"""DataLoaders that read a rank's part of every batch. Samplers run completely on all ranks, so batches stay the
+same."""
 
 from __future__ import annotations
 
@@ -23,23 +24,23 @@ from netdsl.transparent.ranks import ScriptRanks
 
 @dataclass(frozen=True)
 class LoadedBatch:
-    """A batch as it comes from the DataLoader's fetcher, perhaps out of another process."""
+    """A batch from the DataLoader's fetcher, which may run in another process."""
 
     values: Any
-    items: int  # of the whole batch
-    is_whole: bool  # or else it has a rank's part
-    digest: int  # of which items it has
+    items: int  # number of items in the whole batch
+    is_whole: bool  # otherwise it is a rank's part
+    digest: int  # identifies the batch's items
 
     def pin_memory(self, device: Any = None) -> LoadedBatch:
-        """Return the same in pinned memory: what DataLoaders call."""
+        """Return the batch in pinned memory. DataLoaders call this method."""
         return replace(self, values=pin_memory(self.values, device))  # type: ignore[no-untyped-call]
 
 
 class DividedDataset:
-    """A dataset that makes a rank's part of a batch where the whole isn't needed.
+    """A dataset that loads only a rank's part of a batch, unless the whole is needed.
 
-    The whole is needed where items aren't only put together, and where they draw random numbers: all ranks must draw
-    the same ones.
+    The whole is needed if the script has its own function to collate items. It is also needed if items draw random
+    numbers, since all ranks must draw the same ones.
     """
 
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], rank: int, size: int) -> None:
@@ -64,7 +65,7 @@ class DividedDataset:
         return LoadedBatch(self.collate(self._items_at(indices)), len(indices), is_whole=True, digest=digest)
 
     def _own_part_of(self, indices: Sequence[Any]) -> Any:
-        """Return a rank's part; it is noted if the whole is needed instead."""
+        """Return a rank's part. Notes if the whole is needed instead."""
         count = len(indices)
         own = indices[count * self.rank // self.size : count * (self.rank + 1) // self.size]
         before = _RandomState()
@@ -83,7 +84,7 @@ class DividedDataset:
 
 
 class _RandomState:
-    """The state of the random numbers that items may draw."""
+    """The state of the random number generators that items may use."""
 
     def __init__(self) -> None:
         self._torch, self._python = torch.get_rng_state(), random.getstate()
@@ -92,7 +93,7 @@ class _RandomState:
         self.digest = (zlib.crc32(self._torch.numpy().data), hash(self._python), hash(numpy_state))
 
     def restore(self) -> None:
-        """Take back what was drawn since."""
+        """Restore the state, which undoes all later draws."""
         torch.set_rng_state(self._torch)
         random.setstate(self._python)
         if self._numpy is not None:
@@ -100,7 +101,7 @@ class _RandomState:
 
 
 def _collated(batch: LoadedBatch) -> LoadedBatch:
-    """Return the collating function for batches that are complete."""
+    """Return a batch unchanged, since it is already collated."""
     return batch
 
 
@@ -116,7 +117,7 @@ def divided_loaders(ranks: ScriptRanks, note: Callable[[str], object]) -> Iterat
             self._dataset = DividedDataset(self._dataset, self._collate_fn, ranks.rank, ranks.size)
             self._collate_fn = _collated
         else:
-            note("a DataLoader whose dataset makes its own batches is read by all ranks, which compute them whole")
+            note("the dataset of a DataLoader makes its own batches, so all ranks read and compute them whole")
 
     def __next__(self: Any) -> Any:  # noqa: N807
         batch = following(self)
@@ -133,7 +134,8 @@ def divided_loaders(ranks: ScriptRanks, note: Callable[[str], object]) -> Iterat
 
 
 def placed(batch: LoadedBatch, ranks: ScriptRanks) -> Any:
-    """Return the batch as a script sees it; one with fewer items than ranks is computed whole by all."""
+    """Return the batch as the script sees it. All ranks compute a batch whole if it has fewer items than there are
+    ranks."""
     placement = Part(0, batch.items)
 
     def place_part(tensor: Tensor) -> Tensor:
@@ -146,6 +148,6 @@ def placed(batch: LoadedBatch, ranks: ScriptRanks) -> Any:
 
 
 def divide(tensor: Tensor) -> BatchTensor:
-    """Return a rank's part of a batch that all ranks have, along its first dimension."""
+    """Return this rank's part of a batch that all ranks have, along its first dimension."""
     placement = Part(0, len(tensor))
     return place(own_part(tensor, placement).contiguous(), placement)

@@ -1,4 +1,4 @@
-"""The ranks that run one script together, and what they exchange: values, parts of batches, and whether they agree."""
+"""The ranks that run one script together, and their exchanges: values, parts of batches, and checks that they agree."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torch import Tensor
 from netdsl.distributed.communicator import Communicator
 from netdsl.errors import DistributedError
 
-FORWARD_LANE = 1  # gradients have lane 0
-SMALL = 10  # values that go along with a meeting
+FORWARD_LANE = 1  # gradients use lane 0
+SMALL = 10  # number of values that can be sent with a meeting
 _ADVICE = (
-    "all ranks must do the same, so nothing may follow from the clock, the process or random numbers of its own; "
-    "run the script with --workers 1, or give its random numbers a seed"
+    "all ranks must do the same work, so nothing may depend on the clock, the process or a rank's own random "
+    "numbers; run the script with --workers 1, or set a seed for its random numbers"
 )
 
 
 class Doing(IntEnum):
-    """What a rank is about to do with the others."""
+    """The next exchange of a rank with the others."""
 
     SHARE_WEIGHTS = 0
     AVERAGE_VALUES = 1
@@ -32,37 +32,40 @@ class Doing(IntEnum):
 
 
 _SENTENCES = {
-    Doing.SHARE_WEIGHTS: "takes over weights",
+    Doing.SHARE_WEIGHTS: "copies weights",
     Doing.AVERAGE_VALUES: "reads a value of the whole batch",
     Doing.GATHER_BATCH: "computes with the whole batch",
     Doing.GO_BACKWARD: "begins a backward pass",
     Doing.AVERAGE_GRADIENTS: "averages gradients",
-    Doing.END: "has come to the end of the script",
+    Doing.END: "has reached the end of the script",
 }
 
 
 class ScriptRanks:
-    """A process among those that run the script. Every exchange begins with a meeting, which notes differences."""
+    """A process among those that run the script. Every exchange begins with a meeting, which detects differences."""
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator, self.rank, self.size = communicator, communicator.rank, communicator.size
-        self.steps = 0  # of optimisers
-        self.whole: dict[str, int] = {}  # operations that all ranks computed on whole batches, and how often
-        self._data = 0  # a digest of the items of all batches until now
+        self.steps = 0  # number of optimizer steps
+        self.whole: dict[
+            str, int
+        ] = {}  # the number of calls of each operation that all ranks computed on whole batches
+        self._data = 0  # a hash of the items of all batches so far
 
     def part(self, items: int) -> slice:
-        """Return the part of this many items that is this rank's."""
+        """Return this rank's part of `items` items."""
         return self._part_of_rank(items, self.rank)
 
     def _part_of_rank(self, items: int, rank: int) -> slice:
         return slice(items * rank // self.size, items * (rank + 1) // self.size)
 
     def note_batch(self, digest: int) -> None:
-        """Note which items a batch has."""
+        """Note the items of a batch, by their hash."""
         self._data = zlib.crc32(digest.to_bytes(8, "little"), self._data)
 
     def meet(self, doing: Doing, count: int = 0, values: Sequence[float] = ()) -> list[list[float]]:
-        """Everybody's few values, by rank; an error if the ranks don't do the same."""
+        """Return a few values of all ranks, by rank. Raises a `DistributedError` if the ranks don't do the same
+        work."""
         random = zlib.crc32(torch.get_rng_state().numpy().data)
         numbers = [float(number) for number in (doing, self.steps, self._data, random, count)]
         padding = [0.0] * (SMALL - len(values))
@@ -74,7 +77,7 @@ class ScriptRanks:
 
     @torch.no_grad()
     def mean(self, tensor: Tensor) -> Tensor:
-        """Return the mean of what all ranks have."""
+        """Return the mean of the ranks' values."""
         if tensor.numel() <= SMALL:
             rows = self.meet(Doing.AVERAGE_VALUES, tensor.numel(), tensor.detach().double().flatten().tolist())
             mean = [sum(column) / self.size for column in zip(*rows, strict=True)]
@@ -87,7 +90,7 @@ class ScriptRanks:
 
     @torch.no_grad()
     def gather(self, tensor: Tensor, dim: int, items: int) -> Tensor:
-        """Return the whole of what each rank has its part of."""
+        """Return the whole tensor from the parts of all ranks."""
         parts = [self._part_of_rank(items, rank) for rank in range(self.size)]
         granule = tensor.shape[dim] // (parts[self.rank].stop - parts[self.rank].start)
         own = tensor.detach().transpose(0, dim).contiguous()
@@ -102,7 +105,7 @@ class ScriptRanks:
 
     @torch.no_grad()
     def share(self, tensors: Sequence[Tensor]) -> None:
-        """Take over the first rank's values."""
+        """Copy the first rank's values to all ranks."""
         tensors = [tensor for tensor in tensors if tensor.numel()]
         self.meet(Doing.SHARE_WEIGHTS, sum(tensor.numel() for tensor in tensors))
         for tensor in tensors:
@@ -116,17 +119,19 @@ def _as_bytes(tensor: Tensor) -> Tensor:
 
 
 def _difference(first: Sequence[float], rank: int, row: Sequence[float]) -> str:
-    """Return what one rank does otherwise than the first."""
+    """Return how a rank differs from the first one."""
     index = next(index for index, (left, right) in enumerate(zip(first, row, strict=False)) if left != right)
     left, right = first[index], row[index]
     match index:
         case 0:
             return f"rank 0 {_SENTENCES[Doing(int(left))]} while rank {rank} {_SENTENCES[Doing(int(right))]}"
         case 1:
-            return f"the optimisers of rank 0 have taken {left:.0f} steps, and those of rank {rank} {right:.0f}"
+            return (
+                f"the optimizers of rank 0 have taken {left:.0f} steps, but those of rank {rank} have taken {right:.0f}"
+            )
         case 2:
-            return f"the batches of rank 0 and rank {rank} are of different items"
+            return f"the batches of rank 0 and rank {rank} contain different items"
         case 3:
             return f"rank 0 and rank {rank} have drawn different random numbers"
         case _:
-            return f"rank 0 exchanges {left:.0f} values, and rank {rank} {right:.0f}"
+            return f"rank 0 exchanges {left:.0f} values, but rank {rank} exchanges {right:.0f}"

@@ -1,4 +1,4 @@
-"""One rank's part of a script: the script runs as with plain Python, and torch works for all ranks together."""
+"""One rank's part of a script. The script runs as in plain Python, while torch works for all ranks together."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ assert rules
 
 
 class Script(msgspec.Struct, frozen=True):
-    """A Python program and the words of its command line."""
+    """A Python program and its command-line arguments."""
 
     path: str
     arguments: tuple[str, ...] = ()
-    all_output: bool = False  # whether every rank writes files and prints, instead of the first
+    all_output: bool = False  # whether every rank writes files and prints, instead of only the first
 
 
 def run_alone(script: Script) -> None:
-    """Run a script as one process, as Python itself does."""
+    """Run a script as one process, like Python itself."""
     path = Path(script.path).resolve()
     if not path.is_file():
-        raise DistributedError(f"{script.path}: isn't a file; name a Python program")
+        raise DistributedError(f"{script.path}: not a file; name a Python program")
     sys.argv[:] = [script.path, *script.arguments]
     sys.path.insert(0, str(path.parent))
     runpy.run_path(str(path), run_name="__main__")
 
 
 def run_script(script: Script, communicator: Communicator) -> None:
-    """Run a script as one of the ranks of a communicator, which are all to end together."""
+    """Run a script as one of the ranks of a communicator. All ranks must end together."""
     if communicator.size == 1:
         run_alone(script)
         return
@@ -67,11 +67,11 @@ def run_script(script: Script, communicator: Communicator) -> None:
         ranks.meet(Doing.END)
         if ranks.rank == 0 and ranks.whole:
             names = ", ".join(sorted(ranks.whole))
-            complain(f"all ranks computed on whole batches, which is right but no faster: {names}")
+            complain(f"all ranks computed these operations on whole batches, which is correct but not faster: {names}")
 
 
 def complain(text: str) -> None:
-    """Tell the user something that isn't the script's output."""
+    """Print a message that isn't part of the script's output."""
     sys.stderr.write(f"zoo run: {text}\n")
 
 
@@ -99,9 +99,10 @@ def transparent(ranks: ScriptRanks) -> Iterator[None]:
 
 @contextmanager
 def _nothing_compiled() -> Iterator[None]:
-    """Run what a script compiles as it is, since compiled programs know nothing of parts.
+    """Run compiled functions without compiling them, since compiled code doesn't support parts.
 
-    Only torch's compiler can be told so, which takes seconds to load; so it is told when a script first needs it.
+    Only torch's compiler has a setting for that. Loading the compiler takes seconds, so this waits until a script first
+    needs it.
     """
     compile_function = torch.compile
 
@@ -119,7 +120,7 @@ def _nothing_compiled() -> Iterator[None]:
 
 
 def _seed_all_ranks(ranks: ScriptRanks) -> None:
-    """Let random numbers that the script doesn't seed be the same on all ranks."""
+    """Give all ranks the same random numbers, unless the script sets a seed."""
     (seed, *_), *_ = ranks.communicator.gather([float(random.SystemRandom().getrandbits(32))])
     torch.manual_seed(int(seed))
     random.seed(int(seed))
@@ -128,7 +129,7 @@ def _seed_all_ranks(ranks: ScriptRanks) -> None:
 
 
 class _Generators:
-    """The random generators that numpy makes without a seed."""
+    """The random generators that numpy creates without a seed."""
 
     make = staticmethod(np.random.default_rng)
     made = seed = 0
@@ -142,13 +143,13 @@ class _Generators:
 
 
 def _divide_batch(batch: Sequence[Tensor], ranks: ScriptRanks) -> Sequence[Tensor]:
-    """Return the parts of a pycaffe net's tops that have the same number of items; of others the whole."""
+    """Return the parts of a pycaffe net's tops if they have the same number of items, and whole tops otherwise."""
     lengths = {len(tensor) if tensor.ndim else 0 for tensor in batch}
     return [divide(tensor) for tensor in batch] if len(lengths) == 1 and min(lengths) >= ranks.size else batch
 
 
 def _functions_on_whole(ranks: ScriptRanks) -> list[Replacement]:
-    """Functions that torch's own protocol for kinds of tensors doesn't reach."""
+    """Return replacements for functions that torch's protocol for tensor subclasses doesn't cover."""
     apply = torch.autograd.Function.__dict__["apply"].__func__
 
     def apply_to_whole(cls: Any, *args: Any, **kwargs: Any) -> Any:

@@ -13,12 +13,12 @@ from netdsl.transparent.launch import ScriptPlan, run_rank
 
 def main() -> int:
     """Run the script as one rank, and return the exit code."""
-    gc.freeze()  # what was imported stays; looking through all of torch again at the end takes longer than ending
+    gc.freeze()  # spares the garbage collector a slow search through all of torch's objects at the end
     spec = WorkerSpec.of(sys.stdin.readline())
     try:
         run_rank(spec, ScriptPlan.load(Path(spec.run)))
     except DistributedError as problem:
-        if spec.rank:  # what the first one says comes from the supervisor
+        if spec.rank:  # the supervisor reports the first rank's problem
             sys.stderr.write(f"{problem}\n")
         return 1
     return 0

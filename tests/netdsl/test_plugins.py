@@ -203,7 +203,8 @@ def test_a_plan_names_such_a_strategy(folder: Path) -> None:
         assert read_plan(folder / "plan.json") == plan
     STRATEGIES.unregister("lazy")
     with pytest.raises(
-        DistributedError, match=r"plan\.json: unknown strategy 'lazy'; if a plug-in has it, give --plugin MODULE"
+        DistributedError,
+        match=r"plan\.json: the strategy 'lazy' is unknown; if a plug-in defines it, give --plugin MODULE",
     ):
         read_plan(folder / "plan.json")
 

@@ -1,1 +1,1 @@
-"""The control connection between workers and their supervisor: its messages, both ends, and the heartbeats on it."""
+"""The control connection between workers and their supervisor: its messages, both ends, and the heartbeats."""

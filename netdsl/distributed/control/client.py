@@ -1,4 +1,5 @@
-"""A worker's connections to the control server: heartbeats and reports out, requests to stop in."""
+"""A worker's connections to the control server. The worker sends heartbeats and reports, and receives requests to
+stop."""
 
 from __future__ import annotations
 
@@ -36,12 +37,12 @@ from netdsl.distributed.control.protocol import (
 from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
 
-_ANSWER = 60.0  # seconds for the server to answer
-_KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # a lost machine is noticed in 40 s
+_ANSWER = 60.0  # seconds that the server may take to answer
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # a lost machine is noticed within 40 s
 
 
 class ControlAddress(msgspec.Struct, frozen=True):
-    """Where the control server is, and the token by which it knows its workers."""
+    """The address of the control server, and the token with which workers identify themselves."""
 
     host: str
     port: int
@@ -49,7 +50,7 @@ class ControlAddress(msgspec.Struct, frozen=True):
 
 
 def end_process(reason: str) -> None:
-    """End this process at once, with whatever runs in its group if that is its own."""
+    """End this process at once. If the process leads its own group, end the whole group."""
     sys.stderr.write(f"{reason}\n")
     sys.stderr.flush()
     if os.getpgrp() == os.getpid():
@@ -58,10 +59,11 @@ def end_process(reason: str) -> None:
 
 
 class ControlClient:
-    """One worker's side. When the connection ends, and nobody closed it, the supervisor is gone, and the worker too.
+    """A worker's side of the control connection.
 
-    `interruption` happens when another worker was lost. A worker whose supervisor is gone ends by `leave`, at once,
-    since another supervisor may begin again from the journal.
+    If the connection ends before the client closes it, the supervisor is gone. The worker then calls `leave`, which
+    must end it at once, since another supervisor may start the run again from the journal. `interruption` happens when
+    another worker is lost.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class ControlClient:
         self._meeting, self._rank_there = 0, rank
         self._stores: list[socket.socket] = []
         self._socket = self._connect(Purpose.CONTROL)
-        self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
+        self.ip: str = self._socket.getsockname()[0]  # the address at which the server's network reaches this machine
 
     def __enter__(self) -> Self:
         for work in (self._take_messages, self._pass_on_pulse):
@@ -91,30 +93,31 @@ class ControlClient:
         self._send_message(WorkerReport(contents))
 
     def report_end(self, ending: Ending, reason: str = "") -> None:
-        """Say how the worker ended."""
+        """Report how the worker ended."""
         self._send_message(Ended(ending, reason))
-        self._closed.set()  # from now on the server may go first
+        self._closed.set()  # from now on the server may close the connection first
 
     def await_join(self) -> Join | None:
-        """Wait until this worker takes part, and with whom; None if it shall stop instead."""
+        """Wait until this worker takes part, and return the membership. Returns `None` if the worker is to stop
+        instead."""
         with self.pulse.waiting():
             return self._joins.get()
 
     def report_left(self, reason: str = "") -> None:
-        """Say that the worker takes part no longer, and waits."""
+        """Report that the worker no longer takes part and waits for the next membership."""
         self._close_stores()
         self._send_message(Left(reason))
 
     def is_to_leave(self) -> bool:
-        """Return whether the worker shall leave when it has finished a round."""
+        """Return whether the worker is to leave when it has finished a round."""
         return self._leaving.is_set()
 
     def is_to_stop(self) -> bool:
-        """Return whether the worker shall stop when it has finished a round."""
+        """Return whether the worker is to stop when it has finished a round."""
         return self._stop.is_set()
 
     def open_store(self) -> socket.socket:
-        """Return a connection to the dictionary that all workers share, which ends with this client."""
+        """Return a connection to the dictionary that all workers share. This client closes the connection."""
         self._stores.append(self._connect(Purpose.STORE))
         return self._stores[-1]
 
@@ -135,7 +138,7 @@ class ControlClient:
             raise PeerLostError(f"{where} can't be reached: {problem}") from None
         answer: ToWorker | None = None
         try:
-            with suppress(ConnectionError):  # which is how a server ends that lets nobody in, and leaves this unread
+            with suppress(ConnectionError):  # a server that refuses a worker closes the connection without reading
                 _keep_alive(connection)
                 connection.sendall(address.token.encode())
                 rank = self._rank_there if purpose is Purpose.RELAY else self._rank
@@ -146,7 +149,10 @@ class ControlClient:
             raise PeerLostError(f"{where} doesn't answer: {problem}") from None
         if not isinstance(answer, Welcome):
             connection.close()
-            raise PeerLostError(f"{where} doesn't let worker {self._rank} in; it had one already, or waits for others")
+            raise PeerLostError(
+                f"{where} refused worker {self._rank}; a worker with this rank is already connected, or the server "
+                "expects other workers"
+            )
         connection.settimeout(None)
         return connection
 
@@ -182,7 +188,7 @@ class ControlClient:
         while not self._closed.wait(self._beat):
             sign = self.pulse.take()
             if sign is not None:
-                with suppress(PeerLostError):  # who listens sees it too
+                with suppress(PeerLostError):  # the thread that receives messages notices this too
                     self._send_message(Heartbeat(sign))
 
     def _lose_supervisor(self) -> None:
@@ -202,5 +208,5 @@ def _keep_alive(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for name, value in _KEEP_ALIVE.items():
-        if hasattr(socket, name):  # not every system has all
+        if hasattr(socket, name):  # some systems lack some of these options
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,4 +1,4 @@
-"""Heartbeats: whether a worker computes or waits for others, and what its supervisor concludes from that."""
+"""Heartbeats, which tell the supervisor whether a worker computes or waits for others."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from netdsl.distributed.communicator import Communicator, Handle, SharedVariable
 
 
-_BUSY = 0.005  # seconds of processor time between two signs; what an idle process uses is far below
-START = 300.0  # seconds for all workers to begin, which includes loading torch on a busy machine
-_STUCK = 5.0  # deadlines in which everybody only waits
-_STOPPED = 5.0  # seconds between two looks: this process itself was stopped, perhaps with all others
+_BUSY = 0.005  # seconds of processor time between two signs of life; an idle process uses far less
+START = 300.0  # seconds until all workers have started; loading torch takes long on a busy machine
+_STUCK = 5.0  # number of deadlines during which all workers only wait
+_STOPPED = (
+    5.0  # seconds between two checks; after a longer gap, this process itself was paused, perhaps with all others
+)
 
 
 class Pulse:
-    """A worker's signs of life, given by its own thread and passed on by another one.
+    """A worker's signs of life. The training thread gives them, and another thread sends them.
 
-    Processor time that the process used is a sign, too: on a machine with too much to do an iteration may take longer
-    than any deadline, and a worker that gets on slowly isn't lost.
+    Processor time that the process used is also a sign of life. On an overloaded machine an iteration may take longer
+    than any deadline, and a slow worker isn't lost.
     """
 
     def __init__(self, processor_time: Callable[[], float] = time.process_time) -> None:
@@ -35,12 +37,12 @@ class Pulse:
         self._processor_time, self._used = processor_time, processor_time()
 
     def beat(self) -> None:
-        """Say that the worker gets on."""
+        """Note that the worker makes progress."""
         self._beat.set()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Say that the worker is alive while it waits for others."""
+        """Note that the worker is alive while it waits for others."""
         self._waiting = True
         try:
             yield
@@ -49,7 +51,7 @@ class Pulse:
             self.beat()
 
     def take(self) -> Sign | None:
-        """Return the sign since the last call, if there was one."""
+        """Return the sign of life since the last call, or `None` if there was none."""
         before, self._used = self._used, self._processor_time()
         if self._beat.is_set():
             self._beat.clear()
@@ -67,15 +69,15 @@ class WatchedCommunicator:
         self.rank, self.size, self.traffic = communicator.rank, communicator.size, communicator.traffic
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Handle:
-        """Replace everybody's buffer by their weighted mean."""
+        """Replace every worker's buffer with the weighted mean of all buffers."""
         return _WatchedHandle(self._communicator.mean(buffer, weight, lane=lane), self._pulse)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Handle:
-        """Replace the root's buffer by the weighted mean."""
+        """Replace the root's buffer with the weighted mean."""
         return _WatchedHandle(self._communicator.reduce(buffer, weight, root=root, lane=lane), self._pulse)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Handle:
-        """Replace everybody's buffer by the root's."""
+        """Replace every worker's buffer with the root's."""
         return _WatchedHandle(self._communicator.broadcast(buffer, root=root, lane=lane), self._pulse)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Handle:
@@ -83,16 +85,16 @@ class WatchedCommunicator:
         return _WatchedHandle(self._communicator.send(buffer, to=to, lane=lane), self._pulse)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Handle:
-        """Fill a buffer with what another worker sends."""
+        """Fill a buffer with the values that another worker sends."""
         return _WatchedHandle(self._communicator.receive(buffer, source=source, lane=lane), self._pulse)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Everybody's numbers, by rank."""
+        """Return the numbers of all workers, by rank."""
         with self._pulse.waiting():
             return self._communicator.gather(values)
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait until all other workers have called this too."""
         with self._pulse.waiting():
             self._communicator.barrier()
 
@@ -102,7 +104,7 @@ class WatchedCommunicator:
             return _WatchedVariable(self._communicator.shared_variable(buffer), self._pulse)
 
     def close(self) -> None:
-        """Let go of the communicator."""
+        """Close the communicator."""
         self._communicator.close()
 
 
@@ -139,15 +141,15 @@ class _WatchedVariable:
 class _WorkerHealth:
     host: str
     alive: float  # the time of the last heartbeat
-    worked: float  # of the last one that isn't of waiting
+    worked: float  # the time of the last heartbeat that didn't report waiting
     ending: Ending | None = None
     reason: str = ""
-    takes_part: bool = False  # else it waits for the others
+    takes_part: bool = False  # otherwise it waits for the others
 
 
 @dataclass
 class Health:
-    """The health of workers that have a deadline for their heartbeats. `size` of them are needed."""
+    """The health of `size` workers, each of which must send a heartbeat within the deadline."""
 
     size: int
     deadline: float
@@ -158,7 +160,7 @@ class Health:
         self._looked = self._since
 
     def welcome(self, rank: int, host: str) -> None:
-        """Note that a worker begins."""
+        """Note that a worker has started."""
         now = time.monotonic()
         self.workers[rank] = _WorkerHealth(host, now, now)
 
@@ -170,7 +172,8 @@ class Health:
             worker.worked = now
 
     def note_end(self, rank: int, ending: Ending, reason: str = "") -> None:
-        """Note that a worker ended; what it said itself counts, not what is seen later."""
+        """Note that a worker has ended. The first report counts, so the worker's own report precedes what others notice
+        later."""
         worker = self.workers.setdefault(rank, _WorkerHealth("", 0.0, 0.0))
         if worker.ending is None:
             worker.ending, worker.reason = ending, reason
@@ -191,39 +194,39 @@ class Health:
         self._since = time.monotonic()
 
     def done(self, rank: int) -> bool:
-        """Return whether a worker came to a good end."""
+        """Return whether a worker finished successfully."""
         return rank in self.workers and self.workers[rank].ending is Ending.DONE
 
     def waiting(self) -> set[int]:
-        """Return the workers that have begun, and don't take part."""
+        """Return the workers that have started but don't take part."""
         return {rank for rank, worker in self.workers.items() if worker.ending is None and not worker.takes_part}
 
     def taking_part(self) -> set[int]:
-        """Return the workers that take part, and haven't ended."""
+        """Return the workers that take part and haven't ended."""
         return {rank for rank, worker in self.workers.items() if worker.ending is None and worker.takes_part}
 
     def lost(self) -> set[int]:
-        """Return the workers that ended badly, or give no sign of life any more."""
+        """Return the workers that failed, or that no longer give a sign of life."""
         bad = {rank for rank, worker in self.workers.items() if worker.ending not in (None, Ending.DONE)}
         return bad | {*self.hung()}
 
     def running(self, rank: int) -> bool:
-        """Return whether a worker has begun and not ended."""
+        """Return whether a worker has started and hasn't ended."""
         return rank in self.workers and self.workers[rank].ending is None
 
     def name(self, rank: int) -> str:
-        """Return a worker as messages call it; its host is named where there are several."""
+        """Return the name of a worker for messages. The name includes the host if the workers run on several hosts."""
         hosts = {worker.host for worker in self.workers.values()}
         return f"worker {rank} on {self.workers[rank].host}" if len(hosts) > 1 else f"worker {rank}"
 
     def blame(self) -> str:
-        """Who ended badly, and why: those whose ends say most about it."""
+        """Return which workers failed and why, limited to the most telling kind of failure. Empty if none failed."""
         bad = {rank: each for rank, each in self.workers.items() if each.ending not in (None, Ending.DONE)}
         worst = min((worker.ending or Ending.CRASHED for worker in bad.values()), default=None)
         return "; ".join(f"{self.name(rank)} {each.reason}" for rank, each in bad.items() if each.ending is worst)
 
     def hung(self) -> list[int]:
-        """Return the running workers without a heartbeat for the deadline."""
+        """Return the running workers that sent no heartbeat within the deadline."""
         now = self._time_awake()
         return [
             rank
@@ -232,17 +235,17 @@ class Health:
         ]
 
     def standstill(self) -> str:
-        """Why nothing gets on although nobody is hung, if that is so."""
+        """Return why the workers make no progress although none of them is hung. Empty if they make progress."""
         now = self._time_awake()
         if len(self.workers) < self.size and now - self._since > START:
-            return f"only {len(self.workers)} of {self.size} workers began within {START:g} s"
+            return f"only {len(self.workers)} of {self.size} workers started within {START:g} s"
         worked = max((self.workers[rank].worked for rank in self.taking_part()), default=now)
         if now - max(worked, self._since) > _STUCK * self.deadline:
-            return f"all workers wait for each other since {_STUCK * self.deadline:g} s"
+            return f"all workers have been waiting for each other for {_STUCK * self.deadline:g} s"
         return ""
 
     def _time_awake(self) -> float:
-        """Return the time. What lies before a pause of this process itself counts for nobody."""
+        """Return the time. After a pause of this process itself, silence before the pause no longer counts."""
         now = time.monotonic()
         if now - self._looked > _STOPPED:
             self._since = now

@@ -1,4 +1,5 @@
-"""Messages between workers and the control server: MessagePack with its length, after a token that lets them in."""
+"""Messages between workers and the control server: MessagePack with a length prefix, after a token that admits a
+worker."""
 
 from __future__ import annotations
 
@@ -14,34 +15,34 @@ from netdsl.distributed.journal import Membership
 from netdsl.errors import DistributedError
 
 TOKEN_BYTES = 32
-HANDSHAKE = 10.0  # seconds for a new connection to show the token and say which worker it is
-_LONGEST = 1 << 24  # bytes of a message; the longest record is far below
+HANDSHAKE = 10.0  # seconds for a new connection to send the token and identify its worker
+_LONGEST = 1 << 24  # bytes of a message; the longest record is far shorter
 _LENGTH = struct.Struct(">I")
 
 T = TypeVar("T")
 
 
 class Sign(Enum):
-    """A worker's sign of life: what it has done since the last one."""
+    """A worker's sign of life: its activity since the last one."""
 
     WORKING = "working"
     WAITING = "waiting"
 
 
 class Ending(IntEnum):
-    """How a worker ended. The lowest of several says most about what went wrong."""
+    """How a worker ended. Among several endings, the lowest explains a failure best."""
 
     CRASHED = 0  # with an exception
-    GONE = 1  # without a word
-    LOST = 2  # because it lost another
+    GONE = 1  # without a report
+    LOST = 2  # because it lost another worker
     DONE = 3
-    FAILED = 4  # with an error of the user's, which would come again
+    FAILED = 4  # with an error that the user must fix, and that a retry would repeat
 
 
 class Purpose(Enum):
-    """What a connection is for."""
+    """The purpose of a connection."""
 
-    CONTROL = "control"  # heartbeats and reports out, requests to stop in
+    CONTROL = "control"  # heartbeats and reports to the server, requests to stop from it
     STORE = "store"  # a dictionary that all workers share
     RELAY = "relay"  # a lane of the relay
 
@@ -53,11 +54,11 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     host: str
     purpose: Purpose = Purpose.CONTROL
     lane: int = 0
-    meeting: int = 0  # that the connection is for
+    meeting: int = 0  # to which the connection belongs
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
-    """A worker is alive."""
+    """A worker's report that it is alive."""
 
     sign: Sign
 
@@ -69,33 +70,33 @@ class WorkerReport(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):
-    """A worker has come to its end."""
+    """A worker's report that it has ended."""
 
     ending: Ending
     reason: str = ""
 
 
 class Left(msgspec.Struct, frozen=True, tag=True):
-    """A worker takes part no longer, and waits until it does again; with a reason if it lost another."""
+    """A worker's report that it waits for the next membership. The reason is set if it lost another worker."""
 
     reason: str = ""
 
 
 class Welcome(msgspec.Struct, frozen=True, tag=True):
-    """The server's answer to a worker that it lets in."""
+    """The server's answer to a worker that it admits."""
 
 
 class Join(msgspec.Struct, frozen=True, tag=True):
-    """The server's word that a worker takes part, and with whom."""
+    """The server's message that a worker takes part, with the membership."""
 
-    meeting: int  # its number, which tells what belongs to it from what is late
+    meeting: int  # its number, which separates its connections from late ones of earlier meetings
     membership: Membership
-    elastic: bool  # whether those who are left wait for the next membership when a worker is lost
+    elastic: bool  # whether the remaining workers wait for the next membership when a worker is lost
     until: int | None = None  # the round after which all leave, if that is planned
 
 
 class LeaveAfterRound(msgspec.Struct, frozen=True, tag=True):
-    """The server's request to leave when a round is finished, since another worker has come."""
+    """The server's request to leave when a round is finished, because another worker wants to join."""
 
 
 class StopAfterRound(msgspec.Struct, frozen=True, tag=True):
@@ -103,7 +104,7 @@ class StopAfterRound(msgspec.Struct, frozen=True, tag=True):
 
 
 class Abort(msgspec.Struct, frozen=True, tag=True):
-    """The server's word that a worker was lost, so that waiting for others is in vain."""
+    """The server's message that a worker was lost, so waiting for other workers is pointless."""
 
     reason: str
 
@@ -119,7 +120,7 @@ class StoreRequest(msgspec.Struct, frozen=True, tag=True):
 
 
 class StoreReply(msgspec.Struct, frozen=True, tag=True):
-    """Its result."""
+    """The result of an operation on the shared dictionary."""
 
     value: bytes = b""
     number: int = 0
@@ -138,23 +139,23 @@ def send(connection: socket.socket, message: FromWorker | ToWorker) -> None:
 
 
 def receive_from_worker(connection: socket.socket, deadline: float | None = None) -> FromWorker | None:
-    """Return the next message of a worker; None at the end. Nonsense is a DistributedError."""
+    """Return the next message of a worker, or `None` at the end. Raises a `DistributedError` for an unknown message."""
     return _receive_message(connection, _FROM_WORKER, deadline)
 
 
 def receive_from_server(connection: socket.socket, deadline: float | None = None) -> ToWorker | None:
-    """Return the next message of the server; None at the end."""
+    """Return the next message of the server, or `None` at the end."""
     return _receive_message(connection, _TO_WORKER, deadline)
 
 
 def receive_exactly(connection: socket.socket, length: int, deadline: float | None = None) -> bytes | None:
-    """So many bytes, or None if the connection ends before; all of them until one deadline, if there is one."""
+    """Return this many bytes, or `None` if the connection ends before. The deadline, if any, applies to all of them."""
     data = bytearray()
     while len(data) < length:
         if deadline is not None:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                raise TimeoutError("too slow")
+                raise TimeoutError("the other end took too long to send a message")
             connection.settimeout(remaining)
         more = connection.recv(length - len(data))
         if not more:
@@ -171,11 +172,11 @@ def _receive_message(
         return None
     (length,) = _LENGTH.unpack(head)
     if length > _LONGEST:
-        raise DistributedError(f"a message of {length} bytes, which is too long")
+        raise DistributedError(f"the other end announced a message of {length} bytes, which is too long")
     data = receive_exactly(connection, length, deadline)
     if data is None:
         return None
     try:
         return decoder.decode(data)
     except msgspec.MsgspecError as problem:
-        raise DistributedError(f"a message that nobody understands: {problem}") from None
+        raise DistributedError(f"the other end sent an unknown message: {problem}") from None

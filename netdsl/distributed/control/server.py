@@ -1,4 +1,4 @@
-"""The control server: workers report here what happens, meet at its store, and reach the relay through it."""
+"""The control server. Workers send their reports to it, meet at its store, and reach the relay through it."""
 
 from __future__ import annotations
 
@@ -36,18 +36,20 @@ from netdsl.errors import DistributedError
 
 _MOST_KEYS = 100_000
 _LONGEST = 1 << 20  # bytes of a value
-_STRANGERS = 64  # connections at once that haven't shown the token yet; more have to wait
+_STRANGERS = 64  # simultaneous connections that haven't sent the token yet; further ones have to wait
 _RETRY = 0.05  # seconds until a server without free descriptors tries again
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
-Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]  # a message; None when a connection ended
-_NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
+Happened = tuple[
+    int, Hello | Heartbeat | WorkerReport | Left | Ended | None
+]  # a rank's message, or its connection's end
+_NONSENSE = (OSError, ValueError, DistributedError)  # errors caused by strangers, and by workers that vanish
 
 
 class ControlServer:
-    """Lets in the processes that have the token, as `size` workers. Leaving it ends all connections.
+    """Admits processes that have the token, as `size` workers. Exiting the context ends all connections.
 
-    With `again`, one who was lost may come again. The store and the relay are those of a meeting of workers, of which
-    there is one after the other.
+    With `again`, a lost worker may connect again. The store and the relay belong to the current meeting of workers, and
+    are replaced when the next meeting begins.
     """
 
     def __init__(self, host: str, size: int, port: int = 0, adopt: Adopt | None = None, *, again: bool = False) -> None:
@@ -84,19 +86,19 @@ class ControlServer:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def next(self, timeout: float) -> Happened | None:
-        """Return the next thing that happens within this many seconds, if anything does."""
+        """Return the next event within this many seconds, or `None` if there is none."""
         try:
             return self._happened.get(timeout=timeout)
         except Empty:
             return None
 
     def tell_all(self, message: StopAfterRound | LeaveAfterRound | Abort) -> None:
-        """Send a message to all workers that are here."""
+        """Send a message to all connected workers."""
         with self._changing:
             self._tell_workers(self._workers, message)
 
     def begin_meeting(self, join: Join, adopt: Adopt | None = None) -> None:
-        """Let workers meet again, and tell them with whom; what is left of the meeting before has no store any more."""
+        """Begin the next meeting, and send its membership to the workers. The previous meeting's store is closed."""
         with self._changing:
             store, self._store = self._store, StoreServer()
             self._meeting, self._adopt = join.meeting, adopt
@@ -104,7 +106,7 @@ class ControlServer:
         store.close()
 
     def dismiss(self, rank: int) -> None:
-        """End the connection of a worker, who ends when it notices that."""
+        """Close the connection of a worker. The worker ends when it notices that."""
         with self._changing:
             connection = self._workers.get(rank)
             if connection is not None:
@@ -113,7 +115,7 @@ class ControlServer:
 
     def _tell_workers(self, ranks: Iterable[int], message: Join | StopAfterRound | LeaveAfterRound | Abort) -> None:
         for connection in (self._workers[rank] for rank in ranks if rank in self._workers):
-            with suppress(OSError):  # if it has ended, that is noticed elsewhere
+            with suppress(OSError):  # if the connection has ended, another thread notices that
                 send(connection, message)
 
     def _accept(self) -> None:
@@ -121,14 +123,14 @@ class ControlServer:
             self._strangers.acquire()
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # it is closed; or there are no free descriptors, which passes
+            except OSError:  # the listener is closed, or descriptors are scarce for a moment
                 self._strangers.release()
                 time.sleep(_RETRY)
                 continue
             threading.Thread(target=self._admit, args=(connection,), name="control server", daemon=True).start()
 
     def _admit(self, connection: socket.socket) -> None:
-        """Serve a worker; a connection without the token, or with an unknown message, is closed."""
+        """Serve a worker. Close the connection if it sends no token or an unknown message."""
         hello: FromWorker | None = None
         try:
             with suppress(*_NONSENSE):
@@ -143,7 +145,7 @@ class ControlServer:
             connection.close()
 
     def _hello(self, connection: socket.socket) -> FromWorker | None:
-        """Who connects. Nothing is parsed before the token was shown, and all of it has one deadline."""
+        """Return a connection's first message. Parses nothing before the token, within a single deadline."""
         deadline = time.monotonic() + HANDSHAKE
         token = receive_exactly(connection, TOKEN_BYTES, deadline)
         if token is None or not secrets.compare_digest(token, self.token.encode()):
@@ -153,7 +155,7 @@ class ControlServer:
         return hello if isinstance(hello, Hello) and hello.rank in range(self._size) else None
 
     def _serve_connection(self, connection: socket.socket, hello: Hello) -> bool:
-        """Serve a connection to its end; returns whether somebody else has it now."""
+        """Serve a connection until it ends. Returns whether another owner has taken it over."""
         if hello.purpose is Purpose.CONTROL:
             self._serve_worker(connection, hello)
             return False
@@ -183,11 +185,11 @@ class ControlServer:
                 self._stores.discard(connection)
 
     def _serve_worker(self, connection: socket.socket, hello: Hello) -> None:
-        """Read a worker's messages, until it has no more to say."""
+        """Read a worker's messages until its connection ends."""
         rank = hello.rank
         with self._changing:
             known = self._workers if self._again else self._seen
-            if self._closed or rank in known:  # a worker that something began once more would be a second replica
+            if self._closed or rank in known:  # a second process with this rank would be a second replica
                 return
             send(connection, Welcome())
             self._seen.add(rank)
@@ -196,13 +198,13 @@ class ControlServer:
         with suppress(*_NONSENSE):
             while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Left | Ended):
                 self._happened.put((rank, message))
-        with self._changing:  # its successor connects later
+        with self._changing:  # so that its successor connects later
             del self._workers[rank]
             self._happened.put((rank, None))
 
 
 class StoreServer:
-    """The dictionary itself."""
+    """The dictionary that all workers share."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
@@ -210,19 +212,19 @@ class StoreServer:
         self._closed = False
 
     def serve(self, connection: socket.socket) -> None:
-        """Do what one worker asks for, until its connection ends."""
+        """Answer one worker's requests until its connection ends."""
         while isinstance(request := receive_from_worker(connection), StoreRequest):
             send(connection, self._answer_to(request))
 
     def close(self) -> None:
-        """End the waiting of everybody."""
+        """Wake all waiting threads, whose requests then fail."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def _answer_to(self, request: StoreRequest) -> StoreReply:
         if len(request.value) > _LONGEST or not request.keys:
-            raise DistributedError("a request to the store that makes no sense")
+            raise DistributedError("a worker sent an invalid request to the store")
         key = request.keys[0]
         with self._changed:
             match request.operation:
@@ -246,11 +248,11 @@ class StoreServer:
                 case "delete":
                     return StoreReply(number=int(self._values.pop(key, None) is not None))
                 case _:
-                    raise DistributedError(f"the store can't {request.operation}")
+                    raise DistributedError(f"the store doesn't support the operation {request.operation!r}")
         return StoreReply()
 
     def _set_value(self, key: str, value: bytes) -> None:
         if len(self._values) >= _MOST_KEYS and key not in self._values:
-            raise DistributedError("the store is full")
+            raise DistributedError(f"the store is full: it already has {_MOST_KEYS} keys")
         self._values[key] = value
         self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What starts workers, or finds those that something else has started."""
+"""Launchers, which start workers or find workers that another program has started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netdsl.registry import Registry
 if TYPE_CHECKING:
     from netdsl.distributed.launcher import Launcher
 
-_OWN = {  # the command line has these in its own way
+_OWN = {  # the command line creates these launchers itself
     "local": "netdsl.distributed.launchers.local",
     "external": "netdsl.distributed.launchers.external",
     "mpi": "netdsl.mpi",

@@ -1,6 +1,7 @@
-"""The external launcher: workers that torchrun, SLURM or Kubernetes have started, one process for each.
+"""The external launcher, for workers that torchrun, SLURM or Kubernetes starts, one process for each worker.
 
-Each finds its rank in the environment. The first one supervises, too, and says in the run's folder where it is reached.
+Each worker reads its rank from the environment. The first worker also supervises, and publishes its address in the
+run's folder.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from netdsl.ranks import Ranks, ranks_in
 
 Result = TypeVar("Result")
 
-_SPEC = "control.json"  # in the run's folder; only the user may read it, since it has a secret
-_NAP, _GRACE = 0.1, 10.0  # seconds between two looks for the first worker; for its own part to end
+_SPEC = "control.json"  # in the run's folder; contains a secret, so only the user may read it
+_NAP, _GRACE = 0.1, 10.0  # seconds between two checks for the first worker; seconds for its own part to end
 
 
 class ExternalWorker(NamedTuple):
-    """Which worker this process is, as the environment says."""
+    """The identity of this process among the workers, as the environment describes it."""
 
     rank: int
     size: int
     local_rank: int
     local_size: int
-    host: str  # by which the first worker is reached, if this is it
+    host: str  # the address at which others reach the first worker; only used by that worker
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> ExternalWorker:
@@ -47,19 +48,20 @@ class ExternalWorker(NamedTuple):
         ranks = ranks_in(environment)
         if ranks is None:
             raise DistributedError(
-                "no RANK and WORLD_SIZE say which worker this is; start workers with torchrun or the like"
+                "RANK and WORLD_SIZE aren't set, so this process can't tell which worker it is; start the "
+                "workers with torchrun or a similar launcher"
             )
         return cls.of_ranks(ranks, environment.get("MASTER_ADDR", ""))
 
     @classmethod
     def of_ranks(cls, ranks: Ranks, host: str = "") -> ExternalWorker:
-        """Return the worker with these ranks; by default the name of this machine is its host."""
+        """Return the worker with these ranks. By default its host is the name of this machine."""
         address = socket.gethostname() if ranks.size > ranks.local_size else "127.0.0.1"
         return cls(*ranks, host or address)
 
 
 class ExternalLauncher(Workers):
-    """Finds the workers instead of starting them: it publishes the spec that they wait for."""
+    """Finds workers instead of starting them. It publishes the spec that they wait for."""
 
     name: ClassVar[str] = "external"
     restarts: ClassVar[bool] = False
@@ -70,15 +72,15 @@ class ExternalLauncher(Workers):
     def __init__(self, worker: ExternalWorker) -> None:
         self._worker, self.host, self.bound = worker, worker.host, worker.host
         self.published: Future[WorkerSpec] = Future()
-        self.finished = Event()  # of the first worker's own part
+        self.finished = Event()  # set when the first worker's own part has ended
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """Return the run with a transport that suits the workers' devices and machines."""
         size = self._worker.size
         if run.fitting(size) != size:
             raise DistributedError(
-                f"{folder}: is a run of {run.workers} workers, and {size} were started; to go on with these, resume it "
-                f"with --workers {size}"
+                f"{folder}: the run has {run.workers} workers, but {size} were started; to continue with {size} "
+                f"workers, add --workers {size}"
             )
         return run.with_transport(self._worker.local_size, mpi=self.mpi)
 
@@ -87,7 +89,7 @@ class ExternalLauncher(Workers):
         return self._worker.size
 
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
-        """Tell the workers where their supervisor is."""
+        """Publish the supervisor's address to the workers."""
         self._file = Path(spec.run, _SPEC)
         with atomic_path(self._file, mode=0o600) as temporary:
             temporary.write_text(spec.text())
@@ -95,24 +97,24 @@ class ExternalLauncher(Workers):
         return self
 
     def close(self) -> None:
-        """Let the first worker's own part end, which still needs its supervisor."""
+        """Let the first worker's own part end, since it still needs its supervisor."""
         self._file.unlink(missing_ok=True)
         self.await_end()
 
     def await_end(self) -> None:
-        """Wait for the first worker's own part, for a while."""
+        """Wait for the first worker's own part to end, but only for a limited time."""
         self.finished.wait(_GRACE)
 
 
 def train_as_worker(folder: Path, supervise: Callable[[ExternalLauncher], End]) -> End | None:
-    """Do this process's part of a run; in the first worker `supervise` watches all of them from a thread."""
+    """Do this process's part of a run. In the first worker, `supervise` watches all workers from a thread."""
     return take_part(folder, supervise, run_worker)
 
 
 def take_part(
     folder: Path, supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]
 ) -> Result | None:
-    """Do this process's part of the work that begins in a folder; the first worker supervises beside its own."""
+    """Do this process's part of the work that begins in a folder. The first worker supervises as well."""
     worker = ExternalWorker.of(os.environ)
     if worker.rank:
         spec = _await_spec(folder)
@@ -124,11 +126,11 @@ def take_part(
 def lead(
     launcher: ExternalLauncher, supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]
 ) -> Result:
-    """Do the first worker's part, beside a thread that supervises all."""
+    """Do the first worker's part, while a thread supervises all workers."""
     with ThreadPoolExecutor(1) as pool:
         supervision = pool.submit(supervise, launcher)
         supervision.add_done_callback(lambda _: launcher.published.cancel())
-        with suppress(PeerLostError, CancelledError):  # the supervisor knows more about it
+        with suppress(PeerLostError, CancelledError):  # the supervisor reports the cause
             try:
                 work(launcher.published.result())
             finally:
@@ -137,11 +139,13 @@ def lead(
 
 
 def _await_spec(folder: Path) -> WorkerSpec:
-    """Return the spec that the first worker publishes. One that nobody answers for was left behind."""
+    """Return the spec that the first worker publishes. Ignores a leftover spec whose supervisor isn't running."""
     for _ in range(int(START / _NAP)):
         with suppress(OSError, msgspec.MsgspecError):
             spec = WorkerSpec.of((folder / _SPEC).read_text())
             socket.create_connection((spec.control.host, spec.control.port), START).close()
             return spec
         time.sleep(_NAP)
-    raise DistributedError(f"{folder}: the first worker didn't begin there within {START:g} s; it says why")
+    raise DistributedError(
+        f"{folder}: the first worker didn't start the run within {START:g} s; read its output for the reason"
+    )

@@ -1,4 +1,4 @@
-"""The local launcher: workers that are processes on this machine."""
+"""The local launcher, which starts workers as processes on this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMAND = [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_proc
 
 
 class Shown(Enum):
-    """The workers whose output isn't in logs, but where this process writes its own."""
+    """The workers that write to this process's own output instead of a log."""
 
     NONE = "none"
     FIRST = "first"
@@ -31,7 +31,7 @@ class Shown(Enum):
 
 
 class LocalLauncher:
-    """Starts a process for each worker by a command; their logs are in the run's folder."""
+    """Starts a process for each worker with a command. The workers' logs are in the run's folder."""
 
     name: ClassVar[str] = "local"
     restarts: ClassVar[bool] = True
@@ -45,11 +45,15 @@ class LocalLauncher:
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """Return the run with a transport that suits the workers' devices."""
         if run.transport is Transport.RELAY:
-            raise DistributedError("the transport relay is for workers that reach only a driver, as on Spark")
+            raise DistributedError(
+                "the transport relay is only for workers on Spark, which reach no process but the driver; leave "
+                "--transport out"
+            )
         return run.with_transport(per_machine=run.workers)
 
     def room(self, run: Run) -> int:
-        """Return the number of workers; of an elastic run, one for each GPU that it names, or for each core."""
+        """Return the number of workers. For an elastic run, this is one for each GPU that the run names, or for each
+        core."""
         gpus = {device for device in run.devices if device.type == "cuda"}
         return run.fitting(len(gpus) or os.cpu_count() or 1)
 
@@ -83,7 +87,7 @@ class LocalWorkers(Workers):
         return self._processes[rank].last_words()
 
     def start_again(self, rank: int) -> bool:
-        """End what is left of a lost worker, and start a process in its place."""
+        """End the rest of a lost worker, and start a process in its place."""
         self._processes[rank].kill()
         self._processes[rank].wait()
         self._processes[rank] = self._new_process(rank)
@@ -95,7 +99,7 @@ class LocalWorkers(Workers):
         return _WorkerProcess(worker, self._command, None if is_shown else log_of(Path(self._spec.run), rank))
 
     def close(self) -> None:
-        """End the processes that still run, with everything that they started."""
+        """End the processes that are still running, with everything that they started."""
         for process in self._processes:
             process.kill()
         for process in self._processes:
@@ -103,7 +107,10 @@ class LocalWorkers(Workers):
 
 
 class _WorkerProcess:
-    """One process, and its log if it has one. It reads its spec, which has a secret, from its standard input."""
+    """A worker's process, and its log if it has one.
+
+    The process reads its spec from standard input, since the spec contains a secret.
+    """
 
     def __init__(self, spec: WorkerSpec, command: Sequence[str], log: Path | None) -> None:
         self._log = log
@@ -118,12 +125,12 @@ class _WorkerProcess:
             raise DistributedError(f"worker {spec.rank} can't be started: {problem}") from None
 
     def ending(self) -> str:
-        """Return how the process ended; empty if it runs."""
+        """Return how the process ended. Empty if it is running."""
         code = self._new_process.poll()
         return "" if code is None else ending_of(code)
 
     def last_words(self) -> str:
-        """Return the last lines that the process wrote, and where the rest is."""
+        """Return the last lines that the process wrote, and the path of the log."""
         return "" if self._log is None else last_words(self._log, self._start_process)
 
     def kill(self) -> None:
@@ -133,7 +140,7 @@ class _WorkerProcess:
                 os.killpg(self._new_process.pid, signal.SIGKILL)
 
     def wait(self) -> None:
-        """Wait until it has ended."""
+        """Wait until the process has ended."""
         self._new_process.wait()
 
 
@@ -143,9 +150,9 @@ def _start_process(spec: WorkerSpec, command: Sequence[str], output: IO[bytes] |
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=output,
-        process_group=0,  # a terminal's Ctrl-C is the supervisor's to handle
+        process_group=0,  # the supervisor handles a terminal's Ctrl-C
     )
     assert process.stdin is not None
-    with suppress(BrokenPipeError), process.stdin as pipe:  # if it has ended, that is noticed elsewhere
+    with suppress(BrokenPipeError), process.stdin as pipe:  # if the process has ended, the supervisor notices that
         pipe.write(spec.text().encode())
     return process

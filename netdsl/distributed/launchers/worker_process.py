@@ -12,13 +12,13 @@ from netdsl.distributed.run_worker import run_worker
 
 def main() -> int:
     """Take part in a run, and return the exit code."""
-    gc.freeze()  # what was imported stays; looking through all of torch again at the end takes longer than ending
+    gc.freeze()  # spares the garbage collector a slow search through all of torch's objects at the end
     spec = WorkerSpec.of(sys.stdin.readline())
     try:
         with spec.allowing():
             run_worker(spec)
     except CaffeError as problem:
-        sys.stderr.write(f"{problem}\n")  # this is the worker's log
+        sys.stderr.write(f"{problem}\n")  # standard error is the worker's log
         return 1
     return 0
 

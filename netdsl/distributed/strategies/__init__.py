@@ -1,1 +1,1 @@
-"""What workers exchange, and when."""
+"""The strategies, which decide what workers exchange, and when."""

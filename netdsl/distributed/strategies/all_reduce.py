@@ -1,4 +1,5 @@
-"""Allreduce: gradients averaged in every iteration, beside the backward pass; MaTEx's way, and SparkNet's 'naive'."""
+"""Allreduce, which averages gradients in every iteration during the backward pass, as MaTEx and SparkNet's "naive"
+do."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ from netdsl.solver.flat import FlatBlob, FlatWeights
 class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
     """The settings of allreduce, in which all workers take each step together.
 
-    The workers divide the net's batch, so that losses are those of a single worker. With `divides_batch` false each
-    worker has a whole batch, as Caffe's GPUs have.
+    The workers divide the net's batch, so the losses equal those of a single worker. With `divides_batch` false each
+    worker has a whole batch, as in Caffe's training on several GPUs.
 
-    Weights and solver histories are the same in all workers. BatchNorm normalises each worker's part of a batch by
-    itself, and its sums are averaged at the end of a round, in every `tau`-th iteration. Gradients are exchanged in
-    buckets of about `bucket` megabytes.
+    Weights and solver histories are the same in all workers. BatchNorm normalises each worker's part of a batch
+    separately, and its sums are averaged at the end of a round, which is every `tau`-th iteration. Gradients are
+    exchanged in buckets of about `bucket` megabytes.
     """
 
     name: ClassVar[str] = "allreduce"
@@ -37,10 +38,11 @@ class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
 
     def __post_init__(self) -> None:
         if self.tau < 1 or self.bucket <= 0:
-            raise DistributedError("tau must be 1 or more, and bucket above 0")
+            raise DistributedError("tau or bucket is too small; give a tau of 1 or more, and a bucket above 0")
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """Return a mean of gradients in each iteration, bucket by bucket, and of the other values in each round."""
+        """Return the traffic: each iteration averages the gradients bucket by bucket, and each round averages all other
+        values."""
         pieces = sum(len(list(_cut_into_buckets(blobs, self._bucket_bytes))) for blobs in model.learned)
         gradients = Transfer(ExchangeKind.MEAN, model.learned_bytes, pieces)
         sums = [Transfer(ExchangeKind.MEAN, model.statistics)] if model.statistics else []
@@ -87,7 +89,7 @@ class _AllReduce:
         pass
 
     def _gradient_bucket(self, blobs: Sequence[FlatBlob]) -> Bucket:
-        """Return the bucket of blobs next to each other in the flat buffer."""
+        """Return the bucket of blobs that are adjacent in the flat buffer."""
         gradients = self._worker.solver.updater.gradients
         tensors = [blob.tensor for blob in blobs]
         views = [gradients.views[tensor] for tensor in tensors]
@@ -99,7 +101,7 @@ class _AllReduce:
 
 @dataclass
 class Bucket:
-    """Tensors whose gradients are averaged in one exchange, in a buffer of which `views` are their parts."""
+    """Tensors whose gradients are averaged in one exchange. `views` are their parts of `buffer`."""
 
     tensors: Sequence[Tensor]
     views: Sequence[Tensor]
@@ -108,7 +110,8 @@ class Bucket:
     handle: Handle | None = None
 
     def fill(self) -> None:
-        """Copy the gradients into the buffer, unless they lie there; it is zero where nothing depends on a tensor."""
+        """Copy the gradients into the buffer, unless they are views of it. A tensor without a gradient contributes
+        zeros."""
         for tensor, view in zip(self.tensors, self.views, strict=True):
             if tensor.grad is None:
                 view.zero_()
@@ -117,14 +120,14 @@ class Bucket:
 
     @torch.no_grad()
     def put_back(self) -> None:
-        """Copy the buffer into the gradients, where there are any."""
+        """Copy the averaged values into the gradients that exist."""
         for tensor, view in zip(self.tensors, self.views, strict=True):
             if tensor.grad is not None:
                 tensor.grad.copy_(view)
 
 
 class GradientBuckets:
-    """Buckets that all workers send in the same order, each as soon as it and those before it are complete.
+    """Buckets that all workers send in the same order, each as soon as it and all earlier ones are complete.
 
     `finish` waits for an exchange.
     """
@@ -144,13 +147,13 @@ class GradientBuckets:
 
     @torch.no_grad()
     def note(self, tensor: Tensor) -> None:
-        """Note that a pass has added to a tensor's gradient, and send what is complete now."""
+        """Note that a pass has added to a tensor's gradient, and send the buckets that are complete now."""
         self._bucket_of[id(tensor)].missing -= 1
         self._send_complete()
 
     @torch.no_grad()
     def complete(self) -> None:
-        """Send what no pass came to, and wait for all means, which are in the views then."""
+        """Send the remaining buckets, and wait for all means, which are then in the views."""
         for bucket in self.buckets[self._sent :]:
             bucket.missing = 0
         self._send_complete()
@@ -159,7 +162,7 @@ class GradientBuckets:
             self._finish(bucket.handle)
 
     def _send_complete(self) -> None:
-        """Send the complete buckets, up to the first that isn't complete."""
+        """Send complete buckets, up to the first incomplete one."""
         while self._sent < len(self.buckets) and self.buckets[self._sent].missing <= 0:
             bucket = self.buckets[self._sent]
             bucket.fill()
@@ -168,7 +171,8 @@ class GradientBuckets:
 
 
 def _blobs_by_bucket(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ...]]:
-    """Return the blobs of each bucket in the order in which gradients are computed: those of the last layers first."""
+    """Return the blobs of each bucket in the order in which their gradients are computed, the last layers' blobs
+    first."""
     order = {id(blob.tensor): index for index, blob in enumerate(weights.blobs)}
     buckets = [
         group.blobs[part]
@@ -179,7 +183,8 @@ def _blobs_by_bucket(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ..
 
 
 def _cut_into_buckets(sizes: Sequence[int], least: int) -> Iterator[slice]:
-    """Yield the buckets of a group of blobs with these sizes: each has `least` bytes or more, but for the last one."""
+    """Yield the buckets of a group of blobs with these sizes. Each has at least `least` bytes, except for the last
+    one."""
     start = size = 0
     for index, blob in enumerate(sizes, 1):
         size += blob

@@ -1,4 +1,4 @@
-"""SparkNet's model averaging: workers train by themselves for some iterations, then all continue with the mean."""
+"""SparkNet's model averaging: each worker trains alone for some iterations, then all continue with the mean."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from netdsl.errors import DistributedError
 class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="name"):
     """The settings of model averaging, which averages all blobs at the end of each round.
 
-    BatchNorm's sums are averaged too, and count every worker's batches from then on. The solvers' histories, such as
-    momentum, aren't exchanged. A round is `tau` iterations, or as many as a worker can do in `seconds`; models then
-    count by their iterations if `weighted`, and all workers continue at the mean iteration, which the learning rate
-    follows; what rounding it adds or leaves out counts in the next round. Before the first round one worker
-    alone does `warmup` iterations.
+    BatchNorm's sums are averaged too, and contain every worker's batches afterwards. The solvers' histories, such as
+    momentum, aren't exchanged. Before the first round the first worker alone does `warmup` iterations.
+
+    A round is `tau` iterations, or as many as a worker can do in `seconds`. In timed rounds with `weighted`, a model's
+    weight is its number of iterations. All workers then continue at the mean iteration, which determines the learning
+    rate. The mean is rounded, and the next round corrects the rounding error.
     """
 
     name: ClassVar[str] = "averaging"
@@ -37,11 +38,10 @@ class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="na
     def __post_init__(self) -> None:
         check_tau(self.tau)
         if self.seconds < 0 or self.warmup < 0:
-            raise DistributedError("seconds and warmup can't be negative")
+            raise DistributedError("seconds or warmup is negative; give 0 or more")
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """Return a mean of everything at the end of each round; workers that stop by the clock agree on an iteration
-        too."""
+        """Return the traffic: each round averages all blobs. Workers with timed rounds also agree on the iteration."""
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         agreement = [Transfer(ExchangeKind.BARRIER, 0)] if self.seconds else []
         begin = [copy, copy] if self.warmup else [copy]
@@ -56,7 +56,9 @@ class _Averaging:
     def __init__(self, settings: ModelAveraging, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
         self._pace = Pace(settings.tau)
-        self._left_over = torch.zeros((), dtype=torch.int64)  # iterations of a worker; below 0 if some lack
+        self._left_over = torch.zeros(
+            (), dtype=torch.int64
+        )  # total of iterations that rounding dropped; negative if it added some
         worker.finish(worker.communicator.broadcast(worker.weights))
 
     def round(self) -> None:
@@ -81,7 +83,7 @@ class _Averaging:
         steps = worker.train_for(self._settings.seconds)
         worker.take_mean(steps if self._settings.weighted else 1)
         all_steps = int(self._left_over) + sum(int(count) for (count,) in worker.communicator.gather([steps]))
-        done = min((2 * all_steps + worker.size) // (2 * worker.size), worker.round_end - began)  # a half is rounded up
+        done = min((2 * all_steps + worker.size) // (2 * worker.size), worker.round_end - began)  # rounds half up
         self._left_over.fill_(all_steps - done * worker.size)
         worker.agree_on_iteration(began + done)
 

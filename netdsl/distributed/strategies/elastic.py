@@ -1,4 +1,4 @@
-"""Elastic averaging (EASGD): workers and a shared variable pull on each other, and workers stay free to explore."""
+"""Elastic averaging (EASGD): workers and a shared variable pull on each other, which leaves workers free to explore."""
 
 from __future__ import annotations
 
@@ -34,18 +34,17 @@ _BETA = 0.9  # the value in the paper by Zhang et al.
 class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="name"):
     """The settings of asynchronous elastic averaging.
 
-    Every `tau` iterations a worker exchanges its weights with the shared variable, without waiting for other workers:
-    both move towards each other by `alpha` of their difference (Eqs. 2 and 3 of the MPCA paper). The worker stops
-    until it has read the variable, and the difference is pushed to that while the worker trains on.
+    Every `tau` iterations a worker exchanges its weights with the shared variable, without waiting for other workers.
+    Both move towards each other by `alpha` times their difference (Eqs. 2 and 3 of the MPCA paper). The worker pauses
+    until it has read the variable. The difference is sent to the variable while the worker continues to train.
 
-    All blobs are exchanged, also BatchNorm's sums: a weighted mean of two sums over batches is such a sum too, since
-    BatchNorm's third blob has the number to divide by. The solvers' histories aren't exchanged. The shared variable is
-    the model, with which all workers end. The default of `alpha` is `beta` divided by the number of workers, and that
-    of `beta` is 0.9.
+    All blobs are exchanged, including BatchNorm's sums. A weighted mean of two sums over batches is again such a sum,
+    since BatchNorm's third blob contains the number by which to divide. The solvers' histories aren't exchanged. The
+    shared variable is the model, and all workers end with it. By default, `alpha` is `beta` divided by the number of
+    workers, and `beta` is 0.9.
 
-    With a Nesterov solver this is EAMSGD. Caffe's weights are already those that momentum leads to, at which the
-    gradient is taken: its steps are those of v = momentum v - rate g(x + momentum v), x += v. These weights are the
-    ones that are exchanged.
+    With a Nesterov solver this is EAMSGD. Its steps are v = momentum v - rate g(x + momentum v), x += v. Caffe's
+    weights are x + momentum v, the point at which the gradient is taken, and these weights are exchanged.
     """
 
     name: ClassVar[str] = "elastic"
@@ -60,11 +59,14 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
         check_tau(self.tau)
         _check_rates(self.alpha, self.beta)
         if self.alpha != AUTO and self.beta != AUTO:
-            raise DistributedError("the asynchronous form has either alpha or beta, which is alpha times the workers")
+            raise DistributedError(
+                "the asynchronous strategy accepts only one of alpha and beta; leave one out, since beta is alpha "
+                "times the number of workers"
+            )
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """Return the variable comes from its server at the end of each round, and what changes it goes there
-        meanwhile."""
+        """Return the traffic: a worker reads the variable at the end of each round, and sends its change during the
+        next one."""
         once, barrier = Transfer(ExchangeKind.SEND, model.bytes), Transfer(ExchangeKind.BARRIER, 0)
         begin = [Transfer(ExchangeKind.BROADCAST, model.bytes), barrier]
         return StrategyTraffic(
@@ -79,9 +81,9 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
 class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_field="name"):
     """The settings of synchronous elastic averaging.
 
-    Every `tau` iterations each worker moves by `alpha` towards the shared variable, and the shared variable by `beta`
-    towards the mean of the workers. The same blobs are exchanged as in the asynchronous form. Unless both rates are
-    set, they follow elastic symmetry: `beta` = workers times `alpha`, with a `beta` of 0.9 if neither is set.
+    Every `tau` iterations each worker moves by `alpha` towards the shared variable, and the shared variable moves by
+    `beta` towards the mean of the workers. The asynchronous strategy exchanges the same blobs. Unless both rates are
+    set, they follow elastic symmetry: `beta` is `alpha` times the number of workers, and 0.9 if neither is set.
     """
 
     name: ClassVar[str] = "elastic-sync"
@@ -97,7 +99,7 @@ class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_fi
         _check_rates(self.alpha, self.beta)
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """Return a mean of everything at the end of each round."""
+        """Return the traffic: each round averages all blobs."""
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         return StrategyTraffic(self.tau, [copy], round=[mean])
 
@@ -145,13 +147,13 @@ class _Elastic:
         self._variable.read(self._worker.weights)
 
     def _end_push(self) -> None:
-        """Wait until the variable has moved by the last exchange's difference."""
+        """Wait until the difference of the last exchange has been added to the variable."""
         if self._push is not None:
             self._worker.finish(self._push.handle)
             self._note_push()
 
     def _note_push(self) -> None:
-        """Record the push back to the variable if it is over."""
+        """Record the push to the variable once it is complete."""
         if self._push is not None and self._push.handle.done():
             self._worker.record.spans.append(Span(Activity.PUSH, self._push.start, self._worker.clock.now()))
             self._push = None
@@ -163,8 +165,8 @@ class _SynchronousElastic:
         self._alpha, self._beta = rates(settings.alpha, settings.beta, worker.size)
         if self._beta > 1:
             raise DistributedError(
-                f"alpha {self._alpha:g} of {worker.size} workers makes beta {self._beta:g}, by which the shared "
-                "variable would overshoot; give a lower alpha, or a beta of 1 at most"
+                f"an alpha of {self._alpha:g} with {worker.size} workers makes beta {self._beta:g}, so the "
+                "shared variable would overshoot; give a lower alpha, or a beta of at most 1"
             )
         worker.finish(worker.communicator.broadcast(worker.weights))
         self._shared = worker.weights.clone()
@@ -187,7 +189,7 @@ class _SynchronousElastic:
 
 
 def rates(alpha: Rate, beta: Rate, size: int) -> tuple[float, float]:
-    """Alpha and beta; one that isn't set follows by elastic symmetry from the other."""
+    """Return alpha and beta. A rate that isn't set follows from the other by elastic symmetry."""
     if alpha == AUTO:
         beta = _BETA if beta == AUTO else beta
         return beta / size, beta
@@ -197,4 +199,4 @@ def rates(alpha: Rate, beta: Rate, size: int) -> tuple[float, float]:
 def _check_rates(alpha: Rate, beta: Rate) -> None:
     for name, rate in (("alpha", alpha), ("beta", beta)):
         if rate != AUTO and not 0 <= rate <= 1:
-            raise DistributedError(f"{name} is {rate}; it is a share, from 0 to 1, or 'auto'")
+            raise DistributedError(f"{name} is {rate}; give a share from 0 to 1, or 'auto'")

@@ -1,4 +1,4 @@
-"""DiLoCo's outer momentum: the mean change of the workers' weights is the gradient of an outer Nesterov step."""
+"""DiLoCo's outer momentum. The mean change of the workers' weights is the gradient of an outer Nesterov step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from netdsl.distributed.worker import Worker
 
 
 class OuterMomentum(msgspec.Struct, frozen=True, tag="outer", tag_field="name"):
-    """The settings of DiLoCo, whose outer step moves the learned blobs; BatchNorm's sums are averaged.
+    """The settings of DiLoCo. Its outer step moves the learned blobs, and BatchNorm's sums are averaged.
 
-    The solvers' histories aren't exchanged. A worker's learning rate follows its own iterations; `lr` and `momentum`
-    are those of the outer step. With `lr` 1 and `momentum` 0 this is model averaging.
+    The solvers' histories aren't exchanged. A worker's learning rate follows its own iterations. `lr` and `momentum`
+    belong to the outer step. With an `lr` of 1 and a `momentum` of 0 this is model averaging.
     """
 
     name: ClassVar[str] = "outer"
@@ -33,7 +33,7 @@ class OuterMomentum(msgspec.Struct, frozen=True, tag="outer", tag_field="name"):
         check_tau(self.tau)
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """Return a mean of everything at the end of each round."""
+        """Return the traffic: each round averages all blobs."""
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         return StrategyTraffic(self.tau, [copy], round=[mean])
 

@@ -1,4 +1,4 @@
-"""The strategies by name, and as text: a name and settings, such as `averaging:tau=50,warmup=10`."""
+"""The strategies by name, and their text form: a name and settings, such as `averaging:tau=50,warmup=10`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ for _settings_class in OWN:
 
 
 def parse(text: str) -> Strategy:
-    """Return the strategy that a text names, with its settings."""
+    """Parse a strategy's name and settings."""
     name, _, rest = text.partition(":")
     if name not in STRATEGIES:
         raise DistributedError(f"unknown strategy '{name}'{_suggestion(name, STRATEGIES)}")
@@ -36,17 +36,19 @@ def parse(text: str) -> Strategy:
     for pair in filter(None, rest.split(",")):
         setting, equals, value = pair.partition("=")
         if not equals or setting not in names:
-            raise DistributedError(f"strategy '{name}': '{pair}' isn't a setting{_suggestion(setting, names)}")
+            raise DistributedError(f"strategy '{name}': {pair!r} isn't a setting{_suggestion(setting, names)}")
         settings[setting] = _setting_value(name, STRATEGIES[name], setting, value)
     strategy: Strategy = STRATEGIES[name](**settings)
     return strategy
 
 
 def from_plain(settings: Any, file: Path) -> Strategy:
-    """Return the strategy that settings with its name describe, as a JSON file has them."""
+    """Return the strategy that plain settings from a JSON file describe. The settings include the strategy's name."""
     name = str(settings.get("name")) if isinstance(settings, Mapping) else ""
     if name not in STRATEGIES:
-        raise DistributedError(f"{file}: unknown strategy '{name}'; if a plug-in has it, give --plugin MODULE")
+        raise DistributedError(
+            f"{file}: the strategy '{name}' is unknown; if a plug-in defines it, give --plugin MODULE"
+        )
     strategy: Strategy = msgspec.convert(settings, STRATEGIES[name])
     return strategy
 
@@ -58,11 +60,11 @@ def text_of(strategy: Strategy) -> str:
 
 
 def _setting_value(strategy: str, kind: type[Any], setting: str, text: str) -> Any:
-    """Return the value of one setting, checked by its type."""
+    """Convert the text of one setting to its type."""
     try:
         return getattr(msgspec.convert({"name": strategy, setting: text}, kind, strict=False), setting)
     except msgspec.ValidationError:
-        raise DistributedError(f"strategy '{strategy}': {setting} can't be '{text}'") from None
+        raise DistributedError(f"strategy '{strategy}': {text!r} isn't a valid value for {setting}") from None
 
 
 def _setting_text(value: Any) -> str:
@@ -72,4 +74,4 @@ def _setting_text(value: Any) -> str:
 def _suggestion(name: str, known: Iterable[str]) -> str:
     known = list(known)
     near = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+    return f"; did you mean {near[0]}?" if near else f"; choose one of {', '.join(known)}"

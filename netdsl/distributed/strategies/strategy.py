@@ -1,4 +1,4 @@
-"""What every strategy has: an interface, the length of its rounds, and what it says of its traffic."""
+"""The interface of all strategies, the length of their rounds, and the description of their traffic."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ AUTO: Literal["auto"] = "auto"
 Tau = int | Literal["auto"]
 
 _SHARE = 5
-SHORT_ROUNDS = 2  # of one iteration, before tau is measured
+SHORT_ROUNDS = 2  # rounds of one iteration before tau is measured
 _INTERVAL = 10  # rounds until tau is measured again
-_MOST = 10_000  # workers exchange at least so often, however slow the network is
+_MOST = 10_000  # the largest number of iterations between exchanges, however slow the network is
 
 
 @runtime_checkable
@@ -31,7 +31,7 @@ class Strategy(Protocol):
     """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
 
     name: ClassVar[str]
-    synchronous: ClassVar[bool]  # whether all workers end a round together, with results that can be repeated
+    synchronous: ClassVar[bool]  # whether all workers end a round together, with repeatable results
 
     @property
     def divides_batch(self) -> bool:
@@ -39,11 +39,11 @@ class Strategy(Protocol):
         ...
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """Return what workers exchange, and when, for a model of this size."""
+        """Return the exchanges of a model of this size, and their times."""
         ...
 
     def begin(self, worker: Worker) -> StrategyRun:
-        """Begin a worker's part of the run. All workers begin with the first one's blobs."""
+        """Begin a worker's part of the run. All workers begin with the first worker's blobs."""
         ...
 
 
@@ -51,7 +51,7 @@ class StrategyRun(Protocol):
     """The run of a strategy in one worker."""
 
     def round(self) -> None:
-        """Train and exchange until training can next be tested, saved or ended."""
+        """Train and exchange until the next point at which training can be tested, saved or ended."""
         ...
 
     def model(self) -> Tensor:
@@ -68,22 +68,23 @@ class StrategyRun(Protocol):
 
 
 class Waiting(Enum):
-    """Whom a worker waits for at the end of a round."""
+    """The workers for which a worker waits at the end of a round."""
 
-    ALL = "all"  # all others, and until everything is exchanged
-    SERVER = "server"  # its turn at a server, which sends to one worker at a time, and receives from one at a time
+    ALL = "all"  # all other workers, until everything is exchanged
+    SERVER = "server"  # for its turn at a server, which sends to one worker at a time and receives from one at a time
     NOBODY = "nobody"
 
 
 @dataclass(frozen=True)
 class StrategyTraffic:
-    """What the workers of a strategy exchange, and when.
+    """The exchanges of a strategy's workers, and their times.
 
-    A round is `tau` iterations, or as many as a worker can do in `seconds`. Before the first one the first worker alone
-    does `warmup` iterations, and all exchange what is in `begin`. Everybody waits for what is exchanged in each
-    `iteration`, which is gradients, each piece as soon as it is computed, and in each `round`. What is `hidden` goes on
-    beside computing: once a round with a server, else again and again, all of it at the same time. What is in `finish`
-    is exchanged after the last round.
+    A round is `tau` iterations, or as many as a worker can do in `seconds`. Before the first round the first worker
+    alone does `warmup` iterations, and all workers exchange `begin`.
+
+    All workers wait for the transfers of each `iteration` and of each `round`. Those of an iteration are gradients, and
+    each piece is sent as soon as it is computed. `hidden` transfers run during computation. With a server they happen
+    once a round, otherwise continuously, all at the same time. `finish` is exchanged after the last round.
     """
 
     tau: Tau
@@ -99,14 +100,14 @@ class StrategyTraffic:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Bytes that workers exchange, in this many nearly equal pieces one after the other."""
+    """A number of bytes that workers exchange in `pieces` nearly equal pieces, one after the other."""
 
     kind: ExchangeKind
     bytes: int
     pieces: int = 1
 
     def seconds(self, link: Link, workers: int) -> float:
-        """Return the time that all pieces take."""
+        """Return the seconds that all pieces take."""
         size, longer = divmod(self.bytes, self.pieces)
         seconds = [link.seconds(self.kind, workers, length) for length in (size, size + 1)]
         return (self.pieces - longer) * seconds[0] + longer * seconds[1]
@@ -114,21 +115,25 @@ class Transfer:
 
 @dataclass(frozen=True)
 class ModelSize:
-    """The bytes of a model's blobs: of each that learns, in groups of equal multipliers, and of all others together."""
+    """The bytes of a model's blobs.
+
+    `learned` contains the size of each learned blob, in groups of equal multipliers. `statistics` is the total size of
+    all other blobs.
+    """
 
     learned: tuple[tuple[int, ...], ...]
     statistics: int = 0
 
     @classmethod
     def of(cls, weights: FlatWeights) -> Self:
-        """Return the size of the blobs in a flat buffer, each with the gap to the next one."""
+        """Return the size of the blobs in a flat buffer. Each blob includes the gap to the next one."""
         value = weights.buffer.element_size()
         groups = tuple(tuple(value * length for length in _blob_lengths(group)) for group in weights.groups)
         return cls(groups, value * (weights.buffer.numel() - weights.learned_size))
 
     @property
     def learned_bytes(self) -> int:
-        """The bytes of all blobs that learn."""
+        """The bytes of all learned blobs."""
         return sum(map(sum, self.learned))
 
     @property
@@ -142,13 +147,15 @@ def _blob_lengths(group: BlobGroup) -> list[int]:
 
 
 def check_tau(tau: Tau) -> None:
-    """Raise a DistributedError if a round would have no iteration."""
+    """Raise a `DistributedError` if a round would have no iteration."""
     if tau != AUTO and tau < 1:
-        raise DistributedError(f"tau is {tau}; a round has one iteration at least; 'auto' measures how many")
+        raise DistributedError(
+            f"tau is {tau}; give 1 or more iterations for each round, or 'auto' to measure the best number"
+        )
 
 
 def iterations_per_round(exchange: float, step: float) -> int:
-    """Return the iterations of a round by SparkNet's rule: computing should take five times as long as exchanging."""
+    """Return the iterations of a round by SparkNet's rule: computing takes five times as long as exchanging."""
     return min(_MOST, max(1, math.ceil(_SHARE * exchange / step))) if step else 1
 
 
@@ -161,7 +168,10 @@ class Pace:
         self._rounds = 0
 
     def tau(self, worker: Worker) -> int:
-        """Return the iterations of the next round. Of the short ones before a measured tau the first is a warm-up."""
+        """Return the iterations of the next round.
+
+        Before tau is measured, rounds are short, and the first of them is a warm-up.
+        """
         due = self._rounds == SHORT_ROUNDS or self._rounds % _INTERVAL == 0
         if self._auto and worker.last_record is not None and due:
             self._tau = _measured_tau(worker, worker.last_record)
@@ -170,7 +180,7 @@ class Pace:
 
 
 def _measured_tau(worker: Worker, last: RoundRecord) -> int:
-    """Return the iterations of a round by the times of all workers' last one."""
+    """Return the iterations of a round, computed from the times of all workers' last rounds."""
     times = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
     step = sum(step for step, _ in times) / len(times)
     return iterations_per_round(max(exchange for _, exchange in times), step)

@@ -1,4 +1,4 @@
-"""How buffers move between workers: shared memory, gloo, NCCL, a relay at the driver, and what plug-ins bring."""
+"""The transports that move buffers between workers: shared memory, gloo, NCCL, a relay at the driver, and plug-ins."""
 
 from __future__ import annotations
 
@@ -17,5 +17,6 @@ _OWN = {
     **dict.fromkeys(("shared-memory", "gloo", "nccl", "relay"), "netdsl.distributed.transports"),
     **dict.fromkeys(("mpi", "mpi-by-node"), "netdsl.mpi"),
 }
-# Functions of a control client, a rank, the number of workers and a device, by the names of plug-ins' transports.
+# Functions that accept a control client, a rank, the number of workers and a device, by the name of a plug-in's
+# transport.
 CONNECTIONS: Registry[Callable[[ControlClient, int, int, torch.device], Communicator]] = Registry("transport", _OWN)

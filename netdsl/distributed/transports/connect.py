@@ -1,4 +1,4 @@
-"""How a worker gets its communicator, and the store by which workers find each other."""
+"""Connects a worker to the others, through the store at which the workers find each other."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from netdsl.distributed.transports.torch_group import TIMEOUT, Library, TorchGro
 from netdsl.distributed.transports.transport import OF_MPI, Transport, is_memory_shareable
 from netdsl.errors import DistributedError, PeerLostError
 
-_MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker made
-_ADDRESS_OF_INTERFACE = 0x8915  # SIOCGIFADDR, which asks Linux for the address of an interface
+_MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker creates
+_ADDRESS_OF_INTERFACE = 0x8915  # SIOCGIFADDR, which requests the address of an interface from Linux
 _GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
 Connect = Callable[[Transport, ControlClient, int, int, torch.device], Communicator]
 
@@ -38,7 +38,7 @@ def connect(
     device: torch.device,
     timeout: float = TIMEOUT,
 ) -> Communicator:
-    """Return a worker's communicator; all workers must ask for the same transport."""
+    """Return a worker's communicator. All workers must use the same transport."""
     match transport:
         case Transport.SHARED_MEMORY:
             return _share_memory(control, rank, size)
@@ -57,13 +57,13 @@ def connect(
             )
     if transport not in OF_MPI:
         return CONNECTIONS[transport.value](control, rank, size, device)
-    raise DistributedError(f"the transport {transport.value} is between ranks of mpiexec; give --backend mpi")
+    raise DistributedError(f"the transport {transport.value} only works between ranks of mpiexec; give --backend mpi")
 
 
 def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryCommunicator:
-    """Return the first worker makes the memory, and the others open it by way of that process."""
+    """Create the shared memory in the first worker, and open it in the others through that process."""
     if not is_memory_shareable():
-        raise DistributedError("workers can't share memory without /proc; take the transport gloo")
+        raise DistributedError("workers can't share memory on a system without /proc; use --transport gloo")
     store = ControlStore(control.open_store())
     if rank == 0:
         descriptor = create_memory(size)
@@ -71,24 +71,27 @@ def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryC
     else:
         descriptor = attach_memory(store.get(_MEMORY).decode())
     communicator = SharedMemoryCommunicator(descriptor, rank, size, control.interruption)
-    communicator.barrier()  # the first worker must not leave before the others have opened it
+    communicator.barrier()  # the first worker must stay until the others have opened the memory
     return communicator
 
 
 def _choose_interface(ip: str) -> None:
-    """Left alone, gloo takes the address that the host's name stands for, which often is of no use to others."""
+    """Make gloo use the interface with this address.
+
+    By default gloo uses the address of the host's name, which others often can't reach.
+    """
     name = _interface_with(ip)
     if name is not None:
         os.environ.setdefault(_GLOO_INTERFACE, name)
 
 
 def _interface_with(ip: str) -> str | None:
-    """Return the network interface that has an address, where the system says so."""
+    """Return the network interface that has an address, or `None` if no interface has it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:
                 answer = fcntl.ioctl(probe, _ADDRESS_OF_INTERFACE, struct.pack("256s", name.encode()[:15]))
-            except OSError:  # it has none
+            except OSError:  # this interface has no address
                 continue
             if socket.inet_ntoa(answer[20:24]) == ip:
                 return name
@@ -96,7 +99,7 @@ def _interface_with(ip: str) -> str | None:
 
 
 class ControlStore(Store):
-    """The dictionary as one worker sees it; torch's process groups meet at it."""
+    """The shared dictionary as one worker sees it. Torch's process groups meet at it."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__()
@@ -107,11 +110,11 @@ class ControlStore(Store):
         self._ask_store(StoreRequest("set", (key,), _as_bytes(value)))
 
     def get(self, key: str) -> bytes:
-        """Return a value, as soon as it is there."""
+        """Return a value, after waiting until it is set."""
         return self._ask_store(StoreRequest("get", (key,))).value
 
     def add(self, key: str, amount: int) -> int:
-        """Add to a number, which begins at 0; returns the sum."""
+        """Add to a number, which starts at 0, and return the sum."""
         return self._ask_store(StoreRequest("add", (key,), amount=amount)).number
 
     def check(self, keys: Sequence[str]) -> bool:
@@ -119,19 +122,19 @@ class ControlStore(Store):
         return bool(self._ask_store(StoreRequest("check", tuple(keys))).number)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Wait until all of these keys have values. Who watches the workers ends what takes too long."""
+        """Wait until all of these keys have values. The supervisor ends workers that wait too long."""
         self._ask_store(StoreRequest("wait", tuple(keys)))
 
     def compare_set(self, key: str, expected: bytes | str, desired: bytes | str) -> bytes:
-        """Set a value if it is the expected one; returns the value that is there afterwards."""
+        """Set a value if the current one is as expected. Returns the value that is stored afterwards."""
         return self._ask_store(StoreRequest("compare", (key,), _as_bytes(desired), _as_bytes(expected))).value
 
     def delete_key(self, key: str) -> bool:
-        """Remove a value; returns whether there was one."""
+        """Remove a value. Returns whether it existed."""
         return bool(self._ask_store(StoreRequest("delete", (key,))).number)
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Nothing: waiting ends when the connection does."""
+        """Do nothing, since waiting ends when the connection does."""
 
     def _ask_store(self, request: StoreRequest) -> StoreReply:
         try:
@@ -139,9 +142,9 @@ class ControlStore(Store):
                 send(self._connection, request)
                 reply = receive_from_server(self._connection)
         except OSError as problem:
-            raise PeerLostError(f"the store at the control server is gone: {problem}") from None
+            raise PeerLostError(f"lost the connection to the control server's store: {problem}") from None
         if not isinstance(reply, StoreReply):
-            raise PeerLostError("the store at the control server is gone")
+            raise PeerLostError("lost the connection to the control server's store")
         return reply
 
 

@@ -1,4 +1,4 @@
-"""Lanes: operations that a thread does one after the other while the worker computes, on buffers staged for them."""
+"""Lanes: operations that a thread runs one after the other while the worker computes, on buffers staged for them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from torch import Tensor
 from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
 
-LANES = 4  # of every communicator
+LANES = 4  # number of lanes of every communicator
 _GRACE = 5.0  # seconds for a thread to end
 
 
 class Operation:
-    """One operation of a lane; the handle that a caller gets."""
+    """One operation of a lane, which also serves as the caller's handle."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -29,36 +29,37 @@ class Operation:
         self._problem: Exception | None = None
 
     def run(self, problem: Exception | None) -> Exception | None:
-        """Do the work, unless something went wrong before; return what went wrong."""
+        """Do the work, unless there was a problem before. Returns the problem, if any."""
         try:
             if problem is None:
                 self._work()
-        except Exception as error:  # whatever it is, who waits for the operation raises it
+        except Exception as error:  # any error is raised again in the thread that waits for the operation
             problem = error
         self.end(problem)
         return problem
 
     def end(self, problem: Exception | None) -> None:
-        """Let all waiting threads go on; only the first call counts."""
+        """Wake all waiting threads. Only the first call counts."""
         if not self._over.is_set():
             self._problem = problem
             self._over.set()
 
     def done(self) -> bool:
-        """Return whether it is over; never waits."""
+        """Return whether the operation has ended. Never waits."""
         return self._over.is_set()
 
     def wait(self) -> None:
-        """Wait until it is over, and raise what went wrong."""
+        """Wait until the operation has ended. Raises its problem, if any."""
         self._over.wait()
         if self._problem is not None:
             raise self._problem
 
 
 class Lane:
-    """A thread with a queue. Once an operation has failed nobody knows where the others are, so all later ones fail.
+    """A thread with a queue of operations.
 
-    An interruption ends the waiting of those who wait for its operations, also where the thread itself is stuck.
+    After an operation fails, all later ones fail too, since the state of the other workers is unknown. An interruption
+    wakes all threads that wait for operations, even if the lane's own thread is stuck.
     """
 
     def __init__(self, name: str, interruption: Interruption | None = None) -> None:
@@ -72,7 +73,7 @@ class Lane:
             interruption.listen(self._interrupt)
 
     def add(self, work: Callable[[], object]) -> Operation:
-        """Do this when everything before it is done."""
+        """Queue this work behind all earlier work."""
         operation = Operation(work)
         with self._changing:
             self._pending.add(operation)
@@ -82,13 +83,13 @@ class Lane:
         return operation
 
     def do(self, work: Callable[[], object]) -> None:
-        """Do this when everything before it is done, and wait for it."""
+        """Queue this work behind all earlier work, and wait until it is done."""
         self.add(work).wait()
 
     def close(self) -> None:
-        """End the thread when everything is done, and wait for that unless it has something left to do.
+        """End the thread after all queued work, and wait for that if no work is left.
 
-        A thread that is still at it when Python ends can end the process with SIGABRT.
+        A thread that is still working when Python ends can end the process with SIGABRT.
         """
         self._queue.put(None)
         with self._changing:
@@ -111,13 +112,13 @@ class Lane:
 
 
 def check_lane(number: int) -> None:
-    """Raise a DistributedError if there is no such lane."""
+    """Raise a `DistributedError` if the lane doesn't exist."""
     if not 0 <= number < LANES:
-        raise DistributedError(f"there is no lane {number}; they are 0 to {LANES - 1}")
+        raise DistributedError(f"there is no lane {number}; use one from 0 to {LANES - 1}")
 
 
 class StagedBuffer:
-    """A buffer that lies in main memory itself, or on a GPU, from which it is copied by way of pinned memory."""
+    """A buffer in main memory, or a buffer on a GPU with a copy in pinned memory."""
 
     def __init__(self, buffer: Tensor) -> None:
         if buffer.device.type not in ("cpu", "cuda"):
@@ -131,32 +132,32 @@ class StagedBuffer:
             self._ready = torch.cuda.current_stream(buffer.device).record_event()
 
     def fetch(self) -> Tensor:
-        """Return the values in main memory, as soon as they are computed."""
+        """Return the values in main memory, after waiting until they are computed."""
         if self._ready is not None:
             self._ready.synchronize()
             self.host.copy_(self._buffer)
         return self.host
 
     def array(self) -> NDArray[Any]:
-        """Return the values as numpy sees them."""
+        """Return the values as a numpy array."""
         values: NDArray[Any] = self.fetch().numpy()
         return values
 
     def bytes(self) -> NDArray[np.uint8]:
-        """Return the values' bytes, of any type."""
+        """Return the bytes of the values, whatever their type."""
         raw: NDArray[np.uint8] = self.fetch().view(torch.uint8).numpy()
         return raw
 
     def put_back(self) -> None:
-        """Give the buffer the values that are in main memory now."""
+        """Copy the values in main memory back to the buffer."""
         if self.host is not self._buffer:
             self._buffer.copy_(self.host)
 
 
 class VariableValues(Protocol):
-    """The values of a shared variable, wherever they lie. Nobody else changes them while one of these operations does.
+    """The values of a shared variable, wherever they are stored. Each operation excludes changes by other workers.
 
-    Operations take a flat tensor in main memory, and block.
+    Operations accept a flat tensor in main memory, and block.
     """
 
     def read(self, values: Tensor) -> None:
@@ -172,19 +173,19 @@ class VariableValues(Protocol):
         ...
 
     def leave(self) -> None:
-        """Say that this worker needs the variable no more."""
+        """Declare that this worker no longer needs the variable."""
         ...
 
 
 class LaneVariable:
-    """A shared variable as one worker sees it. Its lane keeps what the worker does with it in order."""
+    """A shared variable as one worker sees it. The worker's operations on it keep their order in a lane."""
 
     def __init__(self, values: VariableValues, lane: Lane) -> None:
         self._values, self._lane = values, lane
-        self._difference: Tensor | None = None  # that is pushed
+        self._difference: Tensor | None = None  # the one that is pushed
 
     def exchange(self, buffer: Tensor, alpha: float) -> Operation:
-        """Draw the buffer towards the variable, and push the difference to the variable."""
+        """Move the buffer towards the variable, and push the difference to the variable."""
         staged = StagedBuffer(buffer)
         values = staged.fetch()
         if self._difference is None or self._difference.shape != values.shape:
@@ -208,7 +209,7 @@ class LaneVariable:
         self._lane.do(lambda: self._values.write(values))
 
     def close(self) -> None:
-        """Leave the variable, after everything that is under way."""
-        with suppress(DistributedError):  # a lost worker needs no farewell
+        """Leave the variable, after all pending operations."""
+        with suppress(DistributedError):  # other workers notice the loss of this one anyway
             self._lane.do(self._values.leave)
         self._lane.close()

@@ -1,4 +1,4 @@
-"""The memory that workers of a machine share, and exchanges through it in pieces small enough to stay in the cache."""
+"""The memory that workers of a machine share. Exchanges use pieces that are small enough to stay in the cache."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from netdsl.distributed.transports.lanes import LANES
 from netdsl.distributed.transports.weighted_mean import Array, add_up, scales_of
 from netdsl.errors import DistributedError
 
-SLOTS = 4  # pieces of a buffer under way at once; three are in work, and one lets a worker fall behind a little
-PIECE = 1 << 20  # bytes: what is under way stays in the cache
-CELLS = 256  # numbers that one gather holds
-CONTRIBUTED, REDUCED, COLLECTED = range(3)  # how many pieces a worker has written, added up, and needs no more
+SLOTS = 4  # pieces of a buffer in transfer at once: three in work, and one so that a worker may fall behind a little
+PIECE = 1 << 20  # bytes; small enough that pieces in transfer stay in the cache
+CELLS = 256  # the most numbers that one gather accepts
+CONTRIBUTED, REDUCED, COLLECTED = range(
+    3
+)  # counts of the pieces that a worker has written, added up, and finished with
 SENT, TAKEN = range(2)
-_LINE = 8  # numbers in a line of the cache, so that workers who write don't disturb each other
+_LINE = 8  # numbers in a cache line; separate lines keep workers from slowing each other down when they write
 _PAGE = mmap.ALLOCATIONGRANULARITY
 _FOLDERS = ("/dev/shm", tempfile.gettempdir())
 _fence = threading.Lock()
@@ -33,14 +35,14 @@ _fence = threading.Lock()
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
-_ALIGNED = 16  # values that shares are multiples of
+_ALIGNED = 16  # shares are multiples of this number of values
 
 
 def fence() -> None:
-    """Keep what was read and written before this before what comes after it, on processors that reorder both.
+    """Keep all earlier reads and writes before all later ones, even on processors that reorder memory accesses.
 
-    A lock that is taken keeps what follows it after it, and one that is given back what precedes it before it; so it
-    takes two.
+    Acquiring a lock keeps later accesses after it, and releasing a lock keeps earlier accesses before it. The lock is
+    therefore acquired and released twice.
     """
     with _fence:
         pass
@@ -49,26 +51,31 @@ def fence() -> None:
 
 
 def create_memory(size: int) -> int:
-    """Make shared memory for this many workers, where there is room for it; returns its descriptor."""
+    """Create shared memory for this many workers in a folder that has room for it. Returns its descriptor."""
     last_error: OSError | None = None
     for folder in _FOLDERS:
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
-                reserve(file.fileno(), 0, _header_bytes(size) + _lane_bytes(size))  # other lanes when they are used
+                reserve(
+                    file.fileno(), 0, _header_bytes(size) + _lane_bytes(size)
+                )  # other lanes are reserved when they are first used
                 os.truncate(file.fileno(), _header_bytes(size) + LANES * _lane_bytes(size))
                 return os.dup(file.fileno())
         except OSError as error:
             last_error = error
-    raise DistributedError(f"no room for what {size} workers share: {last_error}; make some in {' or '.join(_FOLDERS)}")
+    raise DistributedError(
+        f"the memory that {size} workers share can't be created: {last_error}; free some space in "
+        f"{' or '.join(_FOLDERS)}"
+    )
 
 
 def path_of_memory(descriptor: int) -> str:
-    """Return the path by which other processes of the same user open it, as long as this process has it."""
+    """Return the path by which other processes of the same user open the memory while this process holds it."""
     return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
 def attach_memory(path: str) -> int:
-    """Open the memory that another process made; returns a descriptor of our own."""
+    """Open the memory that another process created. Returns a new descriptor."""
     try:
         return os.open(path, os.O_RDWR)
     except OSError as problem:
@@ -76,7 +83,7 @@ def attach_memory(path: str) -> int:
 
 
 def reserve(descriptor: int, start: int, length: int) -> None:
-    """Make sure that there is room for a part of a file, since writing where there is none ends the process."""
+    """Allocate the space of a part of a file, since writing to unallocated space can kill the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, start, length)
     elif os.fstat(descriptor).st_size < start + length:
@@ -84,7 +91,7 @@ def reserve(descriptor: int, start: int, length: int) -> None:
 
 
 def whole_pages(length: int) -> int:
-    """So many bytes as whole pages have."""
+    """Round a number of bytes up to whole pages."""
     return -(-length // _PAGE) * _PAGE
 
 
@@ -98,19 +105,24 @@ def _lane_bytes(size: int) -> int:
 
 
 class SharedBlock:
-    """The memory as one worker sees it, laid out in counters, cells for numbers, and slots for pieces of buffers."""
+    """The shared memory as one worker sees it, divided into counters, cells for numbers, and slots for pieces of
+    buffers."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self.descriptor, self.size = descriptor, size
         self.length = _header_bytes(size) + LANES * _lane_bytes(size)
         self._mapped = mmap.mmap(descriptor, self.length)
         self._used = 0
-        self.turns: Numbers = self._take_room(np.int64, size, _LINE)  # gathers so far, and how many numbers in each
+        self.turns: Numbers = self._take_room(np.int64, size, _LINE)  # number of gathers so far, and of values in each
         self.cells: Reals = self._take_room(np.float64, size, 2, CELLS)
         self.counts: Numbers = self._take_room(np.int64, LANES, size, _LINE)
-        self.requests: Numbers = self._take_room(np.int64, LANES, size, SLOTS)  # what the piece in a slot is part of
+        self.requests: Numbers = self._take_room(
+            np.int64, LANES, size, SLOTS
+        )  # a hash of the request to which the piece in a slot belongs
         self.weights: Reals = self._take_room(np.float64, LANES, size, SLOTS)
-        self.mail: Numbers = self._take_room(np.int64, LANES, size, size, 2)  # pieces from one to another
+        self.mail: Numbers = self._take_room(
+            np.int64, LANES, size, size, 2
+        )  # counts of pieces from one worker to another
         self._used = whole_pages(self._used)
         self.slots: Bytes = self._take_room(np.uint8, LANES, SLOTS, size, PIECE)
 
@@ -121,15 +133,17 @@ class SharedBlock:
         return taken
 
     def reserve(self, lane: int) -> None:
-        """Make sure that there is room for a lane."""
+        """Allocate the memory of a lane."""
         try:
             reserve(self.descriptor, _header_bytes(self.size) + lane * _lane_bytes(self.size), _lane_bytes(self.size))
         except OSError as problem:
-            raise DistributedError(f"no room in shared memory: {problem}; make some in {_FOLDERS[0]}") from None
+            raise DistributedError(
+                f"the shared memory for another lane can't be allocated: {problem}; free some space in {_FOLDERS[0]}"
+            ) from None
 
 
 class Pieces:
-    """One lane of a worker: as many pieces have gone through it as through everybody else's."""
+    """One lane of a worker. The same number of pieces passes through the lane of every worker."""
 
     def __init__(self, memory: SharedBlock, rank: int, lane: int, traffic: Traffic, interruption: Interruption) -> None:
         self.memory, self.rank, self._traffic, self._interruption = memory, rank, traffic, interruption
@@ -140,7 +154,7 @@ class Pieces:
         self.waited, self.bytes = 0.0, 0
 
     def mean(self, buffer: Array, weight: float, root: int | None) -> None:
-        """The weighted mean, for all or for one."""
+        """Compute the weighted mean, for all workers or for the root."""
         begun = self._begin_exchange(
             f"{'mean' if root is None else f'reduce to {root}'} of {buffer.size} {buffer.dtype}"
         )
@@ -156,7 +170,7 @@ class Pieces:
         self._end_exchange(begun, len(parts))
 
     def broadcast(self, buffer: Bytes, root: int) -> None:
-        """What one has, for all."""
+        """Copy the root's buffer to all workers."""
         begun = self._begin_exchange(f"broadcast of {buffer.size} bytes from {root}")
         parts = list(_pieces_of(buffer))
         for number, part in enumerate(parts, self.passed):
@@ -172,7 +186,7 @@ class Pieces:
         self._end_exchange(begun, len(parts))
 
     def send(self, buffer: Bytes, to: int) -> None:
-        """Bytes for another worker, who has taken them all at the end."""
+        """Send bytes to another worker. Returns when that worker has received them all."""
         begun = self._begin_exchange(f"send of {buffer.size} bytes from {self.rank} to {to}")
         mail, parts = self.memory.mail[self.lane, self.rank, to], list(_pieces_of(buffer))
         self._wait_for_counts(self._others(), COLLECTED, self.passed)
@@ -186,7 +200,7 @@ class Pieces:
         self._end_exchange(begun, 0, buffer.nbytes)
 
     def receive(self, buffer: Bytes, source: int) -> None:
-        """Bytes that another worker sends."""
+        """Receive bytes from another worker."""
         begun = self._begin_exchange(f"send of {buffer.size} bytes from {source} to {self.rank}")
         mail = self.memory.mail[self.lane, source, self.rank]
         first = int(mail[TAKEN])
@@ -210,7 +224,7 @@ class Pieces:
         self._traffic.add(waited=self.waited, moved=seconds, count=self.bytes + moved)
 
     def _contribute_shares(self, part: Array, number: int, weight: float) -> None:
-        """Write what others add up."""
+        """Write the shares that other workers add up."""
         self._wait_for_slot(number)
         slot = self._piece_in_slot(number, self.rank, part)
         self.memory.weights[self.lane, self.rank, number % SLOTS] = weight
@@ -222,15 +236,15 @@ class Pieces:
         self._mark_done(number + 1, CONTRIBUTED)
 
     def _add_up_share(self, part: Array, number: int, first: bool, collects: bool) -> None:
-        """Add up the own share, into the place in the own slot to which nobody contributes."""
-        everybody = list(range(self.size))
-        self._wait_for_counts(everybody, CONTRIBUTED, number + 1)
+        """Add up this worker's share in its own slot, at the place to which no other worker writes."""
+        all_ranks = list(range(self.size))
+        self._wait_for_counts(all_ranks, CONTRIBUTED, number + 1)
         if first:
-            self._check_requests(everybody, number)
+            self._check_requests(all_ranks, number)
         weights = self.memory.weights[self.lane, :, number % SLOTS].tolist()
         share = self._share_of(part, self.rank)
         shares = [
-            part[share] if rank == self.rank else self._piece_in_slot(number, rank, part)[share] for rank in everybody
+            part[share] if rank == self.rank else self._piece_in_slot(number, rank, part)[share] for rank in all_ranks
         ]
         mean = self._piece_in_slot(number, self.rank, part)[share]
         add_up(shares, scales_of(weights, self.doing), mean)
@@ -240,7 +254,7 @@ class Pieces:
         self._mark_done(number + 1, REDUCED)
 
     def _collect_shares(self, part: Array, number: int, collects: bool) -> None:
-        """Take the other shares' sums."""
+        """Copy the sums of the other workers' shares."""
         if collects:
             self._wait_for_counts(self._others(), REDUCED, number + 1)
             for owner in self._others():
@@ -257,7 +271,7 @@ class Pieces:
         return slice(owner * length, (owner + 1) * length)
 
     def _piece_in_slot(self, number: int, rank: int, part: Array) -> Array:
-        """Return what a worker has of a piece."""
+        """Return the part of a worker's slot that contains a piece."""
         found: Array = self.slots[number % SLOTS, rank, : part.nbytes].view(part.dtype)
         return found
 
@@ -271,7 +285,7 @@ class Pieces:
             self.counts[self.rank, count] = number
 
     def _wait_for_slot(self, number: int) -> None:
-        """Until nobody needs any more what was in it."""
+        """Wait until no worker needs the slot's previous piece."""
         self._wait_for_counts(self._others(), COLLECTED, number - SLOTS + 1)
 
     def _wait_for_counts(self, ranks: list[int], count: int, number: int) -> None:
@@ -286,18 +300,18 @@ class Pieces:
         fence()
 
     def _check_requests(self, ranks: list[int], number: int) -> None:
-        """Whether the others want the same."""
+        """Raise a `DistributedError` unless the other workers requested the same operation."""
         requests = self.memory.requests[self.lane, :, number % SLOTS]
         for rank in ranks:
             if requests[rank] != self.request:
                 raise DistributedError(
-                    f"{self.doing}: worker {rank} asks for something else than worker {self.rank}; "
-                    "all must have the same net and ask for the same in the same order"
+                    f"{self.doing}: worker {rank} and worker {self.rank} request different operations; all "
+                    "workers must have the same net and request the same operations in the same order"
                 )
 
 
 def _pieces_of(buffer: Array) -> Iterator[Array]:
-    """Pieces, one at least, so that an empty buffer is an exchange too."""
+    """Yield the pieces of a buffer. Yields at least one piece, so an empty buffer is an exchange too."""
     length = PIECE // buffer.itemsize
     for start in range(0, max(buffer.size, 1), length):
         yield buffer[start : start + length]

@@ -1,4 +1,4 @@
-"""A communicator for processes on one machine: buffers go through memory that all of them share."""
+"""A communicator for processes on one machine. Buffers pass through memory that all of them share."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from netdsl.distributed.transports.lanes import Lane, LaneVariable, Operation, S
 from netdsl.distributed.transports.shared_block import CELLS, Numbers, Pieces, SharedBlock, fence, reserve, whole_pages
 from netdsl.errors import DistributedError
 
-_HEAD = whole_pages(1)  # who has the lock
+_HEAD = whole_pages(1)  # bytes for the rank that holds the lock
 _FREE = -1
-_between_threads = threading.Lock()  # the kernel's lock is between processes
+_between_threads = threading.Lock()  # needed since the kernel's lock only excludes other processes
 _SUMMED = (torch.float32, torch.float64, torch.int64)
 
 
 class SharedMemoryCommunicator:
-    """One of `size` workers that share the memory behind a descriptor, which it closes in the end.
+    """One of `size` workers that share the memory behind a descriptor, which the communicator closes at the end.
 
-    Means are added up in the order of ranks. Buffers on GPUs are copied by way of pinned memory.
+    Means are added up in the order of ranks. Buffers on GPUs are copied through pinned memory.
     """
 
     def __init__(self, descriptor: int, rank: int, size: int, interruption: Interruption | None = None) -> None:
@@ -44,27 +44,27 @@ class SharedMemoryCommunicator:
         self._end = self.memory.length
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by their weighted mean."""
+        """Replace every worker's buffer with the weighted mean of all buffers."""
         return self._add_mean(buffer, weight, None, lane)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace the root's buffer by the weighted mean."""
+        """Replace the root's buffer with the weighted mean."""
         return self._add_mean(buffer, weight, root, lane)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by the root's."""
+        """Replace every worker's buffer with the root's."""
         return self._add_operation(lane, buffer, lambda pieces, staged: pieces.broadcast(staged.bytes(), root))
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
-        """Send a buffer to another worker. It is over when that one has taken it all."""
+        """Send a buffer to another worker. The operation ends when that worker has received the whole buffer."""
         return self._add_operation(lane, buffer, lambda pieces, staged: pieces.send(staged.bytes(), to), changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
-        """Fill a buffer with what another worker sends."""
+        """Fill a buffer with the values that another worker sends."""
         return self._add_operation(lane, buffer, lambda pieces, staged: pieces.receive(staged.bytes(), source))
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Everybody's numbers, as many at once as the cells hold."""
+        """Return the numbers of all workers, by rank. Gathers them in groups that fit the cells."""
         rows: list[list[float]] = [[] for _ in range(self.size)]
         for start in range(0, max(len(values), 1), CELLS):
             for row, more in zip(rows, self._gather_in_cells(values[start : start + CELLS]), strict=True):
@@ -72,11 +72,11 @@ class SharedMemoryCommunicator:
         return rows
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait until all other workers have called this too."""
         self._gather_in_cells([])
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """Return a variable at the end of the memory, which the first worker fills."""
+        """Return a variable at the end of the memory. The first worker sets its initial values."""
         start, self._end = self._end, self._end + variable_bytes(buffer)
         problem = ""
         if self.rank == 0:
@@ -85,7 +85,7 @@ class SharedMemoryCommunicator:
             except OSError as error:
                 problem = str(error)
         if any(failed for (failed,) in self.gather([float(bool(problem))])):
-            raise DistributedError(f"no room for a variable of {buffer.nbytes} bytes in shared memory: {problem}")
+            raise DistributedError(f"a variable of {buffer.nbytes} bytes doesn't fit into shared memory: {problem}")
         values = SharedMemoryValues(self.memory, self.rank, start, buffer, self.traffic, self._interruption)
         variable = LaneVariable(values, Lane(f"variable {len(self._variables)}", self._interruption))
         self._variables.append(variable)
@@ -95,7 +95,7 @@ class SharedMemoryCommunicator:
         return variable
 
     def close(self) -> None:
-        """End the lanes and let go of the memory."""
+        """End the lanes and release the memory."""
         for variable in self._variables:
             variable.close()
         for lane, _ in self._lanes.values():
@@ -104,7 +104,7 @@ class SharedMemoryCommunicator:
 
     def _add_mean(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
         if buffer.dtype not in _SUMMED:
-            raise DistributedError(f"a mean of {buffer.dtype} values; give float32, float64 or int64")
+            raise DistributedError(f"{buffer.dtype} values can't be averaged; use float32, float64 or int64")
         changes = root is None or root == self.rank
         return self._add_operation(
             lane, buffer, lambda pieces, staged: pieces.mean(staged.array(), weight, root), changes=changes
@@ -129,7 +129,10 @@ class SharedMemoryCommunicator:
         return lane.add(run)
 
     def _gather_in_cells(self, values: Sequence[float]) -> list[list[float]]:
-        """By turns in two rows of cells: who is a turn ahead doesn't touch what others still read."""
+        """Gather numbers, alternating between two rows of cells.
+
+        A worker that is one turn ahead doesn't overwrite numbers that others still read.
+        """
         self._turn += 1
         memory, turn, row = self.memory, self._turn, self._turn % 2
         memory.cells[self.rank, row, : len(values)] = values
@@ -142,18 +145,20 @@ class SharedMemoryCommunicator:
         fence()
         self.traffic.add(waited=waited, count=8 * len(values) * self.size)
         if len(counts := set(memory.turns[:, 1 + row].tolist())) > 1:
-            raise DistributedError(f"gather: workers give {sorted(counts)} numbers; all must give as many")
+            raise DistributedError(
+                f"gather: the workers pass different numbers of values: {sorted(counts)}; all must pass the same number"
+            )
         rows: list[list[float]] = memory.cells[:, row, : len(values)].tolist()
         return rows
 
 
 def variable_bytes(buffer: Tensor) -> int:
-    """Return how many bytes of the shared memory a variable takes."""
+    """Return the bytes of shared memory that a variable needs."""
     return _HEAD + whole_pages(buffer.nbytes)
 
 
 class SharedMemoryValues:
-    """The values as one worker sees them. The lock is the kernel's, which takes it back from a worker that dies."""
+    """The values as one worker sees them. The kernel releases the lock if the worker that holds it dies."""
 
     def __init__(
         self, memory: SharedBlock, rank: int, start: int, like: Tensor, traffic: Traffic, interruption: Interruption
@@ -176,16 +181,16 @@ class SharedMemoryValues:
             self._values[:] = values.numpy()
 
     def add(self, values: Tensor) -> None:
-        """Add to the variable."""
+        """Add a tensor's values to the variable's."""
         with self._locked("change"):
             np.add(self._values, values.numpy(), out=self._values)
 
     def leave(self) -> None:
-        """Do nothing, since the memory ends with the last process that has it."""
+        """Do nothing, since the memory is released with the last process that holds it."""
 
     @contextmanager
     def _locked(self, doing: str) -> Iterator[None]:
-        """While nobody else changes it."""
+        """Hold the variable's lock inside the context."""
         waited = wait_until_none(self._other_holder, self._interruption, f"{doing} of the shared variable")
         fence()
         begun = time.monotonic()
@@ -200,7 +205,7 @@ class SharedMemoryValues:
         self._traffic.add(waited=waited, moved=time.monotonic() - begun, count=self._values.nbytes)
 
     def _other_holder(self) -> list[int]:
-        """Take the lock, or say who has it."""
+        """Acquire the lock. Returns the rank that holds it, or an empty list on success."""
         if _between_threads.acquire(blocking=False):
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._start)

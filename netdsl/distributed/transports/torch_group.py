@@ -1,4 +1,4 @@
-"""A communicator over torch.distributed: gloo between processors, NCCL between GPUs."""
+"""A communicator over torch.distributed, which uses gloo between CPUs and NCCL between GPUs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Opera
 from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, check_weights, scales_of
 from netdsl.errors import PeerLostError
 
-_SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # in gloo's source, with which its errors begin
-_LEAVE = 5.0  # seconds for the others to leave
-_IDLE = timedelta(days=365)  # a worker asks when it likes; that it is gone is seen by its connection
-TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
-_PIECE = 1 << 25  # bytes that are averaged at once; smaller pieces wait more often for others
-_SMALL = 1 << 21  # bytes; torch's sum of two larger buffers is quicker, though it must wait for the weights
+_SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # the place in gloo's source code, with which its errors begin
+_LEAVE = 5.0  # seconds for the other workers to leave
+_IDLE = timedelta(days=365)  # a worker's next request has no deadline, and its connection's end shows that it is gone
+TIMEOUT = 86400.0  # seconds; the supervisor detects hung workers, and connections detect lost ones
+_PIECE = 1 << 25  # bytes that are averaged at once; smaller pieces wait for other workers more often
+_SMALL = 1 << 21  # bytes; torch adds two larger buffers faster, although it must wait for the weights
 
 
 class Library(Enum):
-    """What moves the buffers."""
+    """The library that moves the buffers."""
 
     GLOO = "gloo"
     NCCL = "nccl"
@@ -41,9 +41,9 @@ class Library(Enum):
 class TorchGroup:
     """One of `size` workers that meet at a store.
 
-    Over gloo, means are added up in the order of ranks, to the same bits as by the other transports, and buffers on
-    GPUs are copied by way of pinned memory. NCCL adds up in an order of its own, the same for all workers, and needs a
-    GPU for each.
+    Over gloo, means are added up in the order of ranks, with the same bits as in the other transports, and buffers on
+    GPUs are copied through pinned memory. NCCL adds up in its own order, which is the same for all workers, and needs a
+    GPU for each worker.
     """
 
     def __init__(
@@ -65,16 +65,16 @@ class TorchGroup:
         self._control_lane = Lane("control", self._interruption)
         self._lanes = [Lane(f"lane {number}", self._interruption) for number in range(LANES)]
         self._groups: list[Any] = []
-        self._sums: dict[Any, OrderedSum] = {}  # of groups
+        self._sums: dict[Any, OrderedSum] = {}  # by group
         self._control_lane.do(self._open_groups)
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by their weighted mean."""
+        """Replace every worker's buffer with the weighted mean of all buffers."""
         average = self._average_by_nccl if self._library is Library.NCCL else self._average_in_order
         return self._add_operation(lane, f"mean of {buffer.numel()} values", buffer, partial(average, weight, None))
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace the root's buffer by the weighted mean."""
+        """Replace the root's buffer with the weighted mean."""
         average = self._average_by_nccl if self._library is Library.NCCL else self._average_in_order
         return self._add_operation(
             lane,
@@ -85,7 +85,7 @@ class TorchGroup:
         )
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by the root's."""
+        """Replace every worker's buffer with the root's."""
 
         def work(group: Any, values: Tensor) -> int:
             group.broadcast(values, root).wait()
@@ -103,7 +103,7 @@ class TorchGroup:
         return self._add_operation(lane, f"send to worker {to}", buffer, work, changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
-        """Fill a buffer with what another worker sends."""
+        """Fill a buffer with the values that another worker sends."""
 
         def work(group: Any, values: Tensor) -> int:
             group.recv([values], source, 0).wait()
@@ -112,7 +112,7 @@ class TorchGroup:
         return self._add_operation(lane, f"receive from worker {source}", buffer, work)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Everybody's numbers."""
+        """Return the numbers of all workers, by rank."""
         rows: list[list[float]] = []
 
         def work() -> None:
@@ -126,11 +126,11 @@ class TorchGroup:
         return rows
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait until all other workers have called this too."""
         self.gather([])
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """Return a variable in the first worker's memory, which serves the others."""
+        """Return a variable in the first worker's memory. That worker serves the others."""
         number = len(self._variables) + 1
         values = TorchValues(self._control, self.rank, self.size, number, buffer, self.traffic)
         variable = LaneVariable(values, Lane(f"variable {number}", self._interruption))
@@ -139,7 +139,7 @@ class TorchGroup:
         return variable
 
     def close(self) -> None:
-        """End the lanes and let go of all connections."""
+        """End the lanes and close all connections."""
         for variable in self._variables:
             variable.close()
         for lane in (*self._lanes, self._control_lane):
@@ -179,7 +179,7 @@ class TorchGroup:
 
     @contextmanager
     def _stream_after(self, ready: torch.cuda.Event | None) -> Iterator[None]:
-        """On a GPU, a stream that begins when the buffer is ready, and is through at the end."""
+        """Use a new stream on a GPU that starts when the buffer is ready, and wait for the stream's work at the end."""
         if ready is None:
             yield
             return
@@ -190,14 +190,15 @@ class TorchGroup:
             stream.synchronize()
 
     def _average_in_order(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
-        """Return the mean as all transports add it up: each worker a share of the values, in the order of ranks.
+        """Compute the mean as in all transports: each worker adds up a share of the values, in the order of ranks.
 
-        The weights go along with the first piece, since for small buffers each round trip counts.
+        The weights travel with the first piece, since each round trip costs time for small buffers. Returns the bytes
+        moved.
         """
         gathered = self._begin_gather(group, [weight], torch.device("cpu"))
         scales = cache(lambda: scales_of([row.item() for row in gathered()], f"mean of {buffer.numel()} values"))
         if self.size == 2 and buffer.is_floating_point() and buffer.nbytes > _SMALL and len(set(scales())) == 1:
-            total = buffer if root is None else buffer.clone()  # a sum of two has no order
+            total = buffer if root is None else buffer.clone()  # a sum of two values doesn't depend on the order
             group.allreduce([total]).wait()
             if root in (None, self.rank):
                 torch.mul(total, scales()[0], out=buffer)
@@ -207,7 +208,10 @@ class TorchGroup:
         return self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, f"mean of {buffer.numel()} values")
 
     def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
-        """Return the mean as a sum over NCCL. The weights go along at the same time, since each round trip counts."""
+        """Compute the mean from a sum over NCCL. Returns the bytes moved.
+
+        The weights travel at the same time, since each round trip costs time.
+        """
         exact = buffer.is_floating_point()
         total = (buffer if root is None else buffer.clone()) if exact else buffer.double()
         if weight != 1:
@@ -228,7 +232,7 @@ class TorchGroup:
         return 4 * (self.size - 1) * buffer.nbytes // self.size
 
     def _begin_gather(self, group: Any, values: Sequence[float], device: torch.device) -> Callable[[], list[Tensor]]:
-        """Begin to gather numbers. The function waits for the numbers of all workers, and returns them by rank."""
+        """Begin to gather numbers. The returned function waits for all workers' numbers, and returns them by rank."""
         numbers = torch.tensor(values, dtype=torch.float64, device=device)
         rows = [torch.empty_like(numbers) for _ in range(self.size)]
         gathering = group.allgather([rows], [numbers])
@@ -265,27 +269,27 @@ class GlooMessages:
         return self._group.send([torch.from_numpy(values)], to, 0)
 
     def begin_receive(self, values: Array, source: int) -> Any:
-        """Begin to fill an array with what another worker sends."""
+        """Begin to fill an array with the values that another worker sends."""
         return self._group.recv([torch.from_numpy(values)], source, 0)
 
     def finish(self, begun: Sequence[Any], doing: str) -> None:
-        """Wait for what has begun."""
+        """Wait until all of these transfers are complete."""
         for work in begun:
             work.wait()
 
 
 class SharedVariableRequest(IntEnum):
-    """What a worker asks the first one for."""
+    """A worker's request to the first worker."""
 
     READ = 0
     WRITE = 1
     ADD = 2
-    LEAVE = 3  # the worker needs the variable no more
+    LEAVE = 3  # the worker no longer needs the variable
 
 
 @contextmanager
 def peer_errors(doing: str) -> Iterator[None]:
-    """Turn torch's errors while others are waited for into a PeerLostError."""
+    """Convert torch's errors during an exchange into a `PeerLostError`."""
     try:
         yield
     except RuntimeError as problem:
@@ -294,7 +298,7 @@ def peer_errors(doing: str) -> Iterator[None]:
 
 
 class TorchValues:
-    """The values as one worker sees them. The first worker has a thread for each of the others."""
+    """The values as one worker sees them. The first worker has a thread for each other worker."""
 
     def __init__(self, group: Any, rank: int, size: int, number: int, buffer: Tensor, traffic: Traffic) -> None:
         self._group, self._rank, self._tag, self._traffic = group, rank, number, traffic
@@ -316,11 +320,11 @@ class TorchValues:
         self._ask_first_worker(SharedVariableRequest.WRITE, values)
 
     def add(self, values: Tensor) -> None:
-        """Add to the variable."""
+        """Add a tensor's values to the variable's."""
         self._ask_first_worker(SharedVariableRequest.ADD, values)
 
     def leave(self) -> None:
-        """Leave the variable; the first worker waits until the others have."""
+        """Leave the variable. The first worker waits until the others have left."""
         if self._rank:
             with peer_errors("leaving the shared variable"):
                 self._send_values(_request_tensor(SharedVariableRequest.LEAVE), 0)
@@ -328,7 +332,7 @@ class TorchValues:
             server.join(_LEAVE)
 
     def _ask_first_worker(self, request: SharedVariableRequest, values: Tensor) -> None:
-        """Ask the first worker, who sends the values that are read, or says that it has those that are sent."""
+        """Send a request to the first worker, which returns the values or confirms that it received them."""
         if self._rank == 0:
             self._do_request(request, values)
             return
@@ -341,7 +345,7 @@ class TorchValues:
         self._traffic.add(moved=time.monotonic() - start, count=values.nbytes)
 
     def _do_request(self, request: SharedVariableRequest, values: Tensor) -> None:
-        """Do what is asked, with a worker's values."""
+        """Apply a request with a worker's values."""
         with self._using:
             if request is SharedVariableRequest.READ:
                 values.copy_(self._values)
@@ -351,7 +355,7 @@ class TorchValues:
                 self._values.add_(values)
 
     def _serve_worker(self, other: int) -> None:
-        """Grant a worker's requests, until it is gone."""
+        """Serve a worker's requests until the worker is gone."""
         head, values = _request_tensor(SharedVariableRequest.READ), torch.empty_like(self._values)
         with suppress(RuntimeError):
             while True:
@@ -368,10 +372,10 @@ class TorchValues:
         self._group.send([values], to, self._tag).wait()
 
     def _receive_values(self, values: Tensor, source: int) -> None:
-        """Receive what a worker sends whenever it likes."""
+        """Receive values that a worker sends at any time."""
         self._group.recv([values], source, self._tag).wait(_IDLE)
 
 
 def _request_tensor(request: SharedVariableRequest) -> Tensor:
-    """Return a request as it is sent."""
+    """Encode a request as a tensor."""
     return torch.tensor([request], dtype=torch.int64)

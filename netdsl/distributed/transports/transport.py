@@ -1,4 +1,4 @@
-"""The transports: which way buffers move between workers, and which one suits their devices and machines."""
+"""The transports, which move buffers between workers, and the choice of the best one for devices and machines."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ if TYPE_CHECKING:
 
 
 class Transport(Enum):
-    """A way that buffers move."""
+    """A way to move buffers between workers."""
 
     SHARED_MEMORY = "shared-memory"  # between processes of one machine
     GLOO = "gloo"  # over the network, from worker to worker
-    NCCL = "nccl"  # between GPUs, of which each worker has one
-    RELAY = "relay"  # over the network by way of the driver, which adds them up
+    NCCL = "nccl"  # between GPUs, one for each worker
+    RELAY = "relay"  # over the network through the driver, which adds up the buffers
     MPI = "mpi"  # between ranks of mpiexec
-    MPI_BY_NODE = "mpi-by-node"  # likewise, and the ranks of each machine average before machines do
+    MPI_BY_NODE = "mpi-by-node"  # like mpi, but the ranks of each machine average first, then the machines
 
     @classmethod
     def _missing_(cls, value: object) -> Transport | None:
-        """Return the transport of a plug-in, which is a member like the others, but for that it isn't listed."""
+        """Return the transport of a plug-in. It is a member like the others, but iterating over the class doesn't yield
+        it."""
         if not isinstance(value, str) or value not in CONNECTIONS:
             return None
-        known = cls._value2member_map_.get(value)  # msgspec asks again for what it doesn't know itself
+        known = cls._value2member_map_.get(value)  # msgspec looks up members that it hasn't seen
         if isinstance(known, cls):
             return known
         member = object.__new__(cls)
@@ -41,9 +42,10 @@ OF_MPI = (Transport.MPI, Transport.MPI_BY_NODE)
 
 
 def choose_transport(devices: Sequence[torch.device], machines: int, *, mpi: bool = False) -> Transport:
-    """Return the best transport for workers on these devices: of one machine all, of several those of each machine.
+    """Return the best transport for workers on these devices.
 
-    `mpi` is whether the workers are ranks of mpiexec.
+    With one machine, `devices` are those of all workers. With several machines, they are those of one machine's
+    workers. `mpi` is whether the workers are ranks of mpiexec.
     """
     if all(device.type == "cuda" for device in devices) and len(set(devices)) == len(devices):
         return Transport.NCCL
@@ -53,5 +55,5 @@ def choose_transport(devices: Sequence[torch.device], machines: int, *, mpi: boo
 
 
 def is_memory_shareable() -> bool:
-    """Return whether processes can open memory that has no name, by way of the process that made it."""
+    """Return whether a process can open unnamed memory through the process that created it."""
     return Path("/proc/self/fd").is_dir()

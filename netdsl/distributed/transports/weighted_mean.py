@@ -1,4 +1,4 @@
-"""The weighted mean of what several workers have, the same bits wherever it is computed and however it is sent."""
+"""The weighted mean of the workers' values. Its bits don't depend on where it is computed or how it is sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from netdsl.errors import DistributedError
 
 Array = NDArray[Any]
-Scales = Callable[[], list[float]]  # the factors of all workers' values, which may have to be waited for
+Scales = Callable[[], list[float]]  # the factors of all workers' values; the call may wait for them
 
 
 def scales_of(weights: list[float], doing: str) -> list[float]:
@@ -23,19 +23,23 @@ def scales_of(weights: list[float], doing: str) -> list[float]:
 
 
 def check_weights(total: float, doing: str) -> None:
-    """Raise a DistributedError where the weights of all workers together give no mean."""
+    """Raise a `DistributedError` if the sum of all workers' weights isn't positive."""
     if not total > 0:
-        raise DistributedError(f"{doing}: all weights together are {total:g}, which gives no mean")
+        raise DistributedError(
+            f"{doing}: the weights of all workers add up to {total:g}, so there is no mean; at least one weight "
+            "must be positive"
+        )
 
 
 def add_up(shares: list[Array], scales: list[float], mean: Array) -> None:
-    """The weighted mean in the order of the shares; whole numbers go by way of float64 and are rounded.
+    """Compute the weighted mean in the order of the shares. Whole numbers are added up in float64 and rounded.
 
-    What is equal everywhere stays the same bits if the scales are powers of two, and else to the last bit or two.
+    Values that are equal in all shares keep their bits if the scales are powers of two. Otherwise they are exact up to
+    the last bit or two.
     """
     whole = mean.dtype.kind == "i"
     total = np.empty(mean.size, np.float64) if whole else mean
-    with np.errstate(over="ignore", invalid="ignore"):  # that a model has diverged is for its solver to say
+    with np.errstate(over="ignore", invalid="ignore"):  # the solver detects that a model has diverged
         if len(set(scales)) == 1 and _is_power_of_two(scales[0]):
             _add_up_and_scale(shares, scales[0], total)
         else:
@@ -50,7 +54,7 @@ def _is_power_of_two(scale: float) -> bool:
 
 
 def _add_up_and_scale(shares: list[Array], scale: float, total: Array) -> None:
-    """The same bits as the other way round for powers of two, and much quicker."""
+    """Add up first and scale once. This is faster than the other order, with the same bits for powers of two."""
     first, *others = shares
     for share in others:
         first = np.add(first, share, out=total)
@@ -66,7 +70,7 @@ def _scale_and_add_up(shares: list[Array], scales: list[float], total: Array) ->
 
 
 class Messages(Protocol):
-    """What moves values between two workers, in the order in which each asks for it."""
+    """The messages between two workers, which move values in the order in which each worker requests it."""
 
     rank: int
     size: int
@@ -76,23 +80,26 @@ class Messages(Protocol):
         ...
 
     def begin_receive(self, values: Array, source: int) -> Any:
-        """Begin to fill an array with what another worker sends."""
+        """Begin to fill an array with the values that another worker sends."""
         ...
 
     def finish(self, begun: Sequence[Any], doing: str) -> None:
-        """Wait for what has begun."""
+        """Wait until all of these transfers are complete."""
         ...
 
 
 class OrderedSum:
-    """Sums in pieces of this many bytes. It keeps room for others' values: new memory is slow when it is first used."""
+    """Adds up in pieces of this many bytes. It reuses its buffers, because memory is slow when it is first used."""
 
     def __init__(self, messages: Messages, piece: int) -> None:
         self._messages, self._piece = messages, piece
-        self._rooms = [np.empty(0, np.uint8), np.empty(0, np.uint8)]  # of the piece that is added up, and of the next
+        self._rooms = [
+            np.empty(0, np.uint8),
+            np.empty(0, np.uint8),
+        ]  # one for the piece that is being added up, one for the next
 
     def add_up(self, values: Array, scales: Scales, root: int | None, doing: str) -> int:
-        """Replace everybody's values, or the root's, by the sum of all times their scales; returns the bytes moved."""
+        """Replace every worker's values, or only the root's, with the scaled sum. Returns the bytes moved."""
         length = self._piece // values.itemsize
         starts = range(0, values.size, length)
         pieces = [SummedPiece(self._messages, values[start : start + length], root, doing) for start in starts]
@@ -112,7 +119,7 @@ class OrderedSum:
 
 
 class SummedPiece:
-    """A piece of a buffer on its way to its sum."""
+    """A piece of a buffer whose sum is being computed."""
 
     def __init__(self, messages: Messages, piece: Array, root: int | None, doing: str) -> None:
         self._messages, self._root, self._doing = messages, root, doing
@@ -121,21 +128,21 @@ class SummedPiece:
         self._own = self._shares[messages.rank]
         self._others = [rank for rank in range(messages.size) if rank != messages.rank]
         self._begun: list[Any] = []
-        self.room = messages.size * self._own.nbytes  # bytes for everybody's values of this worker's share
+        self.room = messages.size * self._own.nbytes  # bytes for all workers' values of this worker's share
 
     def begin(self, room: Array) -> None:
-        """Send each worker its share, and have room for what all others send."""
+        """Send each worker its share, and begin to receive into `room` what the others send."""
         self._rows = room.view(self._own.dtype).reshape(self._messages.size, self._own.size)
         self._begun = [self._messages.begin_receive(self._rows[source], source) for source in self._others]
         self._begun += [self._messages.begin_send(self._shares[to], to) for to in self._others]
 
     def add_up(self, scales: Scales) -> None:
-        """Add up this worker's share when it is there, and send it on its way."""
+        """Add up this worker's share when all values have arrived, and begin to send the sum."""
         messages, factors = self._messages, scales()
         self._rows[messages.rank] = self._own
         messages.finish(self._begun, self._doing)
         collects = self._root in (None, messages.rank)
-        total = self._own if collects else self._rows[0]  # where the first values are read before they are replaced
+        total = self._own if collects else self._rows[0]  # its values are read before they are overwritten
         add_up(list(self._rows), factors, total)
         receivers = self._others if self._root is None else [rank for rank in self._others if rank == self._root]
         self._begun = [messages.begin_send(total, to) for to in receivers]
@@ -143,5 +150,5 @@ class SummedPiece:
             self._begun += [messages.begin_receive(self._shares[source], source) for source in self._others]
 
     def finish(self) -> None:
-        """Wait until all shares are where they belong."""
+        """Wait until all sums have arrived."""
         self._messages.finish(self._begun, self._doing)

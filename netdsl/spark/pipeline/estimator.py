@@ -45,8 +45,8 @@ from netdsl.spark.pipeline.persistence import save_params, set_params
 from netdsl.tuning.new_head import DataLayers, heads_of, label_of, tunable_model
 from netdsl.tuning.preparation import transforms_of
 
-_TUNED_BATCH = 32  # of each worker, and of tests
-_SUFFIX = "tuned"  # of the names of layers that learn from scratch
+_TUNED_BATCH = 32  # batch size of each worker, and of tests
+_SUFFIX = "tuned"  # appended to the names of layers that learn from scratch
 
 
 class NetEstimator(
@@ -61,67 +61,67 @@ class NetEstimator(
     net: Param[str] = Param(
         Params._dummy(),
         "net",
-        "the net: a NetParams, a NetParameter, or a prototxt; the solver's own if it isn't set",
+        "the net: a NetParams, a NetParameter, or a prototxt; the solver's own net if unset",
         typeConverter=net_of,
     )
     solver: Param[str] = Param(
         Params._dummy(),
         "solver",
-        "how to train: a dict of Caffe's settings, a SolverParameter, or a prototxt; a dict needs max_iter, unless "
-        "epochs is set, and is for SGD with a base_lr of 0.01 and a momentum of 0.9 where it says nothing else",
+        "settings of the training: a dict of Caffe's settings, a SolverParameter, or a prototxt; a dict needs "
+        "max_iter unless epochs is set, and its defaults are SGD with a base_lr of 0.01 and a momentum of 0.9",
         typeConverter=solver_of,
     )
     epochs: Param[float] = Param(
         Params._dummy(),
         "epochs",
-        "how often to see all rows, however many workers see them, in place of the solver's max_iter; with rows for "
-        "validation there is a test after each epoch, unless the solver has a test_interval",
+        "number of times that all rows are read, however many workers there are; replaces the solver's "
+        "max_iter. With rows for validation, a test follows each epoch unless the solver has a test_interval",
         typeConverter=TypeConverters.toFloat,
     )
     strategy: Param[str] = Param(
         Params._dummy(),
         "strategy",
-        "what workers exchange, and when, such as averaging:tau=50",
+        "the strategy by which workers exchange models, such as averaging:tau=50",
         typeConverter=strategy_of,
     )
     workers: Param[int] = Param(
         Params._dummy(),
         "workers",
-        "how many tasks train together; as many as Spark has slots for if it isn't set",
+        "number of tasks that train together; one for each of Spark's slots if unset",
         typeConverter=count_of,
     )
     transport: Param[str] = Param(
         Params._dummy(),
         "transport",
-        "how models are exchanged: gloo, nccl, shared-memory, or relay, which is by way of the driver; one that "
-        "works if it isn't set",
+        "the transport of models: gloo, nccl, shared-memory, or relay, which sends them through the driver; a "
+        "transport that works if unset",
         typeConverter=transport_of,
     )
     runFolder: Param[str] = Param(
         Params._dummy(),
         "runFolder",
-        "a folder that all machines share, for data and rounds; an interrupted fit is resumed there. If it isn't "
-        "set a new folder is made below the setting spark.netdsl.folder, and removed afterwards",
+        "a folder that all machines share, for data and rounds; an interrupted fit is resumed there. If unset, "
+        "a new folder is created below the setting spark.netdsl.folder, and removed afterwards",
         typeConverter=lambda value: str(value),
     )
     weights: Param[list[str]] = Param(
-        Params._dummy(), "weights", "files with the weights to begin from, as for fine-tuning", typeConverter=paths_of
+        Params._dummy(), "weights", "files with the initial weights, as for fine-tuning", typeConverter=paths_of
     )
     shuffle: Param[bool] = Param(
-        Params._dummy(), "shuffle", "whether rows are taken in a random order", typeConverter=TypeConverters.toBoolean
+        Params._dummy(), "shuffle", "whether rows are read in a random order", typeConverter=TypeConverters.toBoolean
     )
     seed: Param[int] = Param(
         Params._dummy(),
         "seed",
-        "the seed of all random numbers; the solver's random_seed if it isn't set",
+        "the seed of all random numbers; the solver's random_seed if unset",
         typeConverter=TypeConverters.toInt,
     )
 
     model: Param[str] = Param(
         Params._dummy(),
         "model",
-        "the model to fine-tune, in place of a net: its name, its folder or its file; it begins with its weights, and "
-        "what predicts is replaced for the labels of the rows",
+        "the model to fine-tune instead of a net: its name, its folder or its file. Training starts with its "
+        "weights, and its predicting layers are replaced to fit the labels of the rows",
         typeConverter=lambda value: str(value),
     )
 
@@ -155,15 +155,15 @@ class NetEstimator(
         return self.getOrDefault(self.solver)
 
     def setEpochs(self, value: float) -> Self:
-        """Set how often to see all rows."""
+        """Set the number of times that all rows are read."""
         return self._set(epochs=value)
 
     def getEpochs(self) -> float:
-        """Return how often to see all rows."""
+        """Return the number of times that all rows are read."""
         return self.getOrDefault(self.epochs)
 
     def setStrategy(self, value: Strategy | str) -> Self:
-        """Set the strategy: what workers exchange, and when."""
+        """Set the strategy by which workers exchange models."""
         return self._set(strategy=value)
 
     def getStrategy(self) -> str:
@@ -179,7 +179,7 @@ class NetEstimator(
         return self.getOrDefault(self.workers)
 
     def setTransport(self, value: Transport | str) -> Self:
-        """Set the transport, which models are exchanged by."""
+        """Set the transport of models."""
         return self._set(transport=value)
 
     def getTransport(self) -> str:
@@ -195,19 +195,19 @@ class NetEstimator(
         return self.getOrDefault(self.runFolder)
 
     def setWeights(self, value: str | Path | list[str]) -> Self:
-        """Set the files with the weights to begin from."""
+        """Set the files with the initial weights."""
         return self._set(weights=value)
 
     def getWeights(self) -> list[str]:
-        """Return the files with the weights to begin from."""
+        """Return the files with the initial weights."""
         return self.getOrDefault(self.weights)
 
     def setShuffle(self, value: bool) -> Self:
-        """Set whether rows are taken in a random order."""
+        """Set whether rows are read in a random order."""
         return self._set(shuffle=value)
 
     def getShuffle(self) -> bool:
-        """Return whether rows are taken in a random order."""
+        """Return whether rows are read in a random order."""
         return self.getOrDefault(self.shuffle)
 
     def setSeed(self, value: int) -> Self:
@@ -219,9 +219,9 @@ class NetEstimator(
         return self.getOrDefault(self.seed)
 
     def setValidationIndicatorCol(self, value: str) -> Self:
-        """Set the column that is true for rows to test on, and not to learn from.
+        """Set the column that is true for rows on which to test but not to train.
 
-        A query whose rows can differ from one time to the next must be cached, since it is run for both kinds of rows.
+        Cache a query whose rows can differ between runs, since it runs once for each kind of row.
         """
         return self._set(validationIndicatorCol=value)
 
@@ -267,12 +267,13 @@ class NetEstimator(
         )
 
     def _solver_with_net(self) -> SolverSettings:
-        """Return the solver's settings with the net to train, but for that of a model, which depends on the rows."""
+        """Return the solver's settings with the net to train. A model's net isn't included, since it depends on the
+        rows."""
         if not self.isDefined(self.solver) and not self.isDefined(self.epochs):
-            raise SolverError("how long is the net to be trained? Say it with epochs=..., or solver={'max_iter': ...}")
+            raise SolverError("the length of the training isn't set; set epochs=... or solver={'max_iter': ...}")
         param = from_text(self.getSolver() if self.isDefined(self.solver) else solver_of({}), pb.SolverParameter)
         if self.isDefined(self.net) and self.isDefined(self.model):
-            raise NetError("net and model both say what is trained; set one of them")
+            raise NetError("both net and model are set; set only one of them")
         if self.isDefined(self.net) or self.isDefined(self.model):
             for name in ("train_net_param", "test_net_param", "test_state"):
                 param.ClearField(name)
@@ -310,10 +311,10 @@ class EstimatorReader(MLReader["NetEstimator"]):
 
 
 def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: Mapping[str, str]) -> Model:
-    """Return the model with new heads, whose data layers take the columns of their tops."""
+    """Return the model with new heads. Its data layers read the columns of their tops."""
     model = open_model(name, weights)
     if not model.weights:
-        raise WeightsError(f"{name}: has no weights to begin with; set weights to a file that has")
+        raise WeightsError(f"{name}: the model has no weights with which to start; set weights to a file that has")
     label = label_of(model)
     heads = heads_of(model, {}, _count_classes(rows, bindings.get(label, label)))
     phases = (pb.TRAIN, pb.TEST)
@@ -324,8 +325,8 @@ def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: 
 def _count_classes(rows: DataFrame, column: str) -> int:
     """Return the number of classes: one more than the largest label."""
     if column not in rows.columns:
-        raise DataError(f"there is no column '{column}' with labels; bindings name another one, as {{'label': 'kind'}}")
+        raise DataError(f"there is no column '{column}' with labels; bind another column, as in {{'label': 'kind'}}")
     row = rows.select(highest(col(f"`{column}`")).alias("label")).first()
     if row is None or row["label"] is None:
-        raise DataError(f"column '{column}' has no labels")
+        raise DataError(f"column '{column}' has no labels; fill it, or bind another column")
     return int(row["label"]) + 1

@@ -1,4 +1,4 @@
-"""The fit of a net: a run with settings and data, in a folder that all machines share."""
+"""The fit of a net, which is a run with settings and data in a folder that all machines share."""
 
 from __future__ import annotations
 
@@ -32,26 +32,28 @@ from netdsl.spark.net_rows import Data, inputs_from_rows, session_of, store_inpu
 from netdsl.spark.pipeline.model import NetModel
 from netdsl.training import job
 
-_ONE_RUN = Lock()  # at a time, since a run takes all slots
+_ONE_RUN = Lock()  # only one run at a time, since a run takes all slots
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A training on the rows of a DataFrame or an RDD: the run, whose settings contain their nets, and its columns."""
+    """A training on the rows of a DataFrame or an RDD: its run, whose settings contain the nets, and its columns."""
 
     run: Run
     bindings: Mapping[str, str]
-    workers: int | None = None  # if unset, one for each of Spark's slots
-    epochs: float | None = None  # of the rows to learn from, in place of the settings' max_iter
-    folder: Path | None = None  # of the run; if unset a new one, which is removed afterwards
+    workers: int | None = None  # one for each of Spark's slots, if unset
+    epochs: float | None = None  # of the training rows; replaces the settings' max_iter
+    folder: Path | None = None  # of the run; if unset, a new one that is removed afterwards
     preprocess: Preprocess | None = None
     shuffle: bool = True
-    validation: str = ""  # the column that is true for rows to test on
-    invalid: InvalidRows = InvalidRows.ERROR  # rows with values that are null or not finite; none is learned from
+    validation: str = ""  # the column that is true for rows on which to test
+    invalid: InvalidRows = (
+        InvalidRows.ERROR
+    )  # what to do with rows whose values are null or not finite; training never uses them
 
     def train(self, data: Data) -> NetModel:
-        """Return the trained model. If the folder has a run that was interrupted, it is resumed."""
+        """Return the trained model. Resumes an interrupted run if the folder has one."""
         session = session_of(data)
         backend = SessionBackend(session)
         with self._run_folder(session) as folder, _ONE_RUN:
@@ -61,23 +63,23 @@ class Fit:
 
     @contextmanager
     def _run_folder(self, session: SparkSession) -> Iterator[Path]:
-        """The requested folder; or a new one, which is removed afterwards."""
+        """Return the requested folder, or a new one that is removed afterwards."""
         if self.folder is not None:
             run = self.folder.resolve()
             try:
                 run.mkdir(parents=True, exist_ok=True)
             except OSError as problem:
-                raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
+                raise DistributedError(f"{run}: the folder can't be created: {problem.strerror}") from None
             yield run
             return
         with folder_of_one_run(session) as run:
             yield run
 
     def _prepared_run(self, data: Data, folder: Path, backend: SessionBackend) -> Run:
-        """Return the run with its workers and data; data that an earlier run wrote there are used again."""
+        """Return the run with its workers and data. Reuses data that an earlier run wrote there."""
         backend.cluster.await_slots(self.workers or 1)
         run = replace(self.run, workers=self.workers or backend.cluster.slots())
-        backend.launcher().prepare(folder, run, _log.warning)  # an error comes before the query, which may take long
+        backend.launcher().prepare(folder, run, _log.warning)  # raises errors before the query, which may take long
         training, testing = self._split_rows(data)
         inputs = inputs_from_rows(run.solver.trained, self.bindings)
         stored = store_inputs(inputs, training, folder / "data" / "train", self.preprocess, self.invalid)
@@ -90,22 +92,27 @@ class Fit:
         return replace(run, solver=solver, tables=tables)
 
     def _solver_with_defaults(self, solver: SolverSettings) -> SolverSettings:
-        """Return the settings with defaults for fields that aren't set. Without rows for validation there are no
-        tests."""
+        """Return the settings with defaults for unset fields. Without rows for validation, they have no tests."""
         solver = job.with_defaults(solver).with_fields(snapshot_prefix="snapshot", snapshot_after_train=False)
         return solver if self.validation else solver.without_tests()
 
     def _split_rows(self, data: Data) -> tuple[Data, Data | None]:
-        """Return the rows to learn from, and those to test on."""
+        """Return the rows for training and those for tests."""
         if not self.validation:
             return data, None
         if not isinstance(data, DataFrame) or self.validation not in data.columns:
-            raise DataError(f"there is no column '{self.validation}', which should say which rows are for validation")
+            raise DataError(
+                f"there is no column '{self.validation}' to mark the rows for validation; set "
+                "validationIndicatorCol to an existing column"
+            )
         is_chosen = col(f"`{self.validation}`").cast("boolean")
         return data.where(~is_chosen), data.where(is_chosen)
 
     def _testing_table(self, solver: SolverSettings, data: Data, folder: Path) -> tuple[SolverSettings, Table]:
-        """Return the table to test on, and the settings; of these, unset ones let all rows be tested at the end."""
+        """Return the settings and the table on which to test.
+
+        If the settings don't configure tests, all rows are tested at the end.
+        """
         asks_for_all, solver = not solver.param.test_iter, job.with_tests(solver)
         inputs = inputs_from_rows(solver.tested[0], self.bindings)
         stored = store_inputs(inputs, data, folder / "data" / "test", self.preprocess, self.invalid)
@@ -115,7 +122,7 @@ class Fit:
 
 
 def _net_with_shapes(run: Run) -> pb.NetParameter:
-    """Return the net with the shapes of its first batch; an error if the data don't fit the net."""
+    """Return the net with the shapes of its first batch. Raises an error if the data don't fit the net."""
     graph = resolve_own_state(run.solver.trained.net)
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
         return with_items(
@@ -128,4 +135,4 @@ def _log_warnings(event: Event) -> None:
         case Notice():
             _log.warning("%s", event.text)
         case WorkersRestarted():
-            _log.warning("%s; all workers begin again from the last round that was saved", event.reason)
+            _log.warning("%s; all workers restart from the last saved round", event.reason)

@@ -40,15 +40,16 @@ _TYPES: Mapping[ColumnForm, DataType] = {
     ColumnForm.BEST: DoubleType(),
     ColumnForm.NAME: StringType(),
 }
-_FILES = ("net.prototxt", "weights.caffemodel")  # of a saved model
+_FILES = ("net.prototxt", "weights.caffemodel")  # in the folder of a saved model
 
 
 class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
-    """Adds columns of predictions to a table, by any net with weights, whether trained here or with Caffe.
+    """Adds columns of predictions to a table, with any net that has weights, whether trained here or with Caffe.
 
-    `predictionCol` has the class with the highest probability, or what a net with one output predicts;
-    `probabilityCol` has the probabilities of all classes, and `classCol` the class's name if `classes` names them;
-    `outputs` names columns for blobs. `history` has the displays and tests of the training.
+    `predictionCol` contains the class with the highest probability, or the value that a net with one output predicts.
+    `probabilityCol` contains the probabilities of all classes. `classCol` contains the class's name if `classes` names
+    the classes. `outputs` names columns for blobs. `history` contains the displayed values and the tests of the
+    training.
     """
 
     def __init__(
@@ -71,13 +72,13 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         return ModelWriter(self)
 
     def net(self) -> Net:
-        """Return the net itself, to be run or saved without Spark."""
+        """Return the net itself, which runs and is saved without Spark."""
         with self.files() as (net, weights):
             return Net(net, weights=weights, phase=self._opened.phases[0])
 
     @contextmanager
     def files(self) -> Iterator[tuple[Path, Path]]:
-        """The net's prototxt and its weights as files, which are removed afterwards."""
+        """Write the net's prototxt and its weights to files, which are removed afterwards."""
         with TemporaryDirectory() as folder:
             net, weights = Path(folder, "net.prototxt"), Path(folder, "weights.caffemodel")
             net.write_text(self._shipped.net)
@@ -85,7 +86,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
             yield net, weights
 
     def close(self) -> None:
-        """Remove the net from the executors. DataFrames that were made with it can't be computed any more."""
+        """Remove the net from the executors. DataFrames that use it can't be computed afterwards."""
         self._broadcast.destroy()
 
     @cached_property
@@ -93,10 +94,10 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         return self._shipped.model()
 
     def transform(self, dataset: Any, params: Any = None) -> Any:
-        """Return the rows of a DataFrame with the new columns; or the elements of an RDD with the new values.
+        """Return the rows of a DataFrame with the new columns, or the elements of an RDD with the new values.
 
-        Elements are what `fit` takes: a row or a dict gets values by the columns' names, any other becomes a tuple with
-        them at its end.
+        Elements are the same as for `fit`. A row or a dict receives the values under the columns' names. Any other
+        element becomes a tuple with the values at its end.
         """
         if not isinstance(dataset, RDD):
             return super().transform(dataset, params)
@@ -125,9 +126,9 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         )
 
     def _prediction(self) -> tuple[Predictor, list[NewColumn], PredictionTask]:
-        """Return what predicts, the columns that it fills, and the tasks that do so."""
+        """Return the predictor, the columns that it fills, and the tasks that run it."""
         predictor = Predictor(self._opened, self.getOutputs(), self.getBindings())
-        warn_of_doubts(predictor.built)  # here, since nobody sees what tasks warn of
+        warn_of_doubts(predictor.built)  # on the driver, since warnings in tasks aren't shown
         names = self._column_names()
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else predictor.batch
         adder = ColumnAdder(names, batch, self.function(), InvalidRows(self.getHandleInvalid()))
@@ -135,7 +136,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         return predictor, names.columns(predictor), PredictionTask(self._token, self.getBindings(), adder, device)
 
     def _vector_names(self, columns: Sequence[NewColumn]) -> list[str]:
-        """Return the names of the columns that have vectors."""
+        """Return the names of the columns that contain vectors."""
         return [column.name for column in columns if column.form is ColumnForm.ARRAY and self.getVectors()]
 
     def _column_names(self) -> ColumnNames:
@@ -143,35 +144,38 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         return ColumnNames(blobs, self.getPredictionCol(), self.getProbabilityCol(), self.getClassCol(), classes)
 
     def _check_columns(self, dataset: DataFrame, predictor: Predictor, new_columns: Sequence[NewColumn]) -> None:
-        """Raise a DataError if columns are missing, exist already, or can't be made."""
+        """Raise a `DataError` if columns are missing, exist already, or can't be computed."""
         check_columns(dataset.columns, [net_input.blob for net_input in predictor.inputs], BINDINGS)
         check_new_columns(dataset.columns, new_columns)
         self._check_predictions(predictor, new_columns)
 
     def _check_predictions(self, predictor: Predictor, new_columns: Sequence[NewColumn]) -> None:
-        """Raise a DataError if the net predicts something else than is asked for."""
+        """Raise a `DataError` if the net doesn't predict what the params request."""
         classes = predictor.classes()
         if classes > 1 and len(self.getClasses()) not in (0, classes):
-            raise DataError(f"the net predicts {classes} classes; the param classes names {len(self.getClasses())}")
+            raise DataError(
+                f"the net predicts {classes} classes, but the param classes names {len(self.getClasses())}; name "
+                "all classes of the net"
+            )
         names = [column.name for column in new_columns]
         for param in (self.predictionCol, self.probabilityCol):
             name = self.getOrDefault(param)
             if name and self.isSet(param) and name not in names:
                 raise DataError(
-                    f"the net doesn't predict one of several classes for each row, so there is nothing for "
-                    f"{param.name} '{name}'; set it to '' and name blobs in outputs"
+                    f"the net doesn't predict one of several classes for each row, so {param.name} '{name}' "
+                    "would have no values; set it to '' and name blobs in outputs"
                 )
 
 
 class _NetBroadcast:
-    """The broadcast of a net to executors, which is made once for a model and its copies."""
+    """The broadcast of a net to executors, which a model and its copies share."""
 
     def __init__(self, shipped: ShippedNet) -> None:
         self._shipped = shipped
         self._current: tuple[SparkContext, Broadcast[ShippedNet]] | None = None
 
     def in_context(self, context: SparkContext) -> Broadcast[ShippedNet]:
-        """Return the broadcast in a context, from which its tasks get the net."""
+        """Return the broadcast in a context. Tasks receive the net from it."""
         if self._current is None or self._current[0] is not context:
             self._current = context, context.broadcast(self._shipped.with_allowed())
         return self._current[1]

@@ -1,4 +1,4 @@
-"""Saving and loading of what models and estimators share: params as JSON, and files; nothing is pickled."""
+"""Saves and loads the common parts of models and estimators: params as JSON, and files. Pickles nothing."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pyspark.sql import SparkSession
 
 from netdsl.spark.pipeline.params import PredictionParams
 
-_HOME = "netdsl.spark"  # the package by which saved files name their classes, wherever those are defined
+_HOME = "netdsl.spark"  # the package under which saved files name their classes, wherever those are defined
 
 
 def save_params(instance: PredictionParams, path: str, session: SparkSession, **more: Any) -> None:
-    """Save all params but the function; only whether there was one is saved."""
+    """Save all params except for the function, of which only the existence is saved."""
     extra = {"class": f"{_HOME}.{type(instance).__name__}", "preprocess": instance.function() is not None, **more}
     params = {param.name: value for param, value in instance._paramMap.items() if param != instance.preprocess}
     DefaultParamsWriter.saveMetadata(instance, path, session, extraMetadata=extra, paramMap=params)
 
 
 def set_params(instance: PredictionParams, metadata: dict[str, Any]) -> None:
-    """Set the params that were saved."""
+    """Set params from saved values."""
     instance._resetUid(metadata["uid"])
-    reading: Any = instance  # to pyspark's types only what is MLReadable
+    reading: Any = instance  # pyspark's types know this only for MLReadable classes
     DefaultParamsReader.getAndSetParams(reading, metadata)
     instance.lacks_function = metadata["preprocess"]
 
@@ -41,7 +41,7 @@ def download(session: SparkSession, path: str, file: Path) -> None:
 
 
 def _file_system(session: SparkSession, path: str) -> tuple[Any, Any]:
-    """Hadoop's file system that has a path: a local one, HDFS, ..."""
+    """Return Hadoop's file system of a path, such as a local one or HDFS, and the path in it."""
     there = _hadoop_path(session, path)
     context: Any = session.sparkContext
     return there.getFileSystem(context._jsc.hadoopConfiguration()), there

@@ -1,4 +1,5 @@
-"""Nets in the tasks of Spark: a net is sent with its weights, built once in a process, and predicts or is tested."""
+"""Nets in the tasks of Spark. A net is sent with its weights and built once in each process, then predicts or is
+tested."""
 
 from __future__ import annotations
 
@@ -47,22 +48,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WeightsSource = str | Path | CaffeFile[pb.NetParameter] | Weights
-_CACHE: dict[str, object] = {}  # the last value only, for the next task in this process
-_PLACE = "(place)"  # the column with the places of elements
+_CACHE: dict[str, object] = {}  # only the last value, for the next task in this process
+_PLACE = "(place)"  # the column with the positions of elements
 _FIELDS = "rows bigint, loss double, outputs map<string, array<double>>"
 
 
 class ShippedNet(NamedTuple):
-    """A net as prototxt, with its weights as the bytes of a caffemodel, and what the user allows it to run."""
+    """A net as prototxt, with its weights as the bytes of a caffemodel, and the modules that the user allows it to
+    run."""
 
     net: str
     weights: bytes
     python: tuple[tuple[str, str], ...] = ()  # modules of Python layers, with their folders on the driver's machine
-    plugins: tuple[tuple[str, str], ...] = ()  # likewise of plug-ins
+    plugins: tuple[tuple[str, str], ...] = ()  # likewise for plug-ins
 
     @classmethod
     def of(cls, net: str, weights: WeightsSource) -> Self:
-        """Return a net with weights by layer, or those of a file of any format."""
+        """Return a net with weights by layer, or with the weights of a file in any format."""
         if isinstance(weights, (str, Path)):
             model = open_model(from_text(net, pb.NetParameter), [weights])
             file = model.file or caffe_file_of(model.weights)
@@ -74,19 +76,20 @@ class ShippedNet(NamedTuple):
             return cls(net, path.read_bytes())
 
     def with_allowed(self) -> Self:
-        """Return the net as it is sent to tasks, with the Python modules that the user allows now."""
+        """Return the net for tasks, with the Python modules that the user currently allows."""
         python, plugins = PYTHON_LAYERS.places(), plugin_places()
         return self._replace(python=tuple(python.items()), plugins=tuple(plugins.items()))
 
     def model(self) -> Model:
-        """Return the net with its weights, which stay valid when the file that they are mapped from is removed."""
+        """Return the net with its weights. They are mapped from a file, and stay valid after its removal."""
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)
             return Model(from_text(self.net, pb.NetParameter), open_weights(path).weights)
 
     def load(self) -> Model:
-        """Return the model in a task, whose process allows from now on what the user allowed on the driver."""
+        """Return the model in a task. From now on, its process allows everything that the user allowed on the
+        driver."""
         PYTHON_LAYERS.allow(dict(self.python))
         PLUGINS.allow(dict(self.plugins))
         return self.model()
@@ -94,10 +97,10 @@ class ShippedNet(NamedTuple):
 
 @contextmanager
 def in_task(device: str | None = None) -> Iterator[tuple[str, torch.device]]:
-    """Compute with the threads that the task has; the values are the name of its part of the rows, and its device.
+    """Compute with the task's number of threads. Yields the name of the task's part of the rows, and its device.
 
-    Without a named device that is the GPU that Spark assigned to the task, or else the processor. A problem with the
-    rows is told by its message alone. The task's process ends with it, so nobody else loses his traceback.
+    By default this is the GPU that Spark assigned to the task, or otherwise the CPU. For a problem with the rows, Spark
+    shows only its message. The variable for that is safe to set, since the task's process ends with the problem.
     """
     context = TaskContext.get()
     partition, threads = (context.partitionId(), context.cpus()) if context is not None else (0, 1)
@@ -106,7 +109,7 @@ def in_task(device: str | None = None) -> Iterator[tuple[str, torch.device]]:
             yield f"partition {partition}", _device_of(context, device)
         except CaffeError:
             if context is not None:
-                os.environ["SPARK_HIDE_TRACEBACK"] = "1"  # read by Spark when it reports what ends the process
+                os.environ["SPARK_HIDE_TRACEBACK"] = "1"  # Spark reads this when it reports the end of the process
             raise
 
 
@@ -117,24 +120,24 @@ def _device_of(context: TaskContext | None, name: str | None) -> torch.device:
 
 
 def once_per_process(key: str, make: Callable[[], T]) -> T:
-    """Return the value of a key, which is made by the first task of a process that asks for it."""
+    """Return the value of a key. The first task of a process that needs it calls `make`."""
     if key not in _CACHE:
         gc.unfreeze()
         _CACHE.clear()
         gc.collect()
         _CACHE[key] = make()
-        gc.freeze()  # or Spark would go through torch's many objects after each task
+        gc.freeze()  # otherwise Spark would go through torch's many objects after each task
     return _CACHE[key]  # type: ignore[return-value] # all values of a key have one type
 
 
 @dataclass(frozen=True)
 class PredictionTask:
-    """The settings of tasks that predict. The token tells one model from another."""
+    """The settings of tasks that predict. The token identifies the model."""
 
     token: str
-    columns: dict[str, str]  # of blobs
+    columns: dict[str, str]  # by blob
     adder: ColumnAdder
-    device: str | None = None  # if unset, the GPU that Spark assigned to the task, or else the processor
+    device: str | None = None  # the GPU that Spark assigned to the task, or otherwise the CPU, if unset
 
     def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the batches with the new columns."""
@@ -144,10 +147,10 @@ class PredictionTask:
     def predict_elements(
         self, shipped: Broadcast[ShippedNet], inputs: Sequence[str], vectors: Collection[str], elements: Iterable[Any]
     ) -> Iterator[Any]:
-        """Yield the elements of an RDD with the new values; a tuple has values for all of these inputs, or for those
-        needed.
+        """Yield the elements of an RDD with the new values. A tuple has values for all of these inputs, or for the
+        needed ones.
 
-        Values of some columns become vectors of pyspark.ml.
+        The values of the columns in `vectors` become vectors of pyspark.ml.
         """
         with in_task(self.device) as (part, device):
             predictor = self._predictor(shipped, device)
@@ -189,7 +192,7 @@ class _ScoringTask:
     device: str | None
 
     def score(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the sums of a partition, as a row."""
+        """Yield the sums of a partition as a row."""
         with in_task(self.device) as (part, device):
             scorer = once_per_process(
                 f"{self.token} {device}", lambda: Scorer(shipped.value.load(), self.columns, device)
@@ -208,9 +211,10 @@ def score_rows(
     columns: Mapping[str, str],
     device: str | None = None,
 ) -> RowScore:
-    """Return the sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs.
+    """Return the sums over all rows. Batches end at the ends of Spark's partitions. By default, tasks use the GPUs from
+    Spark.
 
-    No rules leave out layers of the net, and its data layers state their shapes.
+    Rules must not leave out layers of the net, and its data layers must state their shapes.
     """
     names = {net_input.blob.column for net_input in scoring_inputs(model, columns)}
     task = _ScoringTask(token_hex(8), dict(columns), device)
@@ -219,7 +223,7 @@ def score_rows(
     shipped = context.broadcast(ShippedNet.of(net_of(model.net), model.weights).with_allowed())
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
     try:
-        with query_errors("the table", "can't be tested on"):
+        with query_errors("the table", "can't be used for tests"):
             rows = chosen.mapInArrow(lambda batches: task.score(shipped, batches), _FIELDS).collect()
     finally:
         shipped.destroy()

@@ -1,4 +1,4 @@
-"""The elements of an RDD as arrays, and with new values beside their own."""
+"""Converts the elements of an RDD to arrays, and adds new values to elements."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows
 
-BATCH = 512  # elements
+BATCH = 512  # number of elements
 
 
 class RowBatch(NamedTuple):
-    """Rows of a partition as arrays by blobs, Arrow's columns of those that are images, and how many were left out."""
+    """Rows of a partition: arrays by blob, Arrow columns of blobs with images, and the number of rows that were left
+    out."""
 
     arrays: Arrays
     rows: RowRange
@@ -32,9 +33,9 @@ class RowBatch(NamedTuple):
 def element_batches(
     elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str, invalid: InvalidRows = InvalidRows.ERROR
 ) -> Iterator[RowBatch]:
-    """Yield the elements of a part of an RDD in batches, with or without those that have a value that is None.
+    """Yield the elements of a part of an RDD in batches. `invalid` determines whether elements with a `None` are kept.
 
-    An element is a row or a dict, with values by name; a tuple, with values in the order of the blobs; or the value of
+    An element is a row or a dict with values by name, a tuple with values in the order of the blobs, or the value of
     the only blob.
     """
     remaining, rows = iter(elements), RowRange(part)
@@ -55,34 +56,33 @@ def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
     if isinstance(named, Mapping):
         missing = [blob.column for blob in blobs if blob.column not in named]
         if missing:
-            raise DataError(f"an element of the RDD has no '{missing[0]}'; it has {', '.join(map(str, named))}")
+            raise DataError(
+                f"an element of the RDD has no '{missing[0]}', only {', '.join(map(str, named))}; bind one of these"
+            )
         return [named[blob.column] for blob in blobs]
     values = list(element) if isinstance(element, tuple) else [element]
     if len(values) != len(blobs):
         names = ", ".join(blob.name for blob in blobs)
-        raise DataError(f"an element of the RDD has {len(values)} values; wanted are {names}")
+        raise DataError(f"an element of the RDD has {len(values)} values; give one for each of {names}")
     return values
 
 
 def _blob_values(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tuple[Array, Any | None]:
-    """Return the values of a blob: arrays, values that become arrays, or others that Arrow has columns for.
-
-    The column is returned too if it has images, whose sizes may differ.
-    """
-    rows.check(blob.column, np.array([value is None for value in values]), "is None; drop such elements, or fill them")
+    """Return the values of a blob as an array, and their Arrow column if they are images, whose sizes may differ."""
+    rows.check(blob.column, np.array([value is None for value in values]), "is None; drop these elements, or fill them")
     values = [value.asDict() if hasattr(value, "asDict") else value for value in values]
     if isinstance(values[0], (bytes, bytearray, Decimal, Mapping)):
         column = _arrow_column(values, blob.column, rows)
         items = ColumnValues(column, blob.column, rows, blob.shape).items()
         return items, column if holds_images(column) else None
     arrays = [np.asarray(value.toArray() if hasattr(value, "toArray") else value) for value in values]
-    rows.check(blob.column, np.array([array.dtype.kind not in "biuf" for array in arrays]), "has no numbers")
+    rows.check(blob.column, np.array([array.dtype.kind not in "biuf" for array in arrays]), "isn't numeric")
     rows.check_shapes(blob.column, arrays, "all must have one shape")
     return as_items(np.stack(arrays), blob.shape), None
 
 
 def holds_images(column: Any) -> bool:
-    """Return whether a column has images, whose sizes may differ."""
+    """Return whether a column contains images, whose sizes may differ."""
     reader = reader_of(column.type, None)
     return reader is not None and reader.holds_images
 
@@ -92,16 +92,16 @@ def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
         return arrow().array(values)
     except arrow().ArrowException as problem:
         place = rows.place(column, 0)
-        raise DataError(f"{place} or one after it has a value of another type: {problem}") from None
+        raise DataError(f"{place} or a later row has a value of another type: {problem}") from None
 
 
 def element_table(
     elements: Sequence[Any], blobs: Sequence[BlobColumn], names: Sequence[str], rows: RowRange, invalid: InvalidRows
 ) -> Any:
-    """Return the values of elements as an Arrow batch with the blobs' columns, null where an element has None.
+    """Return the values of elements as an Arrow batch with the blobs' columns, and null for an element's `None`.
 
-    `names` are all blobs that a net takes, of which a tuple may have values for more than are needed. Where rows
-    without values are an error, so is a None.
+    `names` are all inputs of the net. A tuple may have values for all of them, even if only some are needed. If rows
+    without values are an error, a `None` is an error too.
     """
     values = [_element_values(_needed_part(element, blobs, names), blobs) for element in elements]
     has_values = [invalid is InvalidRows.ERROR or all(value is not None for value in row) for row in values]
@@ -120,20 +120,20 @@ def element_table(
 
 
 def _needed_part(element: Any, blobs: Sequence[BlobColumn], names: Sequence[str]) -> Any:
-    """Of a tuple with values for all blobs, those for the needed ones."""
+    """Return the needed values of a tuple that has values for all inputs. Returns other elements unchanged."""
     if not isinstance(element, tuple) or hasattr(element, "asDict") or len(element) != len(names):
         return element
     return tuple(element[names.index(blob.name)] for blob in blobs)
 
 
 def with_values(element: Any, names: Sequence[str], values: Sequence[Any]) -> Any:
-    """Return an element with new values: a row or a dict has them by their names, anything else as a tuple, at its
-    end."""
+    """Return an element with new values. A row or a dict receives them by name, and anything else becomes a tuple that
+    ends with them."""
     own = element.__fields__ if isinstance(element, Row) and hasattr(element, "__fields__") else element
     if isinstance(element, Mapping) or own is not element:
         for name in names:
             if name in own:
-                raise DataError(f"an element of the RDD has a '{name}' already; name the new column otherwise")
+                raise DataError(f"an element of the RDD already has a '{name}'; choose another name for the new column")
     if own is not element:
         return Row(*own, *names)(*element, *values)
     if isinstance(element, Mapping):

@@ -1,4 +1,4 @@
-"""Parquet tables, read and written by Spark, whose errors become DataErrors of one line."""
+"""Parquet tables, which Spark reads and writes. Spark's errors become `DataError`s of one line."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _OUR_ERROR = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILI
 
 
 def read(session: SparkSession, path: str) -> DataFrame:
-    """Return the rows of a file or a folder, with tensors as nested arrays; Spark alone would read them as flat
-    ones."""
+    """Return the rows of a file or a folder, with tensors as nested arrays. Spark alone would read them as flat
+    arrays."""
     with query_errors(path, "can't be read"):
         frame = session.read.parquet(path)
         schema = arrow_schema(session, frame)
@@ -33,7 +33,7 @@ def read(session: SparkSession, path: str) -> DataFrame:
 
 
 def arrow_schema(session: SparkSession, frame: DataFrame) -> Any:
-    """Arrow's own schema in the first file of a table, which Spark ignores; an empty one where there is none."""
+    """Return Arrow's own schema from the first file of a table, which Spark ignores. Empty if there is none."""
     files = frame.inputFiles()
     if not files:
         return arrow().schema([])
@@ -54,7 +54,7 @@ def count(frame: DataFrame) -> int:
 
 
 def _nested(values: Column, kind: Any) -> Column:
-    """Return a flat array as nested arrays, with the axes in the order of a tensor's type."""
+    """Convert a flat array to nested arrays, with the axes in the order of a tensor's type."""
     if len(kind.shape) < 2:
         return values
     strides = [math.prod(kind.shape[axis + 1 :]) for axis in range(len(kind.shape))]
@@ -63,7 +63,7 @@ def _nested(values: Column, kind: Any) -> Column:
 
 
 def _axes(values: Column, start: Column, axes: Sequence[tuple[int, int]]) -> Column:
-    """Return the values from an index on, as nested arrays with these lengths and strides."""
+    """Return the values from an index on as nested arrays with these lengths and strides."""
     (length, stride), *inner = axes
     if not inner and stride == 1:
         return sql.slice(values, start + 1, length)
@@ -74,21 +74,23 @@ def _axes(values: Column, start: Column, axes: Sequence[tuple[int, int]]) -> Col
 
 
 def sample(frame: DataFrame, columns: Iterable[str]) -> Any:
-    """Return the first row as an Arrow batch, with those of some columns that exist; no row if there is none."""
+    """Return the first row as an Arrow batch with the given columns that exist. Without rows, the batch is empty."""
     chosen = frame.select([col(f"`{name}`") for name in frame.columns if name in columns])
     with query_errors("the table", "can't be read"):
         return chosen.limit(1).toArrow().combine_chunks().to_batches()[0]
 
 
 def write(session: SparkSession, frame: DataFrame, path: str) -> None:
-    """Write rows into a new folder, which is removed if that fails."""
+    """Write rows into a new folder, which is removed on failure."""
     context: Any = session.sparkContext
     with query_errors(path, "can't be written"):
         target = context._jvm.org.apache.hadoop.fs.Path(path)
         system = target.getFileSystem(context._jsc.hadoopConfiguration())
         exists = system.exists(target)
     if exists:
-        raise DataError(f"{path}: is there already; Spark writes a new folder: name another one, or remove it")
+        raise DataError(
+            f"{path}: the folder already exists, and Spark writes only new folders; name another one, or remove it"
+        )
     try:
         with query_errors(path, "can't be written"):
             frame.write.mode("errorifexists").parquet(path)
@@ -99,11 +101,11 @@ def write(session: SparkSession, frame: DataFrame, path: str) -> None:
 
 @contextmanager
 def query_errors(where: str, what: str) -> Iterator[None]:
-    """Raise a DataError for an error of Spark's, with the message of our own error if a task raised one."""
+    """Convert an error of Spark's to a `DataError`. Uses the message of our own error if a task raised one."""
     try:
         yield
     except PySparkException as problem:
         messages = _OUR_ERROR.findall(str(problem))
         raise DataError(messages[-1] if messages else f"{where}: {what}: {first_line(problem)}") from None
-    except Py4JJavaError as problem:  # of calls that don't go through pyspark
+    except Py4JJavaError as problem:  # raised by calls that bypass pyspark
         raise DataError(f"{where}: {what}: {first_line(problem.java_exception.getMessage())}") from None

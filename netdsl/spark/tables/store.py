@@ -1,4 +1,5 @@
-"""The rows of a DataFrame or an RDD in a folder that all machines share: each task writes its partition there."""
+"""Stores the rows of a DataFrame or an RDD in a folder that all machines share. Each task writes its partition
+there."""
 
 from __future__ import annotations
 
@@ -31,15 +32,15 @@ from netdsl.spark.tables.elements import RowBatch, element_batches, holds_images
 
 FIELDS = "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string"  # for Spark
 
-BINDINGS = "bindings={{'{}': ...}}"  # how a user names another column
-RENAMING = "frame.withColumnRenamed(..., '{}')"  # the same where there are no bindings
-_DONE = "_DONE"  # the file that exists when all rows do
-_WRITING = ".writing"  # the folder that tasks write to; abandoned ones may go on doing so
+BINDINGS = "bindings={{'{}': ...}}"  # the way in which a user names another column
+RENAMING = "frame.withColumnRenamed(..., '{}')"  # the way in which a user names another column without bindings
+_DONE = "_DONE"  # the file that exists once all rows are stored
+_WRITING = ".writing"  # the folder to which tasks write; abandoned tasks may continue to do so
 
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A stored table: its name as a source, the number of its rows, and of those that were left out."""
+    """A stored table: its name as a source, the number of its rows, and the number of rows that were left out."""
 
     source: str
     rows: int
@@ -54,10 +55,11 @@ def store_rows(
     invalid: InvalidRows = InvalidRows.ERROR,
     hint: str = BINDINGS,
 ) -> StoredTable:
-    """Write the columns of some blobs into a folder, in one job; a table that is complete there already is kept.
+    """Write the columns of some blobs into a folder, in one job. Keeps a table that is already complete there.
 
-    `preprocess` gets batches of rows, as arrays by the names of blobs, and the arrays that it returns are written. Rows
-    with values that are null or not finite are an error, or else left out. `hint` says how one names another column.
+    `preprocess` receives batches of rows as arrays by blob name, and the arrays that it returns are written. `invalid`
+    determines whether values that are null or not finite are an error, or their rows are left out. `hint` is the way to
+    name another column.
     """
     done = folder / _DONE
     if not done.exists():
@@ -75,7 +77,7 @@ def store_rows(
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Make a new folder, with another one in it to write to; both are removed on an error."""
+    """Create a new folder, with another one inside to which tasks write. Removes both on an error."""
     writing = folder / _WRITING
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -87,7 +89,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         if not isinstance(problem, OSError):
             raise
         why = f"{folder}: {problem.strerror or problem}"
-        raise FileError(f"{why}; data go to a folder that all machines share and can write to") from None
+        raise FileError(f"{why}; choose a folder that all machines share and can write") from None
 
 
 def _write_partitions(data: DataFrame | RDD[Any], writer: PartitionWriter, hint: str) -> list[StoredPartition]:
@@ -100,27 +102,29 @@ def _write_partitions(data: DataFrame | RDD[Any], writer: PartitionWriter, hint:
 
 
 def _check_partitions(parts: Sequence[StoredPartition]) -> None:
-    """Raise a DataError for the problems of tasks, or if partitions don't fit together."""
+    """Raise a `DataError` if tasks report problems, or if partitions don't fit together."""
     problems = [part.problem for part in parts if part.problem]
     if problems:
-        more = f" (and {len(problems) - 1} more partitions with problems)" if len(problems) > 1 else ""
+        more = f" (and {len(problems) - 1} more partitions have problems)" if len(problems) > 1 else ""
         raise DataError(f"{problems[0]}{more}")
     filled = [part for part in parts if part.rows]
     if not filled and any(part.skipped for part in parts):
-        raise DataError("all rows have a value that is null or not finite, so there is nothing to learn or to test")
+        raise DataError(
+            "every row has a value that is null or not finite, so no rows are left to train or test on; fix the query"
+        )
     if not filled:
-        raise DataError("there are no rows to learn from or to test on; look at what the query gives")
+        raise DataError("there are no rows to train or test on; check the result of the query")
     for part in filled:
         if part.columns != filled[0].columns:
             raise DataError(
-                f"partition {filled[0].partition} has {filled[0].columns}, and partition {part.partition} has "
-                f"{part.columns}; all rows must have values of one kind and shape"
+                f"partition {filled[0].partition} has {filled[0].columns}, but partition {part.partition} has "
+                f"{part.columns}; give all rows values of one kind and shape"
             )
 
 
 @dataclass(frozen=True)
 class StoredPartition:
-    """The result of a task: a file, if its partition has rows; or a problem."""
+    """The result of a task: a file if its partition has rows, or a problem."""
 
     partition: int
     file: str = ""
@@ -132,10 +136,10 @@ class StoredPartition:
 
 @dataclass(frozen=True)
 class PartitionWriter:
-    """The settings of tasks that write: the folder, the blobs that columns are for, and a user's function for rows.
+    """The settings of tasks that write: the folder, the blobs of the columns, and a user's function for rows.
 
-    Rows with values that are null or not finite are an error, or else left out, since nothing is learned from them.
-    Every attempt of a task writes a file of its own; the driver decides which of them count.
+    Values that are null or not finite are an error, or their rows are left out, since nothing can be learned from them.
+    Every attempt of a task writes its own file, and the driver selects the valid ones.
     """
 
     folder: str
@@ -158,7 +162,7 @@ class PartitionWriter:
         for batch in batches:
             with_values, missing = without_missing(batch, self.blobs, self.invalid)
             if with_values.num_rows:
-                # All blobs are read, so that wrong rows are an error now, not in training.
+                # All blobs are read here, so invalid rows raise an error now and not during training.
                 arrays = arrays_of(with_values, self.blobs, rows)
                 yield _some_rows(RowBatch(arrays, rows, self._image_columns(with_values)), ~missing)
             else:
@@ -170,8 +174,8 @@ class PartitionWriter:
         return {name: column for name, column in columns.items() if holds_images(column)}
 
     def _preprocessed(self, batch: RowBatch) -> RowBatch:
-        """Return the rows after the user's function, which replaces images too, and without those that aren't
-        finite."""
+        """Return the rows after the user's function, without rows that aren't finite. The function also replaces
+        images."""
         arrays = apply_preprocess(batch.arrays, self.blobs, self.preprocess)
         batch = batch._replace(arrays=arrays, images={} if self.preprocess else batch.images)
         for blob in self.blobs:
@@ -183,7 +187,7 @@ class PartitionWriter:
         return _some_rows(batch, np.logical_and.reduce([finite_rows(arrays[blob.name]) for blob in self.blobs]))
 
     def _table_of(self, batch: RowBatch) -> Any:
-        """Return rows to write: arrays become tensors, and columns of images, whose sizes may differ, stay as they
+        """Return the rows to write. Arrays become tensors, and columns of images, whose sizes may differ, stay as they
         are."""
         columns = [
             batch.images[blob.name] if blob.name in batch.images else column_of(batch.arrays[blob.name])
@@ -192,7 +196,7 @@ class PartitionWriter:
         return arrow().RecordBatch.from_arrays(columns, names=[blob.name for blob in self.blobs])
 
     def _write_partition(self, batches: Iterator[RowBatch]) -> StoredPartition:
-        """Write a file. A problem with the data is returned, not raised, since Spark would try the same again."""
+        """Write a file. Returns a problem with the data instead of raising it, since Spark would retry in vain."""
         partition = _partition_number()
         try:
             skipped = list[int]()
@@ -201,11 +205,11 @@ class PartitionWriter:
         except CaffeError as problem:
             return StoredPartition(partition, problem=str(problem))
         except OSError as problem:
-            why = f"{self.folder} can't be written to on {socket.gethostname()}: {problem.strerror or problem}"
-            return StoredPartition(partition, problem=f"{why}; data go to a folder that all machines share")
+            why = f"{self.folder} can't be written on {socket.gethostname()}: {problem.strerror or problem}"
+            return StoredPartition(partition, problem=f"{why}; choose a folder that all machines share")
 
     def _tables(self, batches: Iterator[RowBatch], skipped: list[int]) -> Iterator[Any]:
-        """Yield the tables of batches that have rows; how many were left out is added to a list."""
+        """Yield the tables of batches that have rows. Adds each batch's number of left-out rows to `skipped`."""
         for batch in batches:
             chosen = self._preprocessed(batch) if batch.arrays else batch
             skipped.append(chosen.skipped)
@@ -221,8 +225,8 @@ class PartitionWriter:
             for table in chain([first], tables):
                 if table.schema != first.schema:
                     raise DataError(
-                        f"partition {partition} has {_columns_text(first.schema)}, and then "
-                        f"{_columns_text(table.schema)}; all rows must have values of one kind and shape"
+                        f"partition {partition} first has {_columns_text(first.schema)}, then "
+                        f"{_columns_text(table.schema)}; give all rows values of one kind and shape"
                     )
                 file.write_batch(table)
                 rows += table.num_rows
@@ -230,7 +234,7 @@ class PartitionWriter:
 
 
 def _some_rows(batch: RowBatch, chosen: Mask) -> RowBatch:
-    """Return some rows of a batch; the others are counted."""
+    """Return the chosen rows of a batch, and count the others as skipped."""
     if chosen.all():
         return batch
     arrays = {name: values[chosen] for name, values in batch.arrays.items()}
@@ -239,9 +243,9 @@ def _some_rows(batch: RowBatch, chosen: Mask) -> RowBatch:
 
 
 def _check_values(array: Array, column: str, rows: RowRange) -> None:
-    """Raise a DataError unless the rows of an array have one shape, or are image files."""
+    """Raise a `DataError` unless the rows of an array have one shape or are image files."""
     if array.dtype == object and not all(isinstance(value, bytes) for value in array):
-        rows.check_shapes(column, array, "bring all to one, or keep images encoded")
+        rows.check_shapes(column, array, "convert all to one shape, or keep images encoded")
         raise DataError(f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image")
 
 
@@ -255,6 +259,6 @@ def _columns_text(schema: Any) -> str:
 
 
 def _type_words(kind: Any) -> str:
-    """Return the type of a column, with the shape if it has arrays."""
+    """Return the type of a column, with the shape if it contains arrays."""
     shape = "x".join(map(str, kind.shape)) if hasattr(kind, "shape") else ""
     return f"{kind.value_type} {shape}" if shape else str(kind)

@@ -1,4 +1,4 @@
-"""What operations make of a rank's part of a batch, by kinds of operations."""
+"""Rules for operations on a rank's part of a batch, in a module for each kind of operation."""
 
 from __future__ import annotations
 

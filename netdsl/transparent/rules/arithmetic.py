@@ -1,4 +1,4 @@
-"""Operations on single values, with torch's broadcasting, and along dimensions: sums, means, extremes, orders."""
+"""Rules for operations on single values, with torch's broadcasting, and along dimensions, such as sums and extremes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ _DIM_DEFAULTS = {"normalize": 1, "topk": -1, "sort": -1, "argsort": -1, "glu": -
 
 
 def align(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Part, int] | None:
-    """Arguments that all have this rank's part, the first one's placement, and its dimension counted from the right.
+    """Return arguments that all have this rank's part, the first one's placement, and its dimension counted from the
+    right.
 
-    None where the parts aren't along one dimension, as broadcasting sees it.
+    Returns `None` if broadcasting doesn't align the parts along one dimension.
     """
     tensors = list(batch_tensors(args, kwargs))
     placements = [tensor.placement for tensor in tensors]
@@ -74,7 +75,7 @@ def align(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...
 
 @rule(_ARITHMETIC, _OPERATORS, _COPIES, _FUNCTIONS, _MORE_OPERATORS, _IN_PLACE)
 def on_parts(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return each rank computes its items."""
+    """Compute on this rank's items."""
     if not isinstance(args[0], BatchTensor) and changes_argument(func.__name__):
         return NotImplemented
     aligned = align(args, kwargs)
@@ -89,7 +90,7 @@ def on_parts(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 @rule(_ARITHMETIC, _OPERATORS, _COPIES, _LINEAR, " ".join(f"{name}_" for name in _ARITHMETIC.split()))
 def on_rank_means(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what is linear may be computed before the mean over the ranks is taken."""
+    """Apply linear operations before the mean over the ranks is computed."""
     tensors = list(batch_tensors(args, kwargs))
     if (
         any(tensor.placement is not RANK_MEAN for tensor in tensors)
@@ -110,7 +111,7 @@ def on_rank_means(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _dims(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], ndim: int) -> set[int] | None:
-    """Return the dimensions along which it computes; None for all, or where that isn't clear."""
+    """Return the dimensions along which an operation computes, or `None` for all dimensions and if they are unclear."""
     name = name_of(func)
     dims = argument(args, kwargs, _DIM_PLACES.get(name, 1), "dim", kwargs.get("axis", _DIM_DEFAULTS.get(name)))
     if isinstance(dims, bool) or dims is None or dims == ():
@@ -119,14 +120,15 @@ def _dims(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], ndim: i
 
 
 def _part_after(placement: Part, dims: set[int], before: int, after: int) -> Part:
-    """Return the placement in a result that may have lost the dimensions."""
+    """Return the placement in a result that may have lost these dimensions."""
     lost = sum(dim < placement.dim for dim in dims) if after < before else 0
     return Part(placement.dim - lost, placement.items, placement.granule)
 
 
 @rule("sum mean")
 def add_up(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a sum or mean over items is a mean over the ranks of each one's share, made as large as the whole."""
+    """Compute a sum or mean over items as a mean over the ranks. Each rank's share is scaled to the size of the
+    whole."""
     tensor = args[0]
     if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part) or kwargs.get("out") is not None:
         return NotImplemented
@@ -142,7 +144,7 @@ def add_up(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     "softmax log_softmax softmin cumsum cumprod cummax cummin logcumsumexp sort argsort topk normalize glu",
 )
 def _along_others(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Along other dimensions each rank computes its items."""
+    """Compute on this rank's items if the operation runs along other dimensions."""
     tensor = args[0]
     if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part) or kwargs.get("out") is not None:
         return NotImplemented
@@ -156,7 +158,7 @@ def _along_others(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 @rule("max min")
 def extreme(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Extremes along a dimension, or of two tensors."""
+    """Compute extremes along a dimension, or of two tensors."""
     if isinstance(argument(args, kwargs, 1, "other"), Tensor):
         return on_parts(func, args, kwargs)
     return _along_others(func, args, kwargs)

@@ -1,4 +1,5 @@
-"""What layers and losses compute of each item by itself; and BatchNorm and dropout, which need the whole batch."""
+"""Rules for layers and losses that treat each item separately, and for BatchNorm and dropout, which need the whole
+batch."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from netdsl.transparent.batch_tensor import (
 )
 from netdsl.transparent.rules.arithmetic import align
 
-# The dimensions that the first argument must have; its first one is the batch's.
+# The number of dimensions that the first argument must have, including the batch's.
 _WITH_BATCH = {
     f"{kind}{n}d": n + 2
     for n in (1, 2, 3)
@@ -51,7 +52,8 @@ soft_margin_loss poisson_nll_loss gaussian_nll_loss kl_div hinge_embedding_loss"
 
 
 def _first_part(args: tuple[Any, ...], kwargs: dict[str, Any], *, only: bool = True) -> Part | None:
-    """Return the placement of the first argument, if that is a part; with `only`, if no other argument is."""
+    """Return the placement of the first argument if it is a part. With `only`, no other argument may be a batch
+    tensor."""
     tensor = args[0] if args else None
     if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part):
         return None
@@ -60,7 +62,7 @@ def _first_part(args: tuple[Any, ...], kwargs: dict[str, Any], *, only: bool = T
 
 @rule(" ".join(_WITH_BATCH), _ANY)
 def by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Layers whose first dimension is the batch's, and whose weights all ranks have."""
+    """Compute a layer whose first dimension is the batch's, and whose weights all ranks have."""
     placement = _first_part(args, kwargs)
     if placement is None or placement.dim or args[0].ndim < 2:
         return NotImplemented
@@ -71,7 +73,7 @@ def by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 @rule("pad")
 def pad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Padding of dimensions after the batch's."""
+    """Pad dimensions after the batch's."""
     placement = _first_part(args, kwargs)
     widths = argument(args, kwargs, 1, "pad")
     if placement is None or len(widths) // 2 >= args[0].ndim - placement.dim:
@@ -81,7 +83,7 @@ def pad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule("layer_norm rms_norm")
 def normalise_items(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Statistics of single items."""
+    """Normalise with the statistics of single items."""
     placement = _first_part(args, kwargs)
     if placement is None or len(argument(args, kwargs, 1, "normalized_shape")) >= args[0].ndim - placement.dim:
         return NotImplemented
@@ -90,7 +92,7 @@ def normalise_items(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any
 
 @rule("linear addmm matmul mm bmm __matmul__")
 def multiply_matrices(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return rows of items times a matrix that all ranks have, or one matrix for each item."""
+    """Multiply rows of items by a matrix that all ranks have, or by one matrix for each item."""
     name = name_of(func)
     if name == "addmm":
         bias, left, right = args[:3]
@@ -111,7 +113,7 @@ def multiply_matrices(func: Function, args: tuple[Any, ...], kwargs: dict[str, A
 
 @rule("embedding")
 def embed(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return rows of a table for the items' numbers."""
+    """Return the rows of a table for the items' numbers."""
     placement = _first_part(args, kwargs)
     if placement is None or argument(args, kwargs, 3, "max_norm") is not None:
         return NotImplemented
@@ -120,7 +122,7 @@ def embed(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule("one_hot")
 def one_hot(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Ones at the items' numbers, of which the script says how many there are."""
+    """Return vectors with ones at the items' numbers. The script must pass their length."""
     placement = _first_part(args, kwargs)
     if placement is None or argument(args, kwargs, 1, "num_classes", -1) < 0:
         return NotImplemented
@@ -129,7 +131,7 @@ def one_hot(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 @rule("scaled_dot_product_attention")
 def attend(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Attention within each item."""
+    """Compute attention within each item."""
     placement = _first_part(args, kwargs, only=False)
     mask = argument(args, kwargs, 3, "attn_mask")
     if placement is None or placement.dim or argument(args, kwargs, 4, "dropout_p", 0.0) or args[0].ndim < 3:
@@ -143,7 +145,7 @@ def attend(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 @rule("dropout dropout1d dropout2d dropout3d")
 def drop(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a part of what the whole batch's dropout would be, so that all ranks draw as many random numbers."""
+    """Apply this rank's part of the whole batch's dropout. All ranks draw the same random numbers."""
     tensor, placement = args[0], _first_part(args, kwargs)
     if placement is None:
         return NotImplemented
@@ -159,7 +161,7 @@ def drop(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule("batch_norm")
 def normalise_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """BatchNorm with the statistics of the whole batch."""
+    """Apply BatchNorm with the statistics of the whole batch."""
     placement = _first_part(args, kwargs)
     if placement is None or placement.dim or func is not functional.batch_norm:
         return NotImplemented
@@ -173,7 +175,7 @@ def normalise_batch(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any
     count = whole_shape(args[0]).numel() // tensor.shape[1]
     own_count = tensor.numel() // tensor.shape[1]
     if count == 1:
-        return NotImplemented  # which torch refuses
+        return NotImplemented  # torch then raises its error
     share = own_count * BatchTensor.ranks.size / count
     mean = mean_of_ranks(scaled(tensor.mean(dims, keepdim=True), share))
     centred = tensor - mean
@@ -195,13 +197,13 @@ def _update_statistics(running: Tensor | None, value: Tensor, momentum: float) -
 
 
 def _reduction_of(kwargs: dict[str, Any]) -> str:
-    """Return its name; empty for torch's old arguments."""
+    """Return the name of the reduction. Empty for torch's old arguments."""
     is_old = kwargs.get("size_average") is not None or kwargs.get("reduce") is not None
     return "" if is_old else kwargs.get("reduction", "mean")
 
 
 def _reduced_loss(result: Tensor, reduction: str, placement: Part) -> BatchTensor:
-    """Return the result of a rank's items as what it is to the whole."""
+    """Return the result for a rank's items, with its relation to the whole."""
     if reduction == "none":
         return place(result, placement)
     factor = BatchTensor.ranks.size if reduction == "sum" else fraction(placement)
@@ -210,7 +212,7 @@ def _reduced_loss(result: Tensor, reduction: str, placement: Part) -> BatchTenso
 
 @rule(_BY_ITEM)
 def loss_by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Losses of which the mean is over all values."""
+    """Compute a loss whose mean is over all values."""
     reduction, aligned = _reduction_of(kwargs), align(args, kwargs)
     if (
         not reduction
@@ -224,7 +226,7 @@ def loss_by_item(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 @rule("cross_entropy nll_loss")
 def class_loss(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Losses of classes. Their mean is over the weights of the labels that count, which the ranks add up."""
+    """Compute a loss of classes. Its mean is over the weights of the labels that count, added up over the ranks."""
     scores, labels = args[0], argument(args, kwargs, 1, "target")
     reduction, placement = _reduction_of(kwargs), getattr(scores, "placement", None)
     if not reduction or not isinstance(placement, Part) or placement.dim or scores.ndim < 2:
@@ -246,7 +248,7 @@ def class_loss(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 @torch.no_grad()
 def _weight_of(labels: Tensor, weight: Tensor | None, kwargs: dict[str, Any]) -> Tensor:
-    """Return the weights of all ranks' labels that count."""
+    """Return the total weight of all ranks' labels that count."""
     labels = labels.as_subclass(Tensor)
     counting = labels[labels != kwargs.get("ignore_index", -100)]
     if weight is None:

@@ -1,4 +1,4 @@
-"""Operations that give values other shapes and places, and what a script asks of a tensor without computing."""
+"""Rules for operations that change shapes and order, and for properties that a script reads without computing."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ new_full new_tensor"""
 
 
 def _part_of(args: tuple[Any, ...]) -> Part | None:
-    """Return the placement of the first argument, if that is a part."""
+    """Return the placement of the first argument if it is a part."""
     tensor = args[0] if args else None
     return tensor.placement if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part) else None
 
 
 def _result_shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Size:
-    """Return the shape that the operation makes of the whole batch."""
+    """Return the shape of the operation's result for the whole batch."""
 
     def outline(tensor: Tensor) -> Tensor:
         return torch.empty(whole_shape(tensor), device="meta")
@@ -59,7 +59,7 @@ def _result_shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 @rule("view reshape view_as reshape_as flatten unflatten ravel squeeze unsqueeze")
 def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return rows of items stay together where what lies before them keeps its size."""
+    """Reshape a part. The rows of items stay together if the dimensions before them keep their size."""
     placement, tensor = _part_of(args), args[0]
     if placement is None or any(isinstance(value, torch.dtype) for value in (*args, *kwargs.values())):
         return NotImplemented
@@ -79,18 +79,18 @@ def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 @rule("permute transpose swapaxes swapdims movedim moveaxis t adjoint T mT H mH")
 def permute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Other orders of dimensions."""
+    """Change the order of dimensions."""
     placement, tensor = _part_of(args), args[0]
     if placement is None:
         return NotImplemented
-    marked = torch.empty(tuple(range(2, 2 + tensor.ndim)), device="meta")  # each dimension has a length of its own
+    marked = torch.empty(tuple(range(2, 2 + tensor.ndim)), device="meta")  # every dimension has a different length
     dim = list(func(marked, *args[1:], **kwargs).shape).index(2 + placement.dim)
     return place(func(*args, **kwargs), Part(dim, placement.items, placement.granule))
 
 
 @rule("expand expand_as broadcast_to")
 def expand(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Items are repeated along other dimensions."""
+    """Repeat items along other dimensions."""
     placement, tensor = _part_of(args), args[0]
     if placement is None:
         return NotImplemented
@@ -102,7 +102,7 @@ def expand(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 @rule("__getitem__")
 def index(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Whole numbers and slices along other dimensions."""
+    """Index other dimensions with whole numbers and slices."""
     placement, tensor = _part_of(args), args[0]
     indices = args[1] if isinstance(args[1], tuple) else (args[1],)
     if placement is None or not all(_is_plain(value) for value in indices):
@@ -128,7 +128,7 @@ def _is_plain(value: Any) -> bool:
 
 @rule("split chunk tensor_split split_with_sizes unbind narrow select index_select gather take_along_dim flip roll")
 def take(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Parts along other dimensions, also by an index for every item."""
+    """Take parts along other dimensions, or with an index for every item."""
     placement, tensor = _part_of(args), args[0]
     name = name_of(func)
     default = 0 if name in ("split", "chunk", "tensor_split", "split_with_sizes", "unbind") else None
@@ -151,7 +151,7 @@ def take(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule("cat concat concatenate stack")
 def join(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Joined along other dimensions."""
+    """Join tensors along other dimensions."""
     tensors: Sequence[Tensor] = args[0]
     first = next(batch_tensors(args))
     placement, dim = first.placement, argument(args, kwargs, 1, "dim", kwargs.get("axis", 0))
@@ -170,38 +170,38 @@ def join(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule(_PASSED)
 def pass_on(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what isn't of the values."""
+    """Return a property that doesn't depend on the values."""
     return func(*args, **kwargs)
 
 
 @rule("shape")
 def shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the shape of the whole."""
+    """Return the shape of the whole batch."""
     return whole_shape(args[0])
 
 
 @rule("size")
 def size(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the shape of the whole, or one of its lengths."""
+    """Return the shape of the whole batch, or the length of one dimension."""
     dim = argument(args, kwargs, 1, "dim")
     return whole_shape(args[0]) if dim is None else whole_shape(args[0])[dim]
 
 
 @rule("numel nelement")
 def count(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the number of values of the whole."""
+    """Return the number of values of the whole batch."""
     return whole_shape(args[0]).numel()
 
 
 @rule("__len__")
 def length(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the length of the whole."""
+    """Return the length of the whole batch."""
     return whole_shape(args[0])[0] if args[0].ndim else func(*args)
 
 
 @rule(_LIKE)
 def like(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """New tensors are as large as the whole, and the same on all ranks."""
+    """Create a tensor with the size of the whole batch, which is the same on all ranks."""
 
     def outline(tensor: Tensor) -> Tensor:
         return torch.empty(whole_shape(tensor), dtype=tensor.dtype, device=tensor.device)
@@ -212,19 +212,20 @@ def like(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @rule("data")
 def data(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the values without their history."""
+    """Return the values without their autograd history."""
     return place(func(*args), args[0].placement)
 
 
 @rule("grad")
 def grad(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the true gradient of a batch: only one rank has an item, and a rank's gradients count one size-th."""
+    """Return the true gradient of a batch. Only one rank has an item, and a rank's gradient counts with a weight of 1 /
+    size."""
     gradient = func(*args)
     return None if gradient is None else true_gradient(args[0], gradient)
 
 
 def true_gradient(tensor: Tensor, gradient: Tensor) -> Tensor:
-    """Return the true gradient of a tensor, from this rank's."""
+    """Return the true gradient of a tensor, given this rank's."""
     if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part):
         return place(gradient / BatchTensor.ranks.size, tensor.placement)
     return mean_of_ranks(gradient)
@@ -232,21 +233,21 @@ def true_gradient(tensor: Tensor, gradient: Tensor) -> Tensor:
 
 @rule("backward")
 def backward(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the backward pass, which averages gradients."""
+    """Run the backward pass, which averages gradients."""
     return func(*args, **kwargs)
 
 
 @rule("register_hook")
 def hook(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Hooks would see a rank's gradients, which aren't the whole batch's."""
+    """Raise a `DistributedError`, since a hook would see one rank's gradients instead of the whole batch's."""
     raise DistributedError(
-        "the script registers a hook on a tensor of a batch, which would see the gradients of one rank's part; "
-        "use torch.autograd.grad, or run it with --workers 1"
+        "the script registers a hook on a tensor of a batch, which would see the gradients of only one rank's "
+        "part; use torch.autograd.grad, or run the script with --workers 1"
     )
 
 
 def set_attribute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return whether it has a gradient, and that it has none yet."""
+    """Set whether a tensor requires a gradient, or clear its gradient."""
     return func(*args) if isinstance(args[1], bool) or args[1] is None else NotImplemented
 
 

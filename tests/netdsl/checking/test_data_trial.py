@@ -51,7 +51,8 @@ def test_a_net_that_learns_nothing_has_a_loss_and_no_gradients(tried, layer: str
     trial = tried(DATA % 2, layer, LOSS)
     assert (trial.trains, trial.reads, trial.loss) == (True, True, None)
     assert trial.reason.endswith(
-        "net.prototxt: the loss depends on nothing that learns: its layers have no blobs, or only an lr_mult of 0"
+        "net.prototxt: the loss depends on nothing that learns, because its layers have no blobs or only an "
+        "lr_mult of 0; give a layer weights with an lr_mult above 0"
     )
     assert tried(DATA % 2, layer, LOSS, forward_only=True).loss is not None
 

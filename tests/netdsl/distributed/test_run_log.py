@@ -122,18 +122,22 @@ def test_a_line_that_is_no_record(tmp_path: Path, line: str) -> None:
     write(tmp_path, FIRST)
     with (tmp_path / RECORDS).open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(DistributedError, match=r"records.jsonl:2: isn't the record of a round; remove this line"):
+    with pytest.raises(
+        DistributedError, match=r"records.jsonl:2: the line isn't the record of a round; remove this line"
+    ):
         read_records(tmp_path)
 
 
 def test_no_run(tmp_path: Path) -> None:
-    with pytest.raises(DistributedError, match=r"records.jsonl: can't be read: No such file.*name the folder of a run"):
+    with pytest.raises(
+        DistributedError, match=r"records.jsonl: the records can't be read: No such file.*name the folder of a run"
+    ):
         read_records(tmp_path)
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("")
-    with pytest.raises(FileError, match=r"records.jsonl: can't be written"), open_run_log(tmp_path / "run"):
+    with pytest.raises(FileError, match=r"records.jsonl: the file can't be written"), open_run_log(tmp_path / "run"):
         pass
 
 
@@ -143,7 +147,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         log(FIRST)
         resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / RECORDS).stat().st_size + 10, before[1]))
         try:
-            with pytest.raises(FileError, match=r"records.jsonl: can't be written: File too large"):
+            with pytest.raises(FileError, match=r"records.jsonl: the file can't be written: File too large"):
                 log(FIRST)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -172,5 +176,5 @@ def test_a_report_is_read_as_it_was_sent(told: Told) -> None:
 
 
 def test_a_report_of_an_unknown_kind() -> None:
-    with pytest.raises(DistributedError, match=r"reports something unknown.*Nonsense"):
+    with pytest.raises(DistributedError, match=r"sent an unknown report.*Nonsense"):
         from_plain({"kind": "Nonsense"})

@@ -33,7 +33,7 @@ def test_every_start_is_kept_with_its_command_and_what_it_ran_with(
 
 def test_starts_that_are_damaged(tmp_path: Path) -> None:
     (tmp_path / STARTS).write_text("[{")
-    with pytest.raises(DistributedError, match=r"starts\.json: is damaged: .*; remove it"):
+    with pytest.raises(DistributedError, match=r"starts\.json: the file is damaged: .*; remove it"):
         read_starts(tmp_path)
 
 

@@ -46,9 +46,9 @@ def test_a_worker_takes_the_gpu_that_was_assigned_to_it_or_the_one_of_its_number
 
 @pytest.mark.usefixtures("two_gpus")
 def test_a_device_that_is_not_on_the_workers_machine_is_told_with_the_machine() -> None:
-    with pytest.raises(DistributedError, match=rf"^{socket.gethostname()}: there is no cuda:4, the GPUs are 0 to 1"):
+    with pytest.raises(DistributedError, match=rf"^{socket.gethostname()}: cuda:4 doesn't exist; the GPUs are 0 to 1"):
         device("cuda:4")
-    with pytest.raises(DistributedError, match="the GPU that was assigned is 'GPU-8a', which isn't a number; name a"):
+    with pytest.raises(DistributedError, match="the assigned GPU is 'GPU-8a', which isn't a number; name a"):
         device("cuda", 0, "GPU-8a")
 
 

@@ -72,9 +72,9 @@ def variables(communicator: MpiCommunicator) -> None:
 
 
 def mistakes(communicator: MpiCommunicator) -> None:
-    with pytest.raises(DistributedError, match="all must have the same net"):
+    with pytest.raises(DistributedError, match="all workers must have the same net"):
         communicator.mean(torch.ones(3 + RANK), lane=0).wait()
-    with pytest.raises(DistributedError, match="all must give as many"):
+    with pytest.raises(DistributedError, match="all must pass the same number"):
         communicator.gather([0.0] * RANK)
 
 

@@ -33,8 +33,8 @@ def test_an_mpiexec_of_another_mpi_is_told(tmp_path: Path) -> None:
     other.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpiexec (OpenRTE) 4.1" && exit\nshift 2\n"$@"\n"$@"\n')
     other.chmod(0o755)
     found = installation(f"import netdsl.mpi.installation as i; i.mpiexec = lambda: '{other}'")
-    assert found["problem"].startswith(f"{other} is Open MPI's, but mpi4py loads ")
-    assert found["problem"].endswith("so that each rank thinks it is alone")
+    assert found["problem"].startswith(f"{other} belongs to Open MPI, but mpi4py loads ")
+    assert found["problem"].endswith("so each rank is alone")
 
 
 def test_an_mpiexec_that_fails_is_quoted(tmp_path: Path) -> None:

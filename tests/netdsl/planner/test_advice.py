@@ -44,7 +44,7 @@ def test_beyond_the_limit_one_hears_what_comes_near_it(wanted: float) -> None:
     near = re.search(r"(\d+) GPUs are 9.9 times as fast", said)
     assert near is not None
     assert speedup(0.1, int(near[1])) >= 9.9 > speedup(0.1, int(near[1]) - 1)
-    assert f"bring the overhead below {1 / (wanted - 1):.1%}" in said
+    assert f"reduce the overhead to less than {1 / (wanted - 1):.1%}" in said
 
 
 def test_just_within_the_limit_there_is_a_number() -> None:

@@ -151,9 +151,11 @@ def test_a_byte_too_many_is_too_many() -> None:
 
 def test_what_is_missing_is_said() -> None:
     ways = options([(1.0, 7_000_000)], [(1.0, 5_000_000), (0.5, 9_000_000)])
-    with pytest.raises(MemoryBoundError, match=r"need 12\.0 MB and there are 10\.5 MB, 1\.5 MB too few"):
+    with pytest.raises(
+        MemoryBoundError, match=r"need 12\.0 MB, but only 10\.5 MB are available, which is 1\.5 MB too little"
+    ):
         choose_algorithms(ways, 10_500_000)
-    with pytest.raises(MemoryBoundError, match=r"there are 0\.0 MB, 13\.0 MB too few"):
+    with pytest.raises(MemoryBoundError, match=r"only 0\.0 MB are available, which is 13\.0 MB too little"):
         choose_algorithms(ways, -1_000_000)
 
 

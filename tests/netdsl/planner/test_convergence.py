@@ -52,13 +52,13 @@ def test_outside_it_says_so_and_takes_the_nearest() -> None:
     for workers, tau, nearest in ((16, 1, 6.0), (2, 100, 1.5), (16, 1, 6.0)):
         estimate = GRID.estimate(workers, tau)
         assert (estimate.factor, estimate.inside) == (pytest.approx(nearest), False)
-        assert "outside those trainings and taken from the nearest of them" in str(estimate)
+        assert "outside the range of those trainings, so the nearest one is used" in str(estimate)
     assert "outside" not in str(GRID.estimate(3, 1))
 
 
 def test_every_sentence_calls_it_an_estimate() -> None:
     assert str(GRID.estimate(2, 1)) == (
-        "an estimate from trainings of a net to 90% accuracy: with 2 workers and tau 1 one worker alone needs 2 times "
+        "an estimate from trainings of a net to 90% accuracy: with 2 workers and tau 1, one worker alone needs 2 times "
         "as many iterations as each of them"
     )
 
@@ -67,7 +67,7 @@ def test_every_sentence_calls_it_an_estimate() -> None:
 def test_where_trainings_never_reached_it_nothing_is_estimated(workers: int, tau: int) -> None:
     with pytest.raises(DistributedError, match="8 workers with tau 16 never reached it"):
         GRID.estimate(workers, tau)
-    with pytest.raises(DistributedError, match="one alone never reached it"):
+    with pytest.raises(DistributedError, match="one worker alone never reached it"):
         msgspec.structs.replace(GRID, serial=None).estimate(2, 1)
 
 
@@ -91,7 +91,7 @@ def test_a_grid_is_written_and_read(tmp_path: Path) -> None:
 def test_other_files_are_refused_with_their_name(tmp_path: Path, change: dict[str, object]) -> None:
     file = tmp_path / "other.json"
     file.write_text(json.dumps({**msgspec.to_builtins(GRID), **change}))
-    with pytest.raises(FileError, match=f"{file}: isn't a speedup.json"):
+    with pytest.raises(FileError, match=f"{file}: not a speedup.json"):
         read_grid(file)
     with pytest.raises(FileError, match="can't be read"):
         read_grid(tmp_path / "missing.json")

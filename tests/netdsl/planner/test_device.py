@@ -57,25 +57,25 @@ def changed(**changes: Any) -> dict[str, Any]:
     [
         (changed(bandwith=1.0), "unknown field 'bandwith'; did you mean 'bandwidth'?"),
         (changed(colour=1.0), "unknown field 'colour'; a device has arithmetic, "),
-        (changed(memory=None), "there is no field `memory`"),
-        (changed(memory=-1), "memory is -1; it must be more than 0"),
-        (changed(overhead=-1e-6), "overhead is -1e-06; it must be 0 or more"),
+        (changed(memory=None), "a field is missing: `memory`"),
+        (changed(memory=-1), "memory is -1; set it to more than 0"),
+        (changed(overhead=-1e-6), "overhead is -1e-06; set it to 0 or more"),
         (changed(bandwidth="fast"), "bandwidth: Expected `float`, got `str`"),
         (
             changed(bandwidth_share=1.5),
-            "bandwidth_share is 1.5; it is a part of what the device can do, and so 1 at most",
+            "bandwidth_share is 1.5; set it to the share that the device reaches, which is at most 1",
         ),
-        (changed(type="tpu"), "type 'tpu' is unknown; it is cpu or cuda"),
-        (changed(arithmetic={}), "arithmetic has no type of numbers"),
+        (changed(type="tpu"), "type 'tpu' is unknown; set it to cpu or cuda"),
+        (changed(arithmetic={}), "arithmetic is empty"),
         (changed(arithmetic={"float8": {}}), "arithmetic"),
-        (changed(sources={}), "sources doesn't say where 'arithmetic' is from"),
+        (changed(sources={}), "sources lacks 'arithmetic'; add the source of its value"),
         (
             changed(
                 arithmetic={"float32": {"peak": 1e12, "convolution": 0, "convolution_gradient": 0.5, "product": 1}}
             ),
-            "arithmetic.float32.convolution is 0; it must be more than 0",
+            "arithmetic.float32.convolution is 0; set it to more than 0",
         ),
-        ([], "has no fields"),
+        ([], "not an object with fields"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, values: object, complaint: str) -> None:
@@ -90,7 +90,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, values: object, compl
     ("rows", "complaint"),
     [
         ([("mm", [1.0, 2.0]), ("mm", [1.0])], "operations 'mm' have different numbers of sizes"),
-        ([("mm", [0.0])], "an operation 'mm' has a number that isn't more than 0"),
+        ([("mm", [0.0])], "an operation 'mm' has a number that isn't above 0"),
     ],
 )
 def test_what_is_wrong_with_measured_operations_is_said(tmp_path: Path, rows: list[Any], complaint: str) -> None:
@@ -108,9 +108,11 @@ def test_other_files_and_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CaffeError, match="can't be opened"):
         read_device(path)
     path.write_text("{")
-    with pytest.raises(CaffeError, match="is no JSON"):
+    with pytest.raises(CaffeError, match="not valid JSON"):
         read_device(path)
-    with pytest.raises(CaffeError, match=r"there is no device 'v10'.*did you mean v100"):
+    with pytest.raises(CaffeError, match=r"there is no device and no file with the name 'v10'.*did you mean v100"):
         read_device("v10")
-    with pytest.raises(CaffeError, match=r"there is no device 'abacus'.*there are a100, "):
+    with pytest.raises(
+        CaffeError, match=r"there is no device and no file with the name 'abacus'.*choose one of a100, "
+    ):
         read_device("abacus")

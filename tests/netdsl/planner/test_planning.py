@@ -67,7 +67,7 @@ def test_a_batch_that_does_not_fit_is_made_of_passes(planner: Planner) -> None:
 
 
 def test_where_nothing_fits_it_says_how_much_is_missing(planner: Planner) -> None:
-    with pytest.raises(PlanError, match=r"a batch of 1 takes 0\.\d\d GB, and a slow one has 0\.00 GB"):
+    with pytest.raises(PlanError, match=r"a batch of 1 takes 0\.\d\d GB, but a slow one has 0\.00 GB"):
         planner.plan(request_for(DeviceCluster(replace(SLOW, name="tiny", memory=1000))))
 
 
@@ -77,8 +77,8 @@ def test_a_slow_network_gets_long_rounds_and_a_fast_one_gradients(planner: Plann
     assert isinstance(slow.best.strategy, ModelAveraging) and slow.best.strategy.tau >= 10
     assert fast.best.strategy == AllReduce() and fast.best.workers == 4
     assert fast.plan().batch == 64 and fast.best.cost.batch == 16
-    assert "A network ten times as wide: " in sentences(planner, slow)
-    assert "an estimate, from trainings of a small net" in sentences(planner, slow)
+    assert "A network with ten times the bandwidth: " in sentences(planner, slow)
+    assert "an estimate from trainings of a small net" in sentences(planner, slow)
     assert "an estimate" not in sentences(planner, fast)
 
 
@@ -101,7 +101,7 @@ def test_with_a_deadline_the_fewest_devices_that_meet_it(planner: Planner) -> No
     alone = planner.plan(request_for(DeviceCluster(SLOW))).best
     planning = planner.plan(request_for(cluster, deadline=1.01 * alone.forecast.training))
     assert planning.best.workers == 1 and quickest.workers == 8
-    with pytest.raises(PlanError, match=r"isn't enough: the quickest way takes .* with 8 workers and allreduce"):
+    with pytest.raises(PlanError, match=r"isn't enough time: the fastest way takes .* with 8 workers and allreduce"):
         planner.plan(request_for(cluster, deadline=0.5 * quickest.forecast.training))
 
 
@@ -111,7 +111,7 @@ def test_with_a_budget_the_quickest_way_that_it_pays(planner: Planner) -> None:
     cheapest = min((each for each in ways if each.measured), key=lambda each: each.device_seconds)
     planning = planner.plan(request_for(cluster, budget=1.2 * cheapest.device_seconds))
     assert planning.best.device_seconds <= 1.2 * cheapest.device_seconds
-    with pytest.raises(PlanError, match=r"of devices aren't enough: the cheapest way takes .* of them, with"):
+    with pytest.raises(PlanError, match=r"of device time aren't enough: the cheapest way takes .*, with"):
         planner.plan(request_for(cluster, budget=0.9 * cheapest.device_seconds))
 
 
@@ -119,8 +119,9 @@ def test_batches_in_a_range_are_tried(planner: Planner) -> None:
     planning = planner.plan(request_for(DeviceCluster(replace(SLOW, name="lazy", overhead=0.01)), batches=(32, 256)))
     assert [cost.batch for cost in planning.passes if cost.batch >= 32] == [32, 64, 128, 256]
     assert planning.best.cost.batch == 256  # since every operation takes long, however little it does
-    assert "The recipe's rate is for a batch of 64; for 256 in all begin with 4 times as much." in sentences(
-        planner, planning
+    assert (
+        "The recipe's learning rate is for a batch of 64. For 256 items in total, start with 4 times as much."
+        in sentences(planner, planning)
     )
 
 

@@ -82,7 +82,7 @@ def test_tf32_is_used_where_it_is_asked_for() -> None:
 
 
 def test_numbers_that_a_device_does_not_compute_with_are_an_error() -> None:
-    with pytest.raises(NetError, match="device 'gpu' has no arithmetic in bfloat16; it has float32, float16"):
+    with pytest.raises(NetError, match="device 'gpu' doesn't support bfloat16, only float32, float16"):
         time_of(COPY, number_type=NumberType.BFLOAT16)
 
 

@@ -12,7 +12,7 @@ from netdsl.planner.units import bandwidth, format_bytes, format_seconds, second
 )
 def test_bandwidths(text: str, wanted: float | None) -> None:
     if wanted is None:
-        with pytest.raises(DistributedError, match="'100Mbps' is not a bandwidth; write it per second, like 1Gbit"):
+        with pytest.raises(DistributedError, match="'100Mbps' isn't a bandwidth; write it per second, as in 1Gbit"):
             bandwidth(text)
     else:
         assert bandwidth(text) == pytest.approx(wanted)
@@ -27,13 +27,13 @@ def test_times(text: str, wanted: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "3", "-1s", "1hour", "s", "1.s"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(DistributedError, match=r"is not a time; write it like 50us, 0\.3s or 20h"):
+    with pytest.raises(DistributedError, match=r"isn't a time; write it as in 50us, 0\.3s or 20h"):
         seconds(text)
 
 
 @pytest.mark.parametrize("text", ["0Gbit", "Gbit", "1", "1gigabit", "-1MB"])
 def test_what_is_no_bandwidth(text: str) -> None:
-    with pytest.raises(DistributedError, match="is not a bandwidth"):
+    with pytest.raises(DistributedError, match="isn't a bandwidth"):
         bandwidth(text)
 
 

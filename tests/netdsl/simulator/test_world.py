@@ -72,5 +72,5 @@ def test_who_waits_for_one_that_ended_is_told() -> None:
         if rank == 1:
             world.wait(rank, PendingEvent("mean"))
 
-    with pytest.raises(PeerLostError, match=r"workers \[0\] ended while others wait for them: \{1: 'mean'\}"):
+    with pytest.raises(PeerLostError, match=r"workers \[0\] ended while others were waiting for them: \{1: 'mean'\}"):
         world.run(work)

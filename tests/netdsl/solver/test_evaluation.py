@@ -174,9 +174,9 @@ def test_pixels_of_all_batches_give_one_score(compiled: bool, monkeypatch: pytes
 def test_what_a_test_net_cant_give_is_told() -> None:
     detector, segmenter = (net_of(text, [{}]).built for text in (DETECTOR, SEGMENTER))
     for asked, nets, says in [
-        ("detection", [segmenter], "no layer of a test net says which detections are right"),
+        ("detection", [segmenter], "no layer of a test net judges detections"),
         ("segmentation", [detector], "no layer of a test net compares classes of pixels"),
-        ("keypoints", [detector], "a score that isn't known here"),
+        ("keypoints", [detector], "eval_type 'keypoints' isn't supported"),
     ]:
         assert says in unsupported_scores(pb.SolverParameter(eval_type=asked), nets)
     for asked, nets in [("detection", [detector]), ("segmentation", [segmenter]), ("", [detector]), ("detection", [])]:
@@ -184,6 +184,6 @@ def test_what_a_test_net_cant_give_is_told() -> None:
 
 
 def test_a_version_that_isnt_known_is_refused_where_it_counts() -> None:
-    with pytest.raises(SolverError, match="ap_version is '12point'; it must be one of 11point"):
+    with pytest.raises(SolverError, match="ap_version is '12point'; set it to one of 11point"):
         solver_of(net_of(DETECTOR, detections()), 1, eval_type="detection", ap_version="12point")
     solver_of(net_of(DETECTOR, detections()), 1, ap_version="12point")

@@ -24,7 +24,7 @@ def test_a_training_sees_every_item_so_often_and_less_than_an_iteration_more(
 
 @pytest.mark.parametrize("epochs", [0, -1, math.inf, math.nan])
 def test_a_number_of_epochs_that_can_not_be(epochs: float) -> None:
-    with pytest.raises(SolverError, match="it must be more than 0"):
+    with pytest.raises(SolverError, match="give a number above 0"):
         Epoch(Fraction(3)).iterations_of(epochs)
 
 

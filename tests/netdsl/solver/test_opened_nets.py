@@ -88,7 +88,7 @@ def test_what_a_net_reads_word_by_word_is_a_vocabulary() -> None:
 
 
 def test_outputs_that_no_label_needs_are_told_once() -> None:
-    notice = "blob 'ip' has 10 outputs for the 3 classes of folder:a (cat, dog, horse), so 7 are never right"
+    notice = "blob 'ip' has 10 outputs for the 3 classes of folder:a (cat, dog, horse), so 7 of them can never be right"
     assert heard(DATA + NET.replace("num_output: 3", "num_output: 10")) == [OPENED[0], Notice(notice), OPENED[1]]
 
 

@@ -85,7 +85,7 @@ def test_what_a_solver_must_say(folder: Path) -> None:
         names_of(folder, train_net="one.prototxt", test_net=["two.prototxt"], test_iter=[1, 1])
     with pytest.raises(SolverError, match="1 test_state for 2 test nets"):
         names_of(folder, net="one.prototxt", test_iter=[1, 1], test_state=[pb.NetState()])
-    with pytest.raises(SolverError, match="needs a test_interval above 0"):
+    with pytest.raises(SolverError, match="set test_interval to 1 or more"):
         _ = open_settings(pb.SolverParameter(net="one.prototxt", test_iter=[1]), folder).tested
 
 
@@ -103,12 +103,12 @@ def test_snapshots_are_called_as_the_solver_unless_it_says_otherwise(folder: Pat
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ('net: "gone.prototxt" lr_policy: "fixed"', "net: there is no file 'gone.prototxt', here or beside the solver"),
-        ('train_net: "one.prototxt" test_net: "gone" lr_policy: "fixed"', "test_net: there is no file 'gone'"),
+        ('net: "gone.prototxt" lr_policy: "fixed"', "net: the file 'gone.prototxt' doesn't exist, neither here nor in"),
+        ('train_net: "one.prototxt" test_net: "gone" lr_policy: "fixed"', "test_net: the file 'gone' doesn't exist"),
         ('net: "one.prototxt" lr_policy: "stpe"', "unknown lr_policy 'stpe'"),
         ('net: "one.prototxt" lr_policy: "step"', "lr_policy 'step' needs a stepsize above 0"),
-        ('net: "one.prototxt" lr_policy: "fixed" test_iter: -3', "test_iter is -3; it must be 1 or more"),
-        ('net: "one.prototxt" lr_policy: "fixed" iter_size: 0', "iter_size is 0; it must be 1 or more"),
+        ('net: "one.prototxt" lr_policy: "fixed" test_iter: -3', "test_iter is -3; set it to 1 or more"),
+        ('net: "one.prototxt" lr_policy: "fixed" iter_size: 0', "iter_size is 0; set it to 1 or more"),
     ],
 )
 def test_a_wrong_setting_is_told_with_the_solvers_file(folder: Path, settings: str, why: str) -> None:
@@ -150,8 +150,8 @@ def test_multistep_takes_one_step_value_in_an_iteration_and_goes_on_from_a_state
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"lr_policy": "stpe"}, "unknown lr_policy 'stpe'; it is one of fixed, step"),
-        ({}, "no lr_policy"),
+        ({"lr_policy": "stpe"}, "unknown lr_policy 'stpe'; set it to one of fixed, step"),
+        ({}, "lr_policy isn't set"),
         ({"lr_policy": "step", "gamma": 0.1}, "needs a stepsize above 0"),
         ({"lr_policy": "exp", "gamma": -1}, "gamma is -1"),
         ({"lr_policy": "poly"}, "needs a max_iter above 0"),

@@ -80,7 +80,7 @@ def test_the_newest_whole_snapshot_is_taken_and_the_damaged_one_is_named(
     DAMAGE[damage](path)
     told: list[str] = []
     assert newest(str(tmp_path / "s"), told.append) == saved[1].state
-    assert len(told) == 1 and told[0].startswith("a snapshot is passed over: ") and path.name in told[0]
+    assert len(told) == 1 and told[0].startswith("skipped a snapshot: ") and path.name in told[0]
 
 
 @pytest.mark.parametrize("which", ["model", "state", "resume"])
@@ -93,14 +93,16 @@ def test_a_damaged_snapshot_that_is_named_is_an_error_that_says_what_to_do(
         state.restore(solver_of(regression(), tmp_path), saved[2].state)
     for each in saved[:2]:
         each.model.unlink()
-    with pytest.raises(SolverError, match="there is no whole one beside it"):
+    with pytest.raises(SolverError, match="its folder contains no undamaged snapshot"):
         state.restore(solver_of(regression(), tmp_path), saved[2].state)
 
 
 def test_if_none_is_whole_training_does_not_begin_anew(regression, tmp_path: Path) -> None:
     for saved in three_snapshots(regression(), tmp_path):
         flip_a_bit(saved.model)
-    with pytest.raises(SolverError, match=r"no snapshot of '.*s' is whole: .*s_iter_2.*; to begin again, remove them"):
+    with pytest.raises(
+        SolverError, match=r"all snapshots of '.*s' are damaged: .*s_iter_2.*; to start again, remove them"
+    ):
         newest(str(tmp_path / "s"))
 
 
@@ -112,7 +114,7 @@ def test_a_snapshot_without_hashes_is_resumed_from_and_said_to_have_none(regress
     state.restore(again, saved.state)
     assert again.iteration == 6
     assert [event.text for event in events if isinstance(event, Notice)] == [
-        f"snapshot {saved.state} has no hashes: it is Caffe's own, or from an older version; it can't be checked"
+        f"snapshot {saved.state} has no hashes, so it can't be checked; Caffe or an older version wrote it"
     ]
 
 

@@ -108,20 +108,20 @@ def test_files_that_were_moved_or_renamed_together_are_found(regression, tmp_pat
     state.restore(again, other / "best.solverstate")
     assert bits(again) == bits(solver)
     (other / "best.caffemodel").unlink()
-    with pytest.raises(SolverError, match=r"its weights are neither at .* nor at .*best\.caffemodel"):
+    with pytest.raises(SolverError, match=r"the weights of this state are neither at .* nor at .*best\.caffemodel"):
         state.restore(again, other / "best.solverstate")
 
 
 def test_what_does_not_fit_is_an_error_that_says_so(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path)
     saved = solver.snapshot()
-    with pytest.raises(SolverError, match="has 2 histories, this net needs 4 with solver type Adam"):
+    with pytest.raises(SolverError, match="has 2 histories, but this net needs 4 with solver type Adam"):
         state.restore(solver_of(regression(), tmp_path, type="Adam"), saved.state)
-    with pytest.raises(SolverError, match="is not the state of a solver"):
+    with pytest.raises(SolverError, match="not the state of a solver"):
         state.restore(solver, saved.model)
     resume = tmp_path / "s_iter_0.resume.json"
     resume.write_text(json.dumps({"iteration": 3}))
-    with pytest.raises(SolverError, match="is of iteration 3, the state of 0"):
+    with pytest.raises(SolverError, match="belongs to iteration 3, but the state to iteration 0"):
         state.restore(solver, saved.state)
     resume.write_text("{")
     with pytest.raises(SolverError, match="can't be read"):
@@ -213,5 +213,5 @@ def test_without_a_saved_state_layers_begin_anew(recurrent: Callable[[], Solver]
     point = state.resume_point(second)
     (part,) = point.kept[0].values()
     damaged = {"lstm": {name: replace(tensor, type="nothing") for name, tensor in part.items()}}
-    with pytest.raises(SolverError, match="'nothing' isn't a type of numbers"):
+    with pytest.raises(SolverError, match="'nothing' isn't a number type"):
         state.resume_from(second, replace(point, kept=[damaged]), Path("point"))

@@ -296,7 +296,7 @@ def test_a_batch_of_another_shape() -> None:
         for number in range(STEPS):
             yield next(shorter) if number in (6, 7) else next(whole)
 
-    reason = "since one was recorded, the batch's shape changed"
+    reason = "the batch's shape changed since the step was recorded"
     check_left_alone(reason, STEPS - WARM_UP - 2, make=some_shorter, momentum=0.9)
 
 
@@ -328,10 +328,10 @@ def watch(solver: Solver) -> None:
 @pytest.mark.parametrize(
     ("during", "reason"),
     [
-        (evaluate, "since one was recorded, the phase of a layer changed"),
-        (freeze, "since one was recorded, which blobs learn changed"),
-        (move, "since one was recorded, the place of a blob in memory changed"),
-        (decay_less, "since one was recorded, a setting of the solver changed"),
+        (evaluate, "the phase of a layer changed since the step was recorded"),
+        (freeze, "the set of learned blobs changed since the step was recorded"),
+        (move, "the address of a blob changed since the step was recorded"),
+        (decay_less, "a setting of the solver changed since the step was recorded"),
         (hook, "there is a hook on layer 'conv'"),
         (watch, "gradients are read or changed before the update"),
     ],

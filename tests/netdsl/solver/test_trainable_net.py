@@ -211,8 +211,8 @@ def test_skipped_steps_are_told_of_once() -> None:
     solver.step(9)
     told = [event.text for event in events if isinstance(event, Notice)]
     assert told == [
-        "iteration 4: 2 steps were skipped, whose gradients are more than float16 holds; the loss scale is 256",
-        "iteration 8: 1 step was skipped, whose gradients are more than float16 holds; the loss scale is 128",
+        "iteration 4: 2 steps were skipped, because gradients exceeded the range of float16; the loss scale is 256",
+        "iteration 8: 1 step was skipped, because gradients exceeded the range of float16; the loss scale is 128",
     ]
 
 
@@ -222,7 +222,7 @@ def test_that_no_step_counts_any_more_is_an_error(tmp_path: Path) -> None:
     for _ in range(32):
         solver.weights.blobs[0].tensor.grad = infinite.clone()
         solver.apply_update()
-    with pytest.raises(SolverError, match=r"no step is taken any more: .* train with --precision bf16"):
+    with pytest.raises(SolverError, match=r"all steps are skipped, .* train with --precision bf16"):
         solver.snapshot()
 
 

@@ -113,7 +113,7 @@ def test_long_buffers_are_changed_in_stretches_that_give_the_same(regression, mo
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"type": "Adamm"}, "unknown solver type 'Adamm'; it is one of SGD, Nesterov"),
+        ({"type": "Adamm"}, "unknown solver type 'Adamm'; set it to one of SGD, Nesterov"),
         ({"type": "AdaGrad", "momentum": 0.9}, "has no momentum"),
         ({"type": "RMSProp", "momentum": 0.9}, "has no momentum"),
         ({"type": "RMSProp", "rms_decay": 1}, "rms_decay is 1"),

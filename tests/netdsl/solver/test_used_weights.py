@@ -107,5 +107,5 @@ def test_weights_that_can_not_be_changed_are_told_before_training(tmp_path: Path
     net = small_faster_rcnn(INPUTS)
     next(layer for layer in net.layer if layer.name == "bbox_pred").inner_product_param.bias_term = False
     trained = ModuleNet.open(Model(net), values=lambda: batch())
-    with pytest.raises(NetError, match="layer 'bbox_pred' learns its targets in units of 12 numbers"):
+    with pytest.raises(NetError, match="layer 'bbox_pred' learns targets normalized by 12 numbers"):
         Solver(pb.SolverParameter(base_lr=0.01, lr_policy="fixed"), trained)

@@ -22,7 +22,7 @@ def cluster(**settings):
 
 
 def test_a_session_without_jobs():
-    with pytest.raises(DistributedError, match=r"need a classic Spark session, not one of Spark Connect"):
+    with pytest.raises(DistributedError, match=r"need a classic Spark session, but this one is of Spark Connect"):
         Cluster(object())
 
 
@@ -49,7 +49,7 @@ def test_ports():
     ],
 )
 def test_more_workers_than_there_ever_can_be_are_refused_at_once(settings, most):
-    with pytest.raises(DistributedError, match=rf"{most + 1} workers need .* never has slots for more than {most}, "):
+    with pytest.raises(DistributedError, match=rf"{most + 1} workers need .* has slots for at most {most}; "):
         cluster(**settings).await_slots(most + 1)
 
 
@@ -65,7 +65,7 @@ def test_more_workers_than_this_process_has_slots_for_are_refused_at_once():
         "    except DistributedError as problem: print(problem)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "3 workers need as many tasks at once, and Spark never has slots for more than 2," in done.stdout
+    assert "3 workers need the same number of tasks at once, but this Spark has slots for at most 2;" in done.stdout
 
 
 def test_a_master_that_is_not_there_is_told_before_java_starts(tmp_path, monkeypatch):
@@ -80,8 +80,8 @@ def test_a_master_that_is_not_there_is_told_before_java_starts(tmp_path, monkeyp
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == (
-        f"zoo: no Spark master listens at {master} (Connection refused; Connection refused); start it, or name one "
-        "that runs\n"
+        f"zoo: no Spark master listens at {master} (Connection refused; Connection refused); start it, or name a "
+        "master that is running\n"
     )
     assert not list(tmp_path.iterdir())
 

@@ -37,7 +37,7 @@ def submit(tmp_path: Path) -> list[str | Path]:
 def test_workers_take_the_gpus_that_spark_gives_them(submit: list[Any], folder: Path) -> None:
     failed = called(*submit, *TRAIN, folder, PYSPARK_PYTHON=sys.executable)
     assert failed.returncode == 2
-    assert f"zoo: {socket.gethostname()}: torch sees no GPU, though 3 was assigned" in failed.stdout.splitlines()
+    assert f"zoo: {socket.gethostname()}: torch finds no GPU, though 3 was assigned" in failed.stdout.splitlines()
 
 
 def test_workers_compute_where_the_user_says(submit: list[Any], folder: Path) -> None:
@@ -49,7 +49,7 @@ def test_workers_compute_where_the_user_says(submit: list[Any], folder: Path) ->
 
 def test_tasks_that_predict_look_for_the_device_that_is_named(session: Any, model: Any, frame: Any) -> None:
     assert model.setDevice("cpu").transform(frame).count() == 3
-    with pytest.raises(Exception, match="torch sees no GPU"):
+    with pytest.raises(Exception, match="torch finds no GPU"):
         model.setDevice("cuda:1").transform(frame).collect()
 
 

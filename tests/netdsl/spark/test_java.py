@@ -41,7 +41,10 @@ def test_a_java_is_asked_for_its_version(tmp_path: Path, words: str, version: in
 
 
 def test_a_java_that_is_not_one_is_an_error(tmp_path: Path) -> None:
-    for path, what in ((tmp_path / "gone", "can't be started"), (program(tmp_path / "java", "exit 1"), "doesn't say")):
+    for path, what in (
+        (tmp_path / "gone", "can't be started"),
+        (program(tmp_path / "java", "exit 1"), "printed no version"),
+    ):
         with pytest.raises(DistributedError, match=what):
             version_of(Java(str(path), JavaOrigin.HOME))
 

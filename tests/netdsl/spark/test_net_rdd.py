@@ -122,7 +122,7 @@ def test_a_function_that_fails_changes_nothing(rdd: Any, begin: WeightCollection
         with pytest.raises(DistributedError, match="worker 0: KeyError: 'no such thing'") as error:
             nets.map(fails)
         assert "in fails" in error.value.__notes__[0]
-        with pytest.raises(DistributedError, match="workers keep the settings"):
+        with pytest.raises(DistributedError, match="don't replace the settings"):
             nets.map(lambda net: net.train((ROWS, LABELS), 1, alone=True))
         assert nets.weights() == before
         assert nets.iteration == 5
@@ -138,13 +138,13 @@ def test_epochs_frames_and_what_cant_be(session: Any, rdd: Any) -> None:
         nets.train(epochs=2)
         assert nets.iteration == 19  # of 150 rows, in batches of 8, twice, for two
         assert repr(nets) == "NetRDD('two', 2 workers, iteration 19)"
-        with pytest.raises(NetError, match="by steps=50 or by epochs=1"):
+        with pytest.raises(NetError, match="either steps, as in steps=50, or epochs, as in epochs=1"):
             nets.train()
     with pytest.raises(DistributedError, match="are closed"):
         nets.train(1)
-    with pytest.raises(DataError, match="a tuple is in this process only"):
+    with pytest.raises(DataError, match="a tuple is only in this process"):
         net.on((ROWS, LABELS), workers=2)
-    with pytest.raises(DataError, match=r"an element of the RDD has 4 values; wanted are data, label"):
+    with pytest.raises(DataError, match=r"an element of the RDD has 4 values; give one for each of data, label"):
         net.on(rdd.keys().map(tuple), workers=2)  # of rows without labels
 
 

@@ -46,7 +46,7 @@ def test_all_is_well(spec, tmp_path):
 def test_another_version(spec):
     here = Versions.here()
     ((problem, only_apart),) = problems_of(spec, Versions(here.netdsl, "1.13.1"))
-    assert f"torch is {here.torch}, and 1.13.1 at the driver; install the same everywhere" in problem
+    assert f"torch is {here.torch} here and 1.13.1 on the driver; install the same versions everywhere" in problem
     assert "netdsl" not in problem
     assert not only_apart
 
@@ -59,7 +59,7 @@ def test_a_run_that_isnt_shared(spec, tmp_path):
 
 def test_a_folder_that_isnt_shared(spec, tmp_path):
     ((problem, only_apart),) = problems_of(msgspec.structs.replace(spec, folder=str(tmp_path / "home")))
-    assert f"there is no folder {tmp_path}/home, where training was begun" in problem
+    assert f"the folder {tmp_path}/home, in which training was started, doesn't exist" in problem
     assert not only_apart
 
 
@@ -68,7 +68,7 @@ def test_a_driver_that_cant_be_reached(spec):
         gone = ControlAddress(HERE, server.port, server.token)
     ((problem, only_apart),) = problems_of(msgspec.structs.replace(spec, control=gone))
     assert f"the control server at 127.0.0.1:{gone.port} can't be reached" in problem
-    assert "set spark.driver.host to an address they reach" in problem
+    assert "set spark.driver.host to an address that they can reach" in problem
     assert not only_apart
 
 
@@ -91,7 +91,10 @@ def test_executors_that_come_and_go(tmp_path):
             return {"spark.dynamicAllocation.enabled": "true"}.get(name, default)
 
     run = Run(open_settings(pb.SolverParameter()), workers=2)
-    with pytest.raises(DistributedError, match=r"must keep their executors; set spark.dynamicAllocation.enabled=false"):
+    with pytest.raises(
+        DistributedError,
+        match=r"must keep their executors, but dynamic allocation is on; set spark.dynamicAllocation.enabled=false",
+    ):
         check_cluster(Dynamic(), tmp_path, run, print)
 
 

@@ -46,5 +46,6 @@ def test_spark_submit(folder: Path) -> None:
     failed = called(*submit, *TRAIN, folder, PYSPARK_PYTHON=sys.executable)
     assert failed.returncode == 2
     assert (
-        f"zoo: {folder}: has a run already; resume it, or name another folder" in failed.stdout.splitlines()
+        f"zoo: {folder}: the folder already contains a run; resume it, or name another folder"
+        in failed.stdout.splitlines()
     )  # all it says

@@ -28,7 +28,7 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spark
 
-LOST = r"worker \d was lost: (its connection ended without a word|Spark ended its task)"  # whichever is seen first
+LOST = r"worker \d was lost: (its connection ended without a report|Spark ended its task)"  # whichever is seen first
 
 
 def start_driver(folder: Path, settings: Mapping[str, str], master: str = MASTER) -> subprocess.Popen[str]:
@@ -137,4 +137,6 @@ def test_executors_that_come_and_go_are_refused(param: pb.SolverParameter, folde
     with start_driver(folder, {"spark.dynamicAllocation.enabled": "true"}) as done:
         _, err = done.communicate()
     assert done.returncode == 1
-    assert err.splitlines()[-1].startswith("refused: workers must keep their executors; set spark.dynamicAllocation")
+    assert err.splitlines()[-1].startswith(
+        "refused: workers must keep their executors, but dynamic allocation is on; set spark.dynamicAllocation"
+    )

@@ -255,7 +255,7 @@ class TestWhatIsRefused:
             net_of().train(5, steps=6)
         with pytest.raises(DataError, match="no layer of this net reads data for data, label"):
             net_of().train(epochs=1)
-        with pytest.raises(NetError, match="epochs is -1; it must be more than 0"):
+        with pytest.raises(NetError, match="epochs is -1; give a number above 0"):
             net_of().train(PAIR, epochs=-1)
 
     @pytest.mark.parametrize(

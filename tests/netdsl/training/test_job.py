@@ -225,5 +225,5 @@ def test_what_cannot_be_replayed_and_what_cannot_be_elastic(tmp_path: Path) -> N
         job.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
     with pytest.raises(DistributedError, match="with allreduce the workers divide each batch, so their number can't"):
         replace(digits(tmp_path, 4), strategy=parse("allreduce"), workers=4, fewest=2)
-    with pytest.raises(DistributedError, match="from 4 to 2 workers; give the smaller number first"):
+    with pytest.raises(DistributedError, match="the range of 4 to 2 workers is invalid; give the smaller number first"):
         replace(digits(tmp_path, 4), workers=2, fewest=4)

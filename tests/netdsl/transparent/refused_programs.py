@@ -99,13 +99,13 @@ def backward_of_items() -> Curve:
 PROGRAMS: dict[str, tuple[Callable[[], Curve], str]] = {
     program.__name__: (program, sentence)
     for program, sentence in (
-        (steps_of_one_rank, "the optimisers of rank 0 have taken 1 steps, and those of rank 1 2"),
-        (other_items, "the batches of rank 0 and rank 1 are of different items"),
+        (steps_of_one_rank, "the optimizers of rank 0 have taken 1 steps, but those of rank 1 have taken 2"),
+        (other_items, "the batches of rank 0 and rank 1 contain different items"),
         (other_random_numbers, "rank 0 and rank 1 have drawn different random numbers"),
         (other_batches_by_hand, "so their batches differ"),
-        (other_weights, "begins with different values"),
+        (other_weights, "start with different values"),
         (one_rank_reads_the_loss, "rank 0 begins a backward pass while rank 1 reads a value of the whole batch"),
-        (a_batch_changed_in_place, "changes a batch in place by '__setitem__'"),
+        (a_batch_changed_in_place, "changes a batch in place with '__setitem__'"),
         (a_hook_on_a_batch, "registers a hook on a tensor of a batch"),
         (backward_of_items, "calls backward() on values of single items"),
     )

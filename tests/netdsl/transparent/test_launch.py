@@ -84,7 +84,7 @@ def test_only_the_first_rank_prints_and_writes(tmp_path: Path) -> None:
         ("os.kill(os.getpid(), signal.SIGKILL)", "worker 1 was lost: ended by SIGKILL"),
         ("os.kill(os.getpid(), signal.SIGSTOP)", "worker 1 gave no sign of life for 5 s"),
         pytest.param("sys.exit(3)", "worker 1 crashed: the script ended with exit code 3", marks=pytest.mark.slow),
-        ("sys.exit()", "rank 1 has come to the end of the script"),
+        ("sys.exit()", "rank 1 has reached the end of the script"),
     ],
 )
 def test_a_lost_rank_ends_the_run_and_is_named(tmp_path: Path, what: str, sentence: str) -> None:

@@ -16,7 +16,7 @@ def test_a_plan_is_printed_written_and_drawn(zoo) -> None:
     done = zoo(*PLAN, "--device", "k80", "--machines", "4", "-o", "plan.json", "--pictures", "pictures")
     assert (done.code, done.err) == (0, "")
     first, _, advice, *_ = done.out.splitlines()
-    assert first == "LeNet on 4 machines, each with NVIDIA Tesla K80, one of its two GPUs, on a network of 125 MB/s"
+    assert first == "LeNet on 4 machines, each with NVIDIA Tesla K80, one of its two GPUs, on a network with 125 MB/s"
     assert advice.startswith("Train with ") and "strategy" in done.out and "allreduce" in done.out
     plan = read_plan(Path("plan.json"))
     assert plan.net == "LeNet" and plan.device == "k80" and plan.reasons[0] == advice
@@ -33,20 +33,20 @@ def test_a_plan_is_printed_written_and_drawn(zoo) -> None:
         (
             ["--device", "laptop"],
             "Train with one worker, a batch of 256",
-            "Computing limits it",
+            "Computing is the limit",
             "An NVIDIA T4 in each",
         ),
         (
             ["--device", "a100", "--devices", "8"],
-            "Train with 8 workers and allreduce, each with a batch of 32, its part of the net's batch",
-            "Computing limits it",
+            "Train with 8 workers and allreduce, each with a batch of 32 (its part of the net's batch)",
+            "Computing is the limit",
             "With --precision bf16: ",
         ),
         (
             ["--device", "k80", "--machines", "10", "--bandwidth", "1Gbit"],
             "Train with 8 workers and averaging:tau=",
-            "Computing limits it",
-            "A network ten times as wide: ",
+            "Computing is the limit",
+            "A network with ten times the bandwidth: ",
         ),
     ],
     ids=["laptop", "node", "cluster"],
@@ -72,12 +72,12 @@ def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
     ("words", "problem"),
     [
         (["--device", "h10"], "h100"),
-        (["--deadline", "1us"], "1 us isn't enough: the quickest way takes "),
-        (["--budget", "1us"], "1 us of devices aren't enough: the cheapest way takes "),
+        (["--deadline", "1us"], "1 us isn't enough time: the fastest way takes "),
+        (["--budget", "1us"], "1 us of device time aren't enough: the cheapest way takes "),
         (["--batch", "512:64"], "'512:64' isn't a batch or a range of batches"),
         (["--batch", "big"], "'big' isn't a batch"),
         (["--bandwidth", "fast"], "'fast' is not a bandwidth"),
-        (["--deadline", "soon"], "'soon' is not a time; write it like 50us, 0.3s or 20h"),
+        (["--deadline", "soon"], "'soon' isn't a time; write it as in 50us, 0.3s or 20h"),
         (["--solver", "s.prototxt"], "Give a MODEL of the zoo, or --solver FILE, but not both."),
         (["--strategy", "averagin"], "did you mean averaging?"),
     ],

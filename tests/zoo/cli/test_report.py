@@ -86,7 +86,8 @@ def test_what_is_no_run(zoo) -> None:
         done = zoo("report", name)
         assert (done.code, done.out) == (2, "")
         assert done.err == (
-            f"zoo: {name}/run.json: can't be read: No such file or directory; does a run begin there?\n"
+            f"zoo: {name}/run.json: the run can't be read: No such file or directory; "
+            "name the folder of a run with several workers\n"
         )
 
 
@@ -144,7 +145,10 @@ def test_damaged_lines(zoo) -> None:
     lines = Path("run", RECORDS).read_text().splitlines(keepends=True)
     Path("run", RECORDS).write_text("".join([*lines[:2], "{oh\n", *lines[2:]]))
     done = zoo("report", "run", "--items", "0")
-    assert (done.code, done.err) == (2, "zoo: run/records.jsonl:3: isn't the record of a round; remove this line\n")
+    assert (done.code, done.err) == (
+        2,
+        "zoo: run/records.jsonl:3: the line isn't the record of a round; remove this line\n",
+    )
 
 
 def test_starts_that_are_damaged(zoo) -> None:

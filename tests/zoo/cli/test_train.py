@@ -62,8 +62,8 @@ def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
     resumed = zoo("train", "lenet", "--max-iter", "2", "--snapshot", "auto")
     assert resumed.code == 0 and "training LeNet from iteration 1\n" in resumed.out
     assert resumed.err == (
-        "zoo: a snapshot is passed over: lenet_iter_2.caffemodel: is damaged: it isn't what lenet_iter_2.resume.json "
-        "says that was saved\n"
+        "zoo: skipped a snapshot: lenet_iter_2.caffemodel: the file is damaged: its hash differs from the one in "
+        "lenet_iter_2.resume.json\n"
     )
 
 
@@ -152,7 +152,7 @@ def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(
     assert "torch sees no GPU here, so 'all' means the CPU" in done.err
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + 'eval_type: "detection"\n')
     done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
-    assert done.code == 0 and "no layer of a test net says which detections are right" in " ".join(done.err.split())
+    assert done.code == 0 and "no layer of a test net judges detections" in " ".join(done.err.split())
 
 
 def test_one_worker_has_a_run_and_a_report_too(zoo) -> None:
@@ -235,8 +235,14 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
         (["--solver", "missing.prototxt"], "missing.prototxt: can't be opened"),
         (["lenet", "--backend", "local"], "and --deadline are for several workers; give --workers too."),
         (["lenet", "--deadline", "9"], "and --deadline are for several workers; give --workers too."),
-        (["lenet", "--workers", "2-8"], "--workers 2-8: give a number such as 4, or a range such as 2:8"),
-        (["lenet", "--workers", "2:4", "--strategy", "allreduce"], "workers divide each batch, so their number can't"),
+        (
+            ["lenet", "--workers", "2-8"],
+            "--workers 2-8: not a number of workers; give a number such as 4, or a range such as 2:8",
+        ),
+        (
+            ["lenet", "--workers", "2:4", "--strategy", "allreduce"],
+            "divides each batch among the workers, so their number can't",
+        ),
         (["--replay", "run", "--workers", "2"], "--replay repeats a run with its own settings"),
         (["--resume", "run", "--strategy", "allreduce"], "--resume continues a run with its own settings"),
     ],

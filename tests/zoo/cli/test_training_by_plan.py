@@ -62,7 +62,11 @@ def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
     [
         (["--workers", "2"], {}, "--plan sets the number of workers"),
         (["--precision", "exact"], {}, "--plan sets the number of workers"),
-        ([], {"net": "AlexNet"}, "the plan is for net 'AlexNet', and this is 'LeNet'; make one for it with `zoo plan`"),
+        (
+            [],
+            {"net": "AlexNet"},
+            "the plan is for the net 'AlexNet', but this net is 'LeNet'; make a plan for it with `zoo plan`",
+        ),
         ([], {"version": 9}, "plan.json: is a plan of another version of netdsl"),
     ],
 )
@@ -75,7 +79,7 @@ def test_what_does_not_go_with_a_plan_is_told(zoo, plan, words: list[str], chang
 def test_a_file_that_is_no_plan_is_told(zoo, text: str) -> None:
     Path("plan.json").write_text(text)
     done = zoo(*TRAIN, "--plan", "plan.json")
-    assert done.code == 2 and "plan.json: isn't a plan: " in done.err and done.err.count("\n") == 1
+    assert done.code == 2 and "plan.json: not a plan: " in done.err and done.err.count("\n") == 1
 
 
 def test_inputs_whose_batch_is_their_shape_get_the_plans() -> None:

@@ -1,1 +1,1 @@
-"""A transport for workers that reach only the driver, which adds up and passes on what they send."""
+"""A transport for workers that can reach only the driver, which adds up and passes on their buffers."""

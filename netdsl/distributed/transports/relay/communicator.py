@@ -1,4 +1,4 @@
-"""A worker's side of the relay: the communicator of those that reach only the driver, and its connections."""
+"""A worker's side of the relay: its communicator and its connections to the driver."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _NOTHING: Bytes = np.empty(0, np.uint8)
 
 
 class RelayCommunicator:
-    """One of `size` workers. `connect` gives a connection that the driver's relay adopts for a lane.
+    """One of `size` workers that exchange through the driver. `connect` returns a connection that the relay uses for a
+    lane.
 
-    Means are added up in the order of ranks, to the same bits as by workers that share memory.
+    Means are added up in the order of ranks, with the same bits as in shared memory.
     """
 
     def __init__(
@@ -65,33 +66,33 @@ class RelayCommunicator:
             raise
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by their weighted mean."""
+        """Replace every worker's buffer with the weighted mean of all buffers."""
         return self._add_exchange(
             lane, RelayRequest(RelayOperation.MEAN, _dtype_of(buffer), buffer.numel(), 0, weight), buffer
         )
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace the root's buffer by the weighted mean."""
+        """Replace the root's buffer with the weighted mean."""
         request = RelayRequest(RelayOperation.REDUCE, _dtype_of(buffer), buffer.numel(), root, weight)
         return self._add_exchange(lane, request, buffer, takes=self.rank == root)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by the root's."""
+        """Replace every worker's buffer with the root's."""
         request, is_root = RelayRequest(RelayOperation.BROADCAST, RAW, buffer.nbytes, root), self.rank == root
         return self._add_exchange(lane, request, buffer, sends=is_root, takes=not is_root)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
-        """Send a buffer to another worker. It is over when the driver has passed it on."""
+        """Send a buffer to another worker. The operation ends when the driver has passed the buffer on."""
         return self._add_exchange(lane, RelayRequest(RelayOperation.SEND, RAW, buffer.nbytes, to), buffer, takes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
-        """Fill a buffer with what another worker sends."""
+        """Fill a buffer with the values that another worker sends."""
         return self._add_exchange(
             lane, RelayRequest(RelayOperation.RECEIVE, RAW, buffer.nbytes, source), buffer, sends=False
         )
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Everybody's numbers, as many at once as the driver takes."""
+        """Return the numbers of all workers, by rank. Gathers them in groups of the size that the driver accepts."""
         all_rows: list[list[float]] = [[] for _ in range(self.size)]
         for start in range(0, max(len(values), 1), NUMBERS):
             numbers = np.array(values[start : start + NUMBERS], REAL)
@@ -103,13 +104,13 @@ class RelayCommunicator:
         return all_rows
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait until all other workers have called this too."""
         self.gather([])
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """Return a variable at the driver, which the first worker fills."""
+        """Return a variable at the driver. The first worker sets its initial values."""
         if not buffer.is_floating_point():
-            raise DistributedError(f"a shared variable of {buffer.dtype} values; give float32 or float64")
+            raise DistributedError(f"a shared variable can't have {buffer.dtype} values; use float32 or float64")
         request = RelayRequest(RelayOperation.VARIABLE, _dtype_of(buffer), buffer.numel())
         self._control_lane.do(lambda: self._ask_driver(request, _NOTHING, _NOTHING))
         variable = LaneVariable(RelayValues(self._ask_driver, self._variables), self._control_lane)
@@ -120,7 +121,7 @@ class RelayCommunicator:
         return variable
 
     def close(self) -> None:
-        """Let go of all connections; what is under way fails."""
+        """Close all connections. Pending operations fail."""
         for link in self._links.values():
             link.end()
         for lane in (*self._lanes, self._control_lane):
@@ -147,23 +148,26 @@ class RelayCommunicator:
         return self._lanes[number].add(work)
 
     def _ask_driver(self, request: RelayRequest, sent: Bytes, taken: Bytes) -> None:
-        """Exchange over the connection for what has no lane."""
+        """Exchange over the connection for requests without a lane."""
         self._links[CONTROL].exchange(request, sent, taken, str(request), self.traffic)
 
 
 class WorkerLink:
-    """It sends in a thread of its own, since the driver gives back one piece while it is sent the next."""
+    """A worker's connection to the driver.
+
+    A separate thread sends, since the driver returns one piece while it receives the next.
+    """
 
     def __init__(self, endpoint: socket.socket, lane: int, timeout: float) -> None:
         self._connection, self._sender = Connection(endpoint, "the driver", timeout), Lane(f"sender of lane {lane}")
         self._problem: DistributedError | None = None
 
     def await_welcome(self) -> None:
-        """Wait until the driver has taken the connection in."""
+        """Wait until the driver has accepted the connection."""
         self._connection.await_assurance()
 
     def exchange(self, request: RelayRequest, sent: Bytes, taken: Bytes, doing: str, traffic: Traffic) -> None:
-        """Ask the driver for something, with the values that it needs, and take what comes back."""
+        """Send a request with its values to the driver, and receive the values that it returns."""
         if self._problem is not None:
             raise self._problem
         begun = time.monotonic()
@@ -178,16 +182,16 @@ class WorkerLink:
             self._connection.end()
             raise self._problem from None
         finally:
-            with suppress(PeerLostError):  # then what is received has ended too
+            with suppress(PeerLostError):  # receiving has failed too then
                 sending.wait()
         traffic.add(waited=granted - begun, moved=time.monotonic() - granted, count=sent.size + taken.size)
 
     def end(self) -> None:
-        """Let everything that is under way fail."""
+        """Make all pending operations fail."""
         self._connection.end()
 
     def close(self) -> None:
-        """Let go of the connection, when nothing is under way."""
+        """Close the connection. No operation may be pending."""
         self._sender.close()
         self._connection.close()
 
@@ -197,7 +201,7 @@ class WorkerLink:
 
 
 class RelayValues:
-    """The values of a shared variable, which lie at the driver; `ask` brings a request there with bytes."""
+    """The values of a shared variable at the driver. `ask` sends a request with its bytes there."""
 
     def __init__(self, ask: Callable[[RelayRequest, Bytes, Bytes], None], number: int) -> None:
         self._ask_driver, self._number = ask, number
@@ -211,7 +215,7 @@ class RelayValues:
         self._ask_driver(self._request_for(RelayOperation.WRITE, values), bytes_of(values.numpy()), _NOTHING)
 
     def add(self, values: Tensor) -> None:
-        """Add to the variable."""
+        """Add a tensor's values to the variable's."""
         self._ask_driver(self._request_for(RelayOperation.ADD, values), bytes_of(values.numpy()), _NOTHING)
 
     def leave(self) -> None:
@@ -222,9 +226,9 @@ class RelayValues:
 
 
 def _dtype_of(buffer: Tensor) -> np.dtype[Any]:
-    """Return the type that the driver adds up."""
+    """Return the type in which the driver adds up."""
     if buffer.dtype not in _DTYPES:
-        raise DistributedError(f"{buffer.dtype} values can't be added up; give float32, float64 or int64")
+        raise DistributedError(f"{buffer.dtype} values can't be added up; use float32, float64 or int64")
     return _DTYPES[buffer.dtype]
 
 
@@ -236,4 +240,4 @@ def _new_link(connect: Callable[[int], socket.socket], number: int, timeout: flo
 
 
 def _do_nothing() -> None:
-    """The end of a lane, after everything that was asked for."""
+    """Do nothing; marks the end of a lane, behind all earlier operations."""

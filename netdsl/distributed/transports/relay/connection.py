@@ -1,4 +1,4 @@
-"""A connection between a worker and the driver: values in pieces, each after the driver's assurance."""
+"""A connection between a worker and the driver. Values are sent in pieces, each after the driver's confirmation."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from numpy.typing import NDArray
 from netdsl.distributed.transports.lanes import LANES
 from netdsl.errors import DistributedError, PeerLostError
 
-NUMBERS = 4096  # that one gather holds
+NUMBERS = 4096  # the most numbers that one gather accepts
 REAL = np.dtype(np.float64)
 RAW = np.dtype(np.uint8)
 SUMMED: tuple[np.dtype[Any], ...] = (
     np.dtype(np.float32),
     REAL,
     np.dtype(np.int64),
-)  # kinds of values that can be added up
+)  # types of values that can be added up
 _KINDS = (*SUMMED, RAW)
-_MOST = 1 << 40  # values; what claims more isn't a request
+_MOST = 1 << 40  # values; a larger count can't be a valid request
 _FORM = struct.Struct("<BBxxiQd")
-LENGTH = _FORM.size  # of a request, in bytes
-CONTROL = LANES  # the connection for what has no lane
-TIMEOUT = 60.0  # seconds that others may keep a worker waiting
-PIECE = 1 << 20  # bytes: what is under way stays in the cache
-_REPLY = struct.Struct("<BxH")  # what it is, and how long the reason that follows
-_REASON = 0xFFFF  # bytes of the longest
+LENGTH = _FORM.size  # bytes of a request
+CONTROL = LANES  # the number of the connection for requests without a lane
+TIMEOUT = 60.0  # seconds for which other workers may keep a worker waiting
+PIECE = 1 << 20  # bytes; small enough that pieces in transfer stay in the cache
+_REPLY = struct.Struct("<BxH")  # the reply, and the length of the reason that follows
+_REASON = 0xFFFF  # bytes of the longest reason
 Bytes = NDArray[np.uint8]
 
 
 class RelayOperation(IntEnum):
-    """Everything that a worker can ask for."""
+    """The operations that a worker can request."""
 
     MEAN = 1
     REDUCE = 2
@@ -51,7 +51,7 @@ class RelayOperation(IntEnum):
     ADD = 10
 
 
-CHANGES = (RelayOperation.READ, RelayOperation.WRITE, RelayOperation.ADD)  # what is done with a variable
+CHANGES = (RelayOperation.READ, RelayOperation.WRITE, RelayOperation.ADD)  # operations on a variable
 _TEXTS = {
     RelayOperation.MEAN: "mean of {0.count} {0.kind}",
     RelayOperation.REDUCE: "reduce to {0.other} of {0.count} {0.kind}",
@@ -72,66 +72,66 @@ class RelayRequest:
 
     operation: RelayOperation
     kind: np.dtype[Any] = RAW
-    count: int = 0  # of values
-    other: int = 0  # the root, who receives or sends, or the number of a variable
-    value: float = 1.0  # a weight
+    count: int = 0  # number of values
+    other: int = 0  # the rank of the root, receiver or sender, or the number of a variable
+    value: float = 1.0  # the weight
 
     def __str__(self) -> str:
         return _TEXTS[self.operation].format(self)
 
     def packed(self) -> bytes:
-        """As it goes over the network."""
+        """Return the request's bytes for the network."""
         return _FORM.pack(self.operation, _KINDS.index(self.kind), self.other, self.count, self.value)
 
     @classmethod
     def of(cls, data: bytes) -> RelayRequest:
-        """Return what came over the network; a DistributedError if that is nonsense."""
+        """Decode a request. Raises a `DistributedError` if it is invalid."""
         operation, kind, other, count, value = _FORM.unpack(data)
         try:
             request = cls(RelayOperation(operation), _KINDS[kind], count, other, value)
         except (ValueError, IndexError):
-            raise DistributedError("a request that nobody understands") from None
+            raise DistributedError("an unknown request") from None
         if count > (NUMBERS if request.operation is RelayOperation.GATHER else _MOST):
-            raise DistributedError(f"a request for {count} values at once")
+            raise DistributedError(f"a request for {count} values at once, which is too many")
         return request
 
     @property
     def common(self) -> tuple[object, ...]:
-        """What must be equal for all workers of an operation; only the weight may differ."""
+        """The properties that all workers of an operation must share. Only the weight may differ."""
         return self.operation, self.kind, self.count, self.other
 
 
 class Reply(IntEnum):
-    """The driver's assurance, or why there is none."""
+    """The driver's confirmation, or the kind of its refusal."""
 
     WELL = 0
-    WRONG = 1  # workers ask for what makes no sense
-    LOST = 2  # a worker is gone
+    WRONG = 1  # the workers' requests are invalid or don't match
+    LOST = 2  # a worker was lost
 
 
 class Connection:
-    """One end of a connection; `other` names who is at the other end."""
+    """One end of a connection. `other` is the name of the other end."""
 
     def __init__(self, endpoint: socket.socket, other: str, timeout: float) -> None:
         self.socket, self._other, self._timeout = endpoint, other, timeout
         endpoint.settimeout(timeout)
-        with suppress(OSError):  # not every kind has it
+        with suppress(OSError):  # only TCP sockets support it
             endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes | memoryview) -> None:
-        """Send it all."""
+        """Send all bytes."""
         try:
             self.socket.sendall(data)
         except OSError as problem:
             raise self._lost(problem) from None
 
     def send_pieces(self, data: Bytes) -> None:
-        """Send it all, of which each piece has the time that all may take."""
+        """Send all bytes in pieces. The timeout applies to each piece."""
         for piece in pieces(data):
             self.send(piece.data)
 
     def fill(self, data: Bytes, *, patient: bool = False) -> None:
-        """Receive as much as there is room for. A patient receiver waits for its beginning as long as it takes."""
+        """Fill an array with received bytes. A patient receiver waits for the first byte without a limit."""
         got = 0
         while got < data.size:
             try:
@@ -153,27 +153,27 @@ class Connection:
         try:
             return RelayRequest.of(data.tobytes())
         except DistributedError as problem:
-            raise DistributedError(f"{self._other} sends {problem}") from None
+            raise DistributedError(f"{self._other} sent {problem}") from None
 
     def assure(self) -> None:
-        """Say to the worker that all is well."""
+        """Confirm to the worker that it may continue."""
         self.send(_REPLY.pack(Reply.WELL, 0))
 
     def give(self, data: Bytes) -> None:
-        """Send the worker values."""
+        """Send values to the worker."""
         for piece in pieces(data):
             self.assure()
             self.send(piece.data)
 
     def refuse(self, problem: DistributedError) -> None:
-        """Say to the worker what is wrong, if it still listens."""
+        """Send the problem to the worker, if it still listens."""
         reply = Reply.LOST if isinstance(problem, PeerLostError) else Reply.WRONG
         reason = str(problem).encode()[:_REASON]
         with suppress(PeerLostError):
             self.send(_REPLY.pack(reply, len(reason)) + reason)
 
     def await_assurance(self) -> None:
-        """Wait until the driver says that all is well, or raise what it says is wrong."""
+        """Wait for the driver's confirmation. Raises the problem that the driver reports instead."""
         data = np.empty(_REPLY.size, np.uint8)
         self.fill(data)
         reply, length = _REPLY.unpack(data.tobytes())
@@ -191,33 +191,33 @@ class Connection:
             self.fill(piece)
 
     def end(self, how: int = socket.SHUT_RDWR) -> None:
-        """End all waiting here, at either end."""
+        """Shut the connection down, which ends all waiting at both ends."""
         with suppress(OSError):
             self.socket.shutdown(how)
 
     def close(self) -> None:
-        """Let go of it. Nobody may be using it."""
+        """Close the connection. No thread may be using it."""
         self.end()
         self.socket.close()
 
     def _lost(self, problem: Exception) -> PeerLostError:
         if isinstance(problem, TimeoutError):
-            return PeerLostError(f"no sign of life from {self._other} for {self._timeout:g} s")
+            return PeerLostError(f"{self._other} gave no sign of life for {self._timeout:g} s")
         return PeerLostError(f"{self._other} is gone")
 
 
 def pieces(data: Bytes) -> Iterator[Bytes]:
-    """Yield a buffer in parts that are handled at once."""
+    """Yield a buffer in parts that are sent one at a time."""
     for start in range(0, data.size, PIECE):
         yield data[start : start + PIECE]
 
 
 def lengths(total: int) -> Iterator[int]:
-    """Yield how many bytes are in each of them."""
+    """Yield the number of bytes in each part."""
     for start in range(0, total, PIECE):
         yield min(PIECE, total - start)
 
 
 def bytes_of(values: NDArray[Any]) -> Bytes:
-    """Return the bytes of an array in a row."""
+    """Return the bytes of an array, as a view."""
     return values.view(np.uint8)

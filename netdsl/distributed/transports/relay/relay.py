@@ -1,4 +1,4 @@
-"""The driver's side of the relay: takes workers' connections in, adds up what they send, and passes it on."""
+"""The driver's side of the relay, which accepts workers' connections, adds up their buffers, and passes them on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FOR_TWO = (RelayOperation.SEND, RelayOperation.RECEIVE)
 
 
 class Relay:
-    """Adds up and passes on what `size` workers send. A worker that stalls an exchange for the timeout is lost."""
+    """Adds up and passes on the buffers of `size` workers. A worker that stalls an exchange for the timeout is lost."""
 
     def __init__(self, size: int, timeout: float = TIMEOUT) -> None:
         self._size, self._timeout = size, timeout
@@ -48,9 +48,9 @@ class Relay:
         self._lost: PeerLostError | None = None
 
     def adopt(self, endpoint: socket.socket, rank: int, lane: int) -> None:
-        """Take over a worker's connection for a lane, or the one for what has none.
+        """Take over a worker's connection for a lane, or its connection for requests without a lane.
 
-        One that has no place here, or whose place is taken, is closed.
+        Refuses a connection with an invalid rank or lane, and a second connection for the same place.
         """
         connection = Connection(endpoint, f"worker {rank}", self._timeout)
         with self._changing:
@@ -61,12 +61,12 @@ class Relay:
                 connection.close()
                 return
             self._connections[lane, rank] = connection
-            with suppress(PeerLostError):  # who serves it sees that
+            with suppress(PeerLostError):  # the thread that serves the connection notices that
                 connection.assure()
             self._serve_what_is_complete(lane, rank)
 
     def close(self) -> None:
-        """End all connections, so that no worker waits any more."""
+        """End all connections, so that no worker keeps waiting."""
         self._lose(PeerLostError("the driver is gone"))
         for connection in self._connections.values():
             connection.end()
@@ -76,7 +76,7 @@ class Relay:
             connection.close()
 
     def _serve_what_is_complete(self, lane: int, rank: int) -> None:
-        """Serve what one more connection makes possible: a worker's numbers, or a lane that is complete."""
+        """Start to serve a worker's connection without a lane, or a lane for which all connections exist."""
         if lane == CONTROL:
             self._start_thread(partial(self._meeting.serve, rank, self._connections[lane, rank]))
             return
@@ -91,31 +91,31 @@ class Relay:
         self._threads[-1].start()
 
     def _lose(self, problem: PeerLostError) -> PeerLostError:
-        """End the waiting of everybody; the first reason counts."""
+        """End the waiting of all workers. The first reason counts."""
         with self._changing:
             self._lost = self._lost or problem
             for connection in self._connections.values():
-                connection.end(socket.SHUT_RD)  # what is said to workers still reaches them
+                connection.end(socket.SHUT_RD)  # workers can still receive the reason
         return self._lost
 
     def _cause(self, problem: PeerLostError) -> PeerLostError:
-        """Return the reason that a connection has ended: the first one, if there was another before."""
+        """Return the reason that a connection has ended, which is an earlier problem if there was one."""
         return self._lost or problem
 
 
 class LaneServer:
-    """Serves one operation after the other. It keeps only a few pieces, however long buffers are."""
+    """Serves one operation of a lane after the other. Keeps only a few pieces in memory, however long buffers are."""
 
     def __init__(
         self, lane: int, connections: Sequence[Connection], cause: Callable[[PeerLostError], PeerLostError]
     ) -> None:
         self._lane, self._connections, self._cause, self._size = lane, connections, cause, len(connections)
-        self._requests: dict[int, RelayRequest] = {}  # by rank, those that aren't done yet
+        self._requests: dict[int, RelayRequest] = {}  # pending requests, by rank
         self._parts = np.empty((self._size, PIECE), np.uint8)
         self._mean = np.empty(PIECE, np.uint8)
 
     def serve(self) -> None:
-        """Do what workers ask for, until one is gone or they don't want the same; all are told why it is over."""
+        """Serve requests until a worker is lost or the requests don't match. All workers receive the reason."""
         try:
             with DefaultSelector() as selector:
                 self._await_requests(selector, range(self._size))
@@ -134,11 +134,13 @@ class LaneServer:
             selector.register(self._connections[rank].socket, EVENT_READ, rank)
 
     def _take_requests(self, selector: BaseSelector) -> None:
-        """Take requests that have come. The values that follow stay on their way until everybody is there."""
+        """Receive requests that have arrived. Their values stay on the network until all workers are ready."""
         for key, _ in selector.select():
             request = self._connections[key.data].request()
             if not self._is_possible(request):
-                raise DistributedError(f"lane {self._lane}: worker {key.data} asks for a {request}, which can't be")
+                raise DistributedError(
+                    f"lane {self._lane}: worker {key.data} requests a {request}, which isn't possible"
+                )
             self._requests[key.data] = request
             selector.unregister(key.fileobj)
 
@@ -148,7 +150,7 @@ class LaneServer:
         return known and request.other in range(self._size)
 
     def _serve_some(self) -> Sequence[int]:
-        """Serve those whose partners are there too; returns their ranks."""
+        """Serve requests whose partners are ready too. Returns the ranks that were served."""
         together = {rank: request for rank, request in self._requests.items() if request.operation in _FOR_ALL}
         if len({request.common for request in together.values()}) > 1:
             raise self._mismatch(together)
@@ -171,7 +173,7 @@ class LaneServer:
             self._serve_mean(request)
 
     def _serve_mean(self, request: RelayRequest) -> None:
-        """Average piece by piece, for all workers or for one."""
+        """Compute the mean piece by piece, for all workers or for one."""
         weights = [self._requests[rank].value for rank in range(self._size)]
         scales, kind = scales_of(weights, f"{request}, lane {self._lane}"), request.kind
         takers = self._connections if request.operation is RelayOperation.MEAN else [self._connections[request.other]]
@@ -186,7 +188,7 @@ class LaneServer:
         self._assure_all(self._connections)
 
     def _taker(self, rank: int) -> int | None:
-        """Return the worker that receives what this one sends, if it is there."""
+        """Return the worker that receives what this one sends, if it has requested that."""
         sent = self._requests[rank]
         received = self._requests.get(sent.other)
         if (
@@ -214,9 +216,10 @@ class LaneServer:
             connection.assure()
 
     def _mismatch(self, requests: Mapping[int, RelayRequest]) -> DistributedError:
-        said = ", ".join(f"worker {rank} asks for a {request}" for rank, request in sorted(requests.items()))
+        requests_text = ", ".join(f"worker {rank} requests a {request}" for rank, request in sorted(requests.items()))
         return DistributedError(
-            f"lane {self._lane}: {said}; all must have the same net and ask for the same in the same order"
+            f"lane {self._lane}: {requests_text}; all workers must have the same net and request the same operations "
+            "in the same order"
         )
 
     def _refuse_all(self, problem: DistributedError) -> None:
@@ -225,17 +228,17 @@ class LaneServer:
 
 
 class Meeting:
-    """Where all workers meet. A thread reads from each connection at any time, so that its end is seen at once."""
+    """The meeting point of all workers. A thread always reads from each connection, which detects its end at once."""
 
     def __init__(self, size: int, lose: Callable[[PeerLostError], PeerLostError]) -> None:
         self._size, self._lose = size, lose
         self._meeting = threading.Lock()
         self._here: dict[int, _Visit] = {}
         self._variables: list[Variable] = []
-        self._problem: DistributedError | None = None  # after which nobody meets any more
+        self._problem: DistributedError | None = None  # ends the meeting
 
     def serve(self, rank: int, connection: Connection) -> None:
-        """Do what one worker asks for, until it is gone or is told why that can't be done."""
+        """Serve one worker's requests until it is gone or a request fails."""
         try:
             while True:
                 self._serve_request(rank, connection, connection.request())
@@ -255,35 +258,35 @@ class Meeting:
         elif request.operation is RelayOperation.VARIABLE and request.kind.kind == "f":
             self._await_others(rank, _Visit(connection, request, np.empty(0, REAL)))
         else:
-            raise DistributedError(f"worker {rank} asks for a {request}, which can't be")
+            raise DistributedError(f"worker {rank} requests a {request}, which isn't possible")
 
     def _variable_of(self, request: RelayRequest) -> Variable | None:
-        """Return the variable that a request is about, if it is about one that exists."""
+        """Return the variable of a request, or `None` if the request isn't about an existing variable."""
         if request.operation not in CHANGES or request.other not in range(len(self._variables)):
             return None
         variable = self._variables[request.other]
         return variable if variable.fits(request) else None
 
     def _await_others(self, rank: int, visit: _Visit) -> None:
-        """Wait for the others; the last one lets all go on."""
+        """Register a waiting worker. The last worker to arrive lets all continue."""
         with self._meeting:
             self._here[rank] = visit
             self._problem = self._problem or self._mismatch()
             if self._problem is None and len(self._here) == self._size:
-                self._let_all_go_on(visit.request)
+                self._let_all_continue(visit.request)
             if self._problem is not None:
                 self._send_away(self._problem)
 
-    def _let_all_go_on(self, request: RelayRequest) -> None:
+    def _let_all_continue(self, request: RelayRequest) -> None:
         if request.operation is RelayOperation.VARIABLE:
             try:
                 self._variables.append(Variable(request))
             except MemoryError:
-                self._problem = DistributedError(f"the driver has no memory for a {request}; give it more")
+                self._problem = DistributedError(f"the driver has too little memory for a {request}; give it more")
                 return
         rows = bytes_of(np.concatenate([self._here[rank].numbers for rank in range(self._size)]))
         for visit in self._here.values():
-            with suppress(PeerLostError):  # its own thread sees that
+            with suppress(PeerLostError):  # the worker's own thread notices that
                 visit.connection.assure()
                 visit.connection.give(rows)
                 visit.connection.assure()
@@ -293,8 +296,10 @@ class Meeting:
         requests = {rank: str(visit.request) for rank, visit in sorted(self._here.items())}
         if len(set(requests.values())) == 1:
             return None
-        said = ", ".join(f"worker {rank} asks for a {operation}" for rank, operation in requests.items())
-        return DistributedError(f"{said}; all must have the same net and ask for the same in the same order")
+        requests_text = ", ".join(f"worker {rank} requests a {operation}" for rank, operation in requests.items())
+        return DistributedError(
+            f"{requests_text}; all workers must have the same net and request the same operations in the same order"
+        )
 
     def _end_meeting(self, problem: DistributedError, *connections: Connection) -> None:
         with self._meeting:
@@ -317,7 +322,7 @@ class _Visit:
 
 
 class Variable:
-    """The values of a shared variable, which the first worker sets before anybody else comes."""
+    """The values of a shared variable, which the first worker sets before other workers use them."""
 
     def __init__(self, request: RelayRequest) -> None:
         self._kind, self._count = request.kind, request.count
@@ -325,11 +330,11 @@ class Variable:
         self._using = threading.Lock()
 
     def fits(self, request: RelayRequest) -> bool:
-        """Return whether a request is about as many values of this type."""
+        """Return whether a request has this variable's type and number of values."""
         return (request.kind, request.count) == (self._kind, self._count)
 
     def serve(self, request: RelayRequest, connection: Connection) -> None:
-        """Do what a worker asks for, when no other one is here."""
+        """Serve a worker's request while no other request uses the variable."""
         with self._using:
             connection.assure()
             if request.operation is RelayOperation.READ:

@@ -154,7 +154,10 @@ def test_waiting_is_a_sign_of_life_unless_all_wait(clock):
     found = two(clock)
     assert wait(found, clock, 100, [(0, Sign.WORKING), (1, Sign.WAITING)]) == ""
     assert wait(found, clock, 49, [(0, Sign.WAITING), (1, Sign.WAITING)]) == ""
-    assert wait(found, clock, 2, [(0, Sign.WAITING), (1, Sign.WAITING)]) == "all workers wait for each other since 50 s"
+    assert (
+        wait(found, clock, 2, [(0, Sign.WAITING), (1, Sign.WAITING)])
+        == "all workers have been waiting for each other for 50 s"
+    )
 
 
 def test_a_supervisor_that_slept_blames_nobody(clock):
@@ -168,7 +171,7 @@ def test_workers_that_dont_begin(clock):
     found = Health(2, 500.0)
     found._since = found._looked = clock[0]
     found.welcome(1, "host1")
-    assert wait(found, clock, 310, [(1, Sign.WAITING)]) == "only 1 of 2 workers began within 300 s"
+    assert wait(found, clock, 310, [(1, Sign.WAITING)]) == "only 1 of 2 workers started within 300 s"
 
 
 def test_who_says_most_is_to_blame(clock):

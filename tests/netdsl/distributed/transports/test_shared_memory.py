@@ -100,7 +100,8 @@ def test_what_it_cost_is_counted(everybody):
 
 
 @pytest.mark.parametrize(
-    ("values", "weight", "message"), [(5, 1.0, "asks for something else than worker"), (4, 0.0, "all weights together")]
+    ("values", "weight", "message"),
+    [(5, 1.0, "request different operations"), (4, 0.0, "the weights of all workers add up to 0")],
 )
 def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, message):
     def task(communicator):
@@ -118,7 +119,7 @@ def test_whoever_asks_for_something_else_is_told(everybody):
         if communicator.rank == 0:
             communicator.broadcast(torch.zeros(4)).wait()
             return
-        with pytest.raises(DistributedError, match="mean of 4 float32, lane 0: worker 0 asks for something else"):
+        with pytest.raises(DistributedError, match="mean of 4 float32, lane 0: worker 0 and worker 1 request"):
             communicator.mean(torch.zeros(4)).wait()
 
     everybody(2, task)
@@ -127,9 +128,9 @@ def test_whoever_asks_for_something_else_is_told(everybody):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda c: c.mean(torch.zeros(2, dtype=torch.float16)), "a mean of torch.float16 values"),
+        (lambda c: c.mean(torch.zeros(2, dtype=torch.float16)), "torch.float16 values can't be averaged"),
         (lambda c: c.mean(torch.zeros(2, device="meta")), "a buffer on meta"),
-        (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; they are 0 to 3"),
+        (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; use one from 0 to 3"),
     ],
 )
 def test_what_it_cannot_carry_is_refused(everybody, ask, message):
@@ -142,7 +143,7 @@ def test_what_it_cannot_carry_is_refused(everybody, ask, message):
 
 def test_gathering_different_counts_is_an_error(everybody):
     def task(communicator):
-        with pytest.raises(DistributedError, match=r"workers give \[1, 2\] numbers"):
+        with pytest.raises(DistributedError, match=r"different numbers of values: \[1, 2\]"):
             communicator.gather([1.0] * (communicator.rank + 1))
 
     everybody(2, task)
@@ -157,7 +158,9 @@ def test_all_waiting_ends_when_it_is_interrupted(everybody):
         threading.Timer(0.2, interruptions[0].happen, ["worker 1 was lost"]).start()
         with pytest.raises(PeerLostError, match="worker 1 was lost"):
             communicator.mean(torch.zeros(5)).wait()
-        with pytest.raises(PeerLostError, match=r"a gather of numbers: worker 1 was lost \(it waited for worker 1\)"):
+        with pytest.raises(
+            PeerLostError, match=r"a gather of numbers: worker 1 was lost \(while waiting for worker 1\)"
+        ):
             communicator.barrier()
         with pytest.raises(PeerLostError, match="worker 1 was lost"):
             communicator.broadcast(torch.zeros(3), root=1, lane=1).wait()

@@ -42,7 +42,7 @@ def test_collective_exchanges():
 
 def test_what_makes_no_sense_is_refused():
     def task(group):
-        with pytest.raises(DistributedError, match="all weights together are 0"):
+        with pytest.raises(DistributedError, match="the weights of all workers add up to 0"):
             group.mean(torch.zeros(3), 0.0).wait()
         with pytest.raises(DistributedError, match="there is no lane 4"):
             group.mean(torch.zeros(3), lane=4)

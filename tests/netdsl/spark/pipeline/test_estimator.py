@@ -198,7 +198,7 @@ def test_rows_without_finite_values_are_an_error_or_not_learned_from(
     with pytest.raises(DataError, match=r"column 'features': row 0 of partition \d+ is null"):
         estimator.fit(table)
     model = estimator.setHandleInvalid("keep").setRunFolder(tmp_path / "run").fit(table)
-    assert "3 of 153 rows have a value that is null or not finite, and are left out of fit" in caplog.text
+    assert "fit leaves out 3 of 153 rows, which have a value that is null or not finite" in caplog.text
     assert len(open_source(f"arrow:{tmp_path}/run/data/train")) == 150
     assert [row.label for row in model.transform(table).where("isnan(prediction)").collect()] == [0, 1, 2]
     assert model.setHandleInvalid("skip").transform(table).count() == 150
@@ -228,12 +228,12 @@ def test_images_of_different_sizes_go_through_the_resize_of_the_net(session: Any
 @pytest.mark.parametrize(
     ("change", "problem", "kind"),
     [
-        (lambda e: e.clear(e.solver), "how long is the net to be trained", SolverError),
+        (lambda e: e.clear(e.solver), "the length of the training isn't set", SolverError),
         (lambda e: e.clear(e.net), "names no net to train", SolverError),
         (lambda e: e.setBindings({}), "no column 'data' for blob 'data'; there are features, label, held", DataError),
-        (lambda e: e.setBindings({"data": "features", "dta": "x"}), "no blob 'dta' comes from outside", DataError),
+        (lambda e: e.setBindings({"data": "features", "dta": "x"}), "blob 'dta' isn't an input of the net", DataError),
         (lambda e: e.setBindings({"data": "label"}), r"value of shape \[\].*'data', which needs \[4\]", DataError),
-        (lambda e: e.setValidationIndicatorCol("x"), "no column 'x', which should say which rows", DataError),
+        (lambda e: e.setValidationIndicatorCol("x"), "no column 'x' to mark the rows", DataError),
         (lambda e: e.setStrategy("averagin"), "unknown strategy 'averagin'; did you mean averaging", NetError),
         (lambda e: e.setWeights("nothing.caffemodel"), "nothing.caffemodel: can't be opened", FileError),
     ],

@@ -84,9 +84,9 @@ def test_names_of_classes_are_a_column(session: Any, model: Any, tmp_path: Path)
     assert [row.predicted_class for row in found[:2]] == [names[int(row.prediction)] for row in found[:2]]
     assert found[2].predicted_class is None
     assert model.copy().setClassCol("").transform(table).columns[-1] == "prediction"
-    with pytest.raises(DataError, match="the net predicts 7 classes; the param classes names 2"):
+    with pytest.raises(DataError, match="the net predicts 7 classes, but the param classes names 2"):
         model.setClasses(["a", "b"]).transform(table)
-    with pytest.raises(TypeError, match="a list of names is wanted, of class 0 first, not 'abc'"):
+    with pytest.raises(TypeError, match="classes must be a list of names that starts with class 0, not 'abc'"):
         model.setClasses("abc")
 
 
@@ -145,7 +145,7 @@ def test_elements_of_an_rdd_get_the_values_of_the_columns(
 
 def test_elements_that_dont_fit_are_told(session: Any, model: Any) -> None:
     numbers = session.sparkContext.parallelize([(PIXELS[0], 1, 2)], 1)
-    with pytest.raises(Exception, match="an element of the RDD has 3 values; wanted are data"):
+    with pytest.raises(Exception, match="an element of the RDD has 3 values; give one for each of data"):
         model.transform(numbers).collect()
     twice = numbers.map(lambda values: {"pixels": values[0], "prediction": 3})
     assert len(model.transform(twice, {model.predictionCol: "digit"}).first()) == 4
@@ -220,7 +220,7 @@ def test_a_function_isnt_saved(session: Any, model: Any, tmp_path: Path) -> None
 
     model.setPreprocess(lambda arrays: arrays).save(str(tmp_path / "model"))
     loaded = NetModel.load(str(tmp_path / "model"))
-    with pytest.raises(DataError, match=f"{model.uid} was saved with a preprocess function"):
+    with pytest.raises(DataError, match=f"{model.uid} was saved without its preprocess function"):
         loaded.transform(frame(session))
     assert loaded.setPreprocess(lambda arrays: arrays).transform(frame(session)).count() == 11
 
@@ -236,9 +236,9 @@ def test_what_cant_be_is_told(session: Any, model: Any) -> None:
     with model.files() as (_, weights):
         features = NetModel(only, weights, bindings=BINDINGS, outputs={"conv": "features"})
     assert features.transform(frame(session)).columns == ["number", "pixels", "features"]
-    with pytest.raises(DataError, match="nothing for predictionCol 'class'"):
+    with pytest.raises(DataError, match="so predictionCol 'class' would have no values"):
         features.setPredictionCol("class").transform(frame(session))
-    with pytest.raises(TypeError, match="NetModel has no param 'colour'; there are batchSize, bindings"):
+    with pytest.raises(TypeError, match="NetModel has no param 'colour'; its params are batchSize, bindings"):
         model.setParams(colour=1)
 
 
@@ -279,5 +279,5 @@ def test_rows_that_arent_finite_are_no_class(model: Any, session: Any) -> None:
     assert [row["number"] for row in skipped] == [0, 1, 2, *range(4, 11)]
     kept = model.copy().setHandleInvalid("keep").transform(rows).collect()
     assert [row["number"] for row in kept if np.isnan(row["prediction"])] == [3, 11, 12]
-    with pytest.raises(TypeError, match="handleInvalid is one of error, skip, keep, not 'ignore'"):
+    with pytest.raises(TypeError, match="handleInvalid must be one of error, skip, keep, not 'ignore'"):
         model.setHandleInvalid("ignore")

@@ -27,7 +27,7 @@ def test_a_net_of_any_kind_is_its_prototxt(tmp_path: Path) -> None:
     for value in (PARAMS, PARAMS.message, tmp_path / "net.prototxt", str(tmp_path / "net.prototxt"), PARAMS.prototxt()):
         assert from_text(params.net_of(value), pb.NetParameter) == PARAMS.message
     Net(PARAMS).save(tmp_path / "net.caffemodel")
-    with pytest.raises(NetError, match=r"net\.caffemodel: has weights; name it where weights are wanted"):
+    with pytest.raises(NetError, match=r"net\.caffemodel: the file contains weights; name it in weights"):
         params.net_of(tmp_path / "net.caffemodel")
 
 
@@ -58,13 +58,13 @@ def test_strategies_transports_and_names() -> None:
     ("convert", "value", "problem"),
     [
         (params.strategy_of, "averagin", "unknown strategy 'averagin'"),
-        (params.transport_of, "bus", "a transport is one of shared-memory, gloo, nccl, relay, not 'bus'"),
-        (params.names_of, {"data": 1}, "a dict of names is wanted"),
-        (params.net_of, 1, "a net is a NetParams"),
-        (params.solver_of, 1, "a solver is a dict"),
-        (params.count_of, 0, "a whole number of 1 or more is wanted, not 0"),
+        (params.transport_of, "bus", "transport must be one of shared-memory, gloo, nccl, relay, not 'bus'"),
+        (params.names_of, {"data": 1}, "the value must be a dict from blob names"),
+        (params.net_of, 1, "net must be a NetParams"),
+        (params.solver_of, 1, "solver must be a dict"),
+        (params.count_of, 0, "the value must be a whole number of 1 or more, not 0"),
         (params.count_of, 1.5, "not 1.5"),
-        (params.function_of, 1, "a function is wanted, not 1"),
+        (params.function_of, 1, "preprocess must be a function, not 1"),
     ],
 )
 def test_what_a_param_doesnt_take(convert: Any, value: Any, problem: str) -> None:

@@ -44,9 +44,9 @@ def test_a_model_by_its_name_learns_the_labels_of_the_rows(pictures: Any) -> Non
 @pytest.mark.parametrize(
     ("params", "problem", "kind"),
     [
-        ({"model": "lenet"}, "lenet: has no weights to begin with", WeightsError),
+        ({"model": "lenet"}, "lenet: the model has no weights with which to start", WeightsError),
         ({"model": "shapes", "bindings": {"label": "class"}}, "there is no column 'class' with labels", DataError),
-        ({"model": "shapes", "net": "lenet"}, "set one of them", NetError),
+        ({"model": "shapes", "net": "lenet"}, "set only one of them", NetError),
     ],
 )
 def test_what_is_wrong_is_told(

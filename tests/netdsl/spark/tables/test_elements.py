@@ -61,13 +61,13 @@ def test_elements_can_have_what_arrow_has_columns_of() -> None:
         ([(PIXELS, 1), (PIXELS, None)], "column 'digit': row 1 of partition 7 is None"),
         ([(PIXELS, 1)] * 600 + [(PIXELS, None)], "column 'digit': row 600 of partition 7 is None"),
         ([(PIXELS, 1), (PIXELS[:3], 2)], "column 'pixels': row 1 of partition 7 has shape"),
-        ([(PIXELS, "1")], "column 'digit': row 0 of partition 7 has no numbers"),
+        ([(PIXELS, "1")], "column 'digit': row 0 of partition 7 isn't numeric"),
         (
             [(PIXELS, Decimal(1)), (PIXELS, "x")],
-            "column 'digit': row 0 of partition 7 or one after",
+            "column 'digit': row 0 of partition 7 or a later row",
         ),
-        ([(PIXELS,)], "an element of the RDD has 1 values; wanted are data, label"),
-        ([{"pixels": PIXELS}], "an element of the RDD has no 'digit'; it has pixels"),
+        ([(PIXELS,)], "an element of the RDD has 1 values; give one for each of data, label"),
+        ([{"pixels": PIXELS}], "an element of the RDD has no 'digit', only pixels"),
     ],
 )
 def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
@@ -108,5 +108,5 @@ def test_new_values_are_where_a_user_looks_for_them() -> None:
     assert with_values((1, 2), names, values) == (1, 2, *values)
     assert with_values("text", names, values) == ("text", *values)
     for element in ({"prediction": 1}, Row(prediction=1)):
-        with pytest.raises(DataError, match="has a 'prediction' already"):
+        with pytest.raises(DataError, match="already has a 'prediction'"):
             with_values(element, names, values)

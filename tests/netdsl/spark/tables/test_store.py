@@ -141,7 +141,7 @@ def test_elements_of_an_rdd(session: Any, tmp_path: Path, store_rows: Any) -> No
             [([1.0] * 6, 1), ([1.0] * 5, 2)],
             r"column 'pixels': row 1 of partition 0 has shape \[5\], and row 0 ",
         ),
-        ([], "there are no rows to learn from"),
+        ([], "there are no rows to train or test on"),
     ],
 )
 def test_bad_rows_are_told_and_nothing_stays(
@@ -156,7 +156,7 @@ def test_bad_rows_are_told_and_nothing_stays(
 def test_partitions_must_agree(session: Any, tmp_path: Path, store_rows: Any) -> None:
     elements = session.sparkContext.parallelize([(np.zeros(6), 1), (np.zeros(5), 2)], 2)
     with pytest.raises(
-        DataError, match=r"partition 0 has 'data' of type float 1x2x3, .* and partition 1 has .* float 5"
+        DataError, match=r"partition 0 has 'data' of type float 1x2x3, .* but partition 1 has .* float 5"
     ):
         store_rows(elements, tmp_path / "data", [DATA, LABEL])
 

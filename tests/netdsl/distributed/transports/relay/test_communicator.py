@@ -124,10 +124,10 @@ def test_a_buffer_that_is_none_of_a_variable_is_refused(everybody):
     def task(communicator):
         variable = communicator.shared_variable(torch.ones(3))
         communicator.barrier()
-        with pytest.raises(DistributedError, match="worker 0 asks for a read of the variable, which can't be"):
+        with pytest.raises(DistributedError, match="worker 0 requests a read of the variable, which isn't possible"):
             variable.read(torch.ones(4))
 
-    with pytest.raises(DistributedError, match="which can't be"):  # of the barrier at the end
+    with pytest.raises(DistributedError, match="which isn't possible"):  # of the barrier at the end
         everybody(1, task)
 
 
@@ -151,9 +151,9 @@ def test_what_it_cost_is_counted(everybody):
 @pytest.mark.parametrize(
     ("values", "weight", "message"),
     [
-        (5, 1.0, "lane 0: worker 0 asks for a mean of 4 float32, worker 1 asks for a mean of 5 float32; all must have"),
-        (4, 0.0, "mean of 4 float32, lane 0: all weights together are 0"),
-        (4, float("nan"), "mean of 4 float32, lane 0: all weights together are nan"),
+        (5, 1.0, "lane 0: worker 0 requests a mean of 4 float32, worker 1 requests a mean of 5 float32"),
+        (4, 0.0, "mean of 4 float32, lane 0: the weights of all workers add up to 0"),
+        (4, float("nan"), "mean of 4 float32, lane 0: the weights of all workers add up to nan"),
     ],
 )
 def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, message):
@@ -171,7 +171,7 @@ def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, m
 @pytest.mark.parametrize(
     ("one", "other", "message"),
     [
-        (lambda c: c.broadcast(torch.zeros(4)), lambda c: c.mean(torch.zeros(4)), "worker 1 asks for a mean of 4"),
+        (lambda c: c.broadcast(torch.zeros(4)), lambda c: c.mean(torch.zeros(4)), "worker 1 requests a mean of 4"),
         (
             lambda c: c.broadcast(torch.zeros(LONG)),
             lambda c: c.broadcast(torch.zeros(LONG), root=1),
@@ -180,8 +180,8 @@ def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, m
         (lambda c: c.mean(torch.zeros(2)), lambda c: c.mean(torch.zeros(2).double()), "mean of 2 float64"),
         (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.receive(torch.zeros(3), source=0), "12 bytes from 0"),
         (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.send(torch.zeros(2), to=0), "send of 8 bytes to 0"),
-        (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.mean(torch.zeros(2)), "0 asks for a send of 8 bytes to 1"),
-        (lambda c: c.send(torch.zeros(2), to=3), lambda c: c.mean(torch.zeros(2)), "to 3, which can't be"),
+        (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.mean(torch.zeros(2)), "0 requests a send of 8 bytes to 1"),
+        (lambda c: c.send(torch.zeros(2), to=3), lambda c: c.mean(torch.zeros(2)), "to 3, which isn't possible"),
     ],
 )
 def test_whoever_asks_for_something_else_is_told(everybody, one, other, message):
@@ -195,7 +195,7 @@ def test_whoever_asks_for_something_else_is_told(everybody, one, other, message)
 def test_gathering_different_counts_is_an_error(everybody):
     def task(communicator):
         for _ in range(2):
-            with pytest.raises(DistributedError, match="worker 1 asks for a gather of 2 numbers; all must have"):
+            with pytest.raises(DistributedError, match="worker 1 requests a gather of 2 numbers; all workers"):
                 communicator.gather([1.0] * (communicator.rank + 1))
 
     with pytest.raises(DistributedError, match="gather of 2 numbers"):  # of the barrier at the end
@@ -205,10 +205,13 @@ def test_gathering_different_counts_is_an_error(everybody):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda c: c.mean(torch.zeros(2, dtype=torch.float16)), "torch.float16 values can't be added up; give float32"),
+        (lambda c: c.mean(torch.zeros(2, dtype=torch.float16)), "torch.float16 values can't be added up; use float32"),
         (lambda c: c.mean(torch.zeros(2, device="meta")), "a buffer on meta can't be exchanged; move it"),
-        (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; they are 0 to 3"),
-        (lambda c: c.shared_variable(torch.zeros(2, dtype=torch.int64)), "a shared variable of torch.int64 values"),
+        (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; use one from 0 to 3"),
+        (
+            lambda c: c.shared_variable(torch.zeros(2, dtype=torch.int64)),
+            "a shared variable can't have torch.int64 values",
+        ),
     ],
 )
 def test_what_it_cannot_carry_is_refused(everybody, ask, message):
@@ -226,7 +229,7 @@ def test_whoever_does_not_come_in_time_is_lost(everybody):
         if communicator.rank:
             assert given_up.wait(20)
             return
-        with pytest.raises(PeerLostError, match="mean of 3 float32, lane 0: no sign of life from the driver for"):
+        with pytest.raises(PeerLostError, match="mean of 3 float32, lane 0: the driver gave no sign of life for"):
             communicator.mean(torch.zeros(3)).wait()
         given_up.set()
 
