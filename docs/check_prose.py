@@ -1,6 +1,7 @@
 """Checks the language of pages, docstrings, comments and messages: `make lint`.
 
-proselint runs those of its checks that suit technical text, and docs/vocabulary.toml adds the words that docs/style.md avoids.
+proselint runs those of its checks that suit technical text. docs/vocabulary.toml adds the words that docs/style.md
+avoids.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def main() -> int:
     for path in prose_files():
         text = "".join(prose_of_python(path) if path.suffix == ".py" else prose_of_markdown(path))
         for result in LintFile(str(path), text).lint(settings):
-            print(f"{path}:{result.pos[0] - 1}: {result.check_result.message}")
+            print(f"{path}:{max(result.pos[0] - 1, 1)}: {result.check_result.message}")
             faults += 1
     return int(faults > 0)
 
@@ -52,8 +53,8 @@ def vocabulary() -> Iterator[Check]:
 
 def prose_files() -> Iterator[Path]:
     """Yield the files of the repository that contain text for people, relative to its root."""
-    listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    for name in listed.stdout.splitlines():
+    command = ["git", "ls-files", "*.py", "*.md"]
+    for name in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
         if name not in WRITTEN_BY_PROGRAMS and name not in QUOTES_BAD_ENGLISH and not name.endswith("_pb2.py"):
             yield Path(name)
 
@@ -68,11 +69,11 @@ def prose_of_markdown(path: Path) -> Iterator[str]:
 
 
 def prose_of_python(path: Path) -> Iterator[str]:
-    """Yield the lines of a program, with only docstrings, comments and messages left in them. Tests have no messages."""
+    """Yield the lines of a program, with only its docstrings, comments and messages left. Tests have no messages."""
     source = (ROOT / path).read_text()
     lines = [""] * (source.count("\n") + 2)
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value and "tests" not in path.parts:
+    for node in ast.walk(ast.parse(source)) if "tests" not in path.parts else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             for number, line in enumerate(node.value.splitlines()):
                 lines[min(node.lineno + number, node.end_lineno or node.lineno)] += f"{line} "
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
