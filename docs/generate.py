@@ -135,7 +135,7 @@ def _described(package: ModuleType, name: str) -> str:
     """Return the section about a name; for a class, it includes the public methods."""
     thing = getattr(package, name)
     if not callable(thing):
-        return f"`{name}`: the value {int(thing)} of the enum `{type(thing).__name__}`.\n"
+        return f"`{name}`: the constant {int(thing)}.\n"
     parts = [f"### {name}\n\n{_call_of(name, thing)}\n{inspect.getdoc(thing) or ''}\n"]
     if inspect.isclass(thing) and not issubclass(thing, Enum):
         for method, function in vars(thing).items():

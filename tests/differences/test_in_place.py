@@ -54,7 +54,7 @@ def test_a_clipped_value_passes_a_gradient_in_caffe() -> None:
     assert gradients(times(2) + in_place("Clip", "clip_param { min: -1 max: 1 }") + TOTAL) == (0, 1)
 
 
-@shows("A layer in place after `Sigmoid`, `TanH`, `Exp`, `Softmax`, `ELU`, `Swish`, `LRN` or `MVN`")
+@shows("An in-place layer after `Sigmoid`, `TanH`, `Exp`, `Softmax`, `ELU`, `Swish`, `LRN` or `MVN`")
 def test_the_way_back_of_sigmoid_finds_another_layers_top_in_caffe() -> None:
     sigmoid = torch.tensor(0.5).sigmoid().item()
     tanh = torch.tensor(sigmoid).tanh().item()
@@ -75,14 +75,14 @@ def test_power_in_place_passes_nothing_on_in_caffe() -> None:
     assert gradients(halves + TOTAL.replace("loss_weight: 1", "loss_weight: 100")) == (50, 0.25)
 
 
-@shows("A layer in place on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the backward pass")
+@shows("An in-place layer on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the backward pass")
 def test_a_layer_beside_one_in_place_reads_that_ones_top_backward_in_caffe() -> None:
     squares = layer("Reduction", "x", "loss", "loss_weight: 1 reduction_param { operation: SUMSQ }")
     flat = layer("Flatten", "x", "flat") + layer("Bias", "flat", "flat", "bias_param { filler { value: 3 } }")
     assert gradients(times(2) + squares + flat) == (2 * 2, 2 * (2 + 3))
 
 
-@shows("A layer in place on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the forward pass")
+@shows("An in-place layer on the top of `Flatten`, `Reshape`, `Squeeze` or `Split`, in the forward pass")
 def test_a_layer_reads_what_was_made_for_it_and_is_named_where_caffe_gives_it_something_else() -> None:
     net = module(times(-2) + layer("Flatten", "x", "flat") + layer("ReLU", "flat", "flat") + TOTAL)
     assert net(torch.ones(1, 1))["loss"].item() == -2  # Caffe has 0
