@@ -71,7 +71,7 @@ def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
     [
         (["--device", "h10"], "h100"),
         (["--deadline", "1us"], "1 us isn't enough time: the fastest way takes "),
-        (["--budget", "1us"], "1 us of device time aren't enough: the cheapest way takes "),
+        (["--budget", "1us"], "1 us of device time isn't enough: the cheapest way takes "),
         (["--batch", "512:64"], "'512:64' is neither a batch such as 256 nor a range such as 64:1024"),
         (["--batch", "big"], "'big' is neither a batch"),
         (["--bandwidth", "fast"], "'fast' is not a bandwidth"),
