@@ -108,5 +108,5 @@ class SharedVariable(Protocol):
         ...
 
     def write(self, buffer: Tensor) -> None:
-        """Set the variable. No other worker may be using it."""
+        """Set the variable to a buffer's values. No other worker may be using it."""
         ...

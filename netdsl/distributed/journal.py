@@ -70,7 +70,8 @@ class JournalEntry:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The numbers of the workers that did the round, in the order of their ranks. Empty if they are unknown."""
+        """The numbers of the workers that did the round, in the order of their ranks. The value is empty if they are
+        unknown."""
         return self.contents.members
 
     @property
@@ -228,7 +229,8 @@ def _open_entry(path: Path) -> JournalEntry:
         raise DistributedError(f"{file}: the file is damaged: {problem}") from None
     if contents.version != _VERSION:
         raise DistributedError(
-            f"{file}: the file has version {contents.version}, which this release of netdsl can't read"
+            f"{file}: the file has version {contents.version}, which this release of netdsl can't read; resume "
+            "the run with the release that wrote it"
         )
     parts = _workers_of(contents)
     names = {name for worker in parts for name in _files_of_part(worker)}

@@ -64,7 +64,8 @@ class Workers:
         return {}
 
     def last_words(self, rank: int) -> str:
-        """Return the last lines that a worker wrote, and their file. Empty if the launcher doesn't know them."""
+        """Return the last lines that a worker wrote, and their file. Returns an empty string if the launcher doesn't
+        know them."""
         return ""
 
     def first_lost(self) -> int | None:
@@ -72,7 +73,7 @@ class Workers:
         return None
 
     def problem(self) -> str:
-        """Return the problem that the launcher itself reports. Empty if there is none."""
+        """Return the problem that the launcher itself reports. Returns an empty string if there is none."""
         return ""
 
     def start_again(self, rank: int) -> bool:

@@ -223,7 +223,7 @@ def _copy_saved(saved: Mapping[str, Tensor], tensors: Mapping[str, Tensor], entr
 def _data_positions(
     journal: Journal, entry: JournalEntry, strategy: Strategy, members: Sequence[int]
 ) -> dict[str, int]:
-    """Return each worker's next position in its part of the data, so that the workers don't read any item again.
+    """Return each worker's next position in its part of the data, so that no item is read twice.
 
     For asynchronous workers only the first worker's position is known. All workers use it.
     """

@@ -168,7 +168,9 @@ class Run:
                 f"{file}: the run can't be read: {problem.strerror}; name the folder of a run with several workers"
             ) from None
         except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-            raise DistributedError(f"{file}: the file is damaged: {problem}") from None
+            raise DistributedError(
+                f"{file}: the file is damaged: {problem}; start a new run in another folder"
+            ) from None
 
 
 def exists(path: Path) -> bool:

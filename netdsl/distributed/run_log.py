@@ -80,7 +80,7 @@ class RoundRecord:
     host: str = ""  # the machine that the worker was on, if there can be several
 
 
-Told = Event | RoundRecord  # what a worker reports
+Told = Event | RoundRecord  # a worker's report
 
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind

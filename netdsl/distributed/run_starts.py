@@ -56,7 +56,7 @@ def note_start(run: Path, command: Sequence[str]) -> None:
 
 
 def read_starts(run: Path) -> list[RunStart]:
-    """Return all starts of a run, the first one first. Empty if the run doesn't record starts."""
+    """Return all starts of a run, the first one first. Returns an empty list if the run doesn't record starts."""
     file = run / STARTS
     try:
         return msgspec.json.decode(file.read_bytes(), type=list[RunStart])

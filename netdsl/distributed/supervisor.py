@@ -143,7 +143,7 @@ class Supervised(Protocol):
 
     @property
     def memberships(self) -> tuple[Membership, ...]:
-        """The workers that take part, from given rounds on. Empty if that isn't planned."""
+        """The workers that take part, from given rounds on. The value is empty if that isn't planned."""
         ...
 
     @property
@@ -243,12 +243,12 @@ class Attempt:
             self._server.tell_all(StopAfterRound())
 
     def _what_went_wrong(self) -> str:
-        """Return what went wrong. Empty if nothing did."""
+        """Return what went wrong. Returns an empty string if nothing did."""
         reason = self._hung() or self._health.standstill()
         return self._blame() if not reason and self._health.blame() else reason
 
     def _hung(self) -> str:
-        """Return which workers no longer give a sign of life. Empty if all do."""
+        """Return which workers no longer give a sign of life. Returns an empty string if all do."""
         silent = f"gave no sign of life for {self._health.deadline:g} s"
         return "; ".join(f"{self._health.name(rank)} {silent}{self._last_words(rank)}" for rank in self._health.hung())
 

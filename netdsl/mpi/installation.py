@@ -41,8 +41,7 @@ _FROM_MPIEXEC = (
 
 @dataclass(frozen=True)
 class MpiInstallation:
-    """The library that mpi4py loads, the mpiexec that netdsl starts, and their problem when used together. Empty if
-    none."""
+    """The library that mpi4py loads, the mpiexec that netdsl starts, and their problem when used together, if any."""
 
     library: str
     program: str
@@ -85,7 +84,7 @@ def _kind_of(version: str) -> str:
 
 
 def _why_ranks_dont_meet(library: str, program: str, kind: str, output: str) -> str:
-    """Return what keeps two ranks from finding each other. Empty if nothing does."""
+    """Return what keeps two ranks from finding each other. Returns an empty string if nothing does."""
     sizes = _RANKS.findall(output)
     if sizes == ["2", "2"]:
         return ""

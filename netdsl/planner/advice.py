@@ -212,8 +212,8 @@ def speedup(overhead: float, gpus: int) -> float:
 
 
 def acceptable_overhead(efficiency: float, gpus: int) -> float:
-    """Return the largest overhead ratio with which this many GPUs reach an efficiency. Infinite if they always reach
-    it."""
+    """Return the largest overhead ratio with which this many GPUs reach an efficiency. Returns infinity if they always
+    reach it."""
     _check_overhead(0.0, gpus)
     if not 0 < efficiency <= 1:
         raise DistributedError(f"an efficiency of {efficiency:g} isn't possible; give a share above 0 and at most 1")

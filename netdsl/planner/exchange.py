@@ -139,7 +139,7 @@ class StrategyTime:
 
     @property
     def hidden_cycle(self) -> float:
-        """The seconds between two starts of the exchanges that computing hides. 0 if there are none."""
+        """The seconds between two starts of the exchanges that computing hides, or 0 if there are none."""
         hidden = [transfer.seconds(self.link, self.machines.size) for transfer in self.traffic.hidden]
         return 0.0 if not hidden else max(*hidden, self._step_seconds(0))
 

@@ -238,7 +238,7 @@ def _ranked(candidates: Sequence[Candidate], request: PlanRequest) -> tuple[Cand
     paid = [each for each in fitting if request.budget is None or each.device_seconds <= request.budget]
     if not paid:
         raise PlanError(
-            f"{format_seconds(request.budget or 0)} of device time aren't enough: the cheapest way takes "
+            f"{format_seconds(request.budget or 0)} of device time isn't enough: the cheapest way takes "
             f"{format_seconds(cheapest.device_seconds)}, with {describe(cheapest)}"
         )
     aim = _device_seconds if request.deadline is not None else _training_seconds

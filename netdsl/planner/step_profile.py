@@ -103,7 +103,7 @@ class _SolverClock:
         self._waited.append(self._feeds.waited - before)
 
     def _transfer_seconds(self) -> float:
-        """Return the seconds in which the device waits for the copy of a batch. 0 on a CPU."""
+        """Return the seconds in which the device waits for the copy of a batch, which is 0 on a CPU."""
         if self._device.type == "cpu":
             return 0.0
         batch = [tensor.cpu().pin_memory() for tensor in self._feeds.next().values()]

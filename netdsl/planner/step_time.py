@@ -143,7 +143,8 @@ def measured_name(operation: TensorOperation) -> str:
 
 
 def _least_seconds(flops: float, bytes_: float, rate: float, bandwidth: float) -> float:
-    """Return the larger of the times for arithmetic and for moving bytes, which happen at the same time. Never 0."""
+    """Return the larger of the times for arithmetic and for moving bytes, which happen at the same time. The result is
+    never 0."""
     return max(flops / rate, bytes_ / bandwidth, _INSTANT)
 
 
@@ -266,7 +267,7 @@ class PassCost:
 
     @property
     def algorithms(self) -> dict[str, str]:
-        """The algorithms by layer name. Empty if the device doesn't have several."""
+        """The algorithms by layer name. The value is empty if the device doesn't have several."""
         return {} if self.choice is None else {name: way.algorithm.value for name, way in self.choice.options.items()}
 
     def iteration(self, iter_size: int) -> float:
@@ -301,7 +302,7 @@ def pass_cost(
 
 
 def _ways(cost: LayerCost, speed: Speed, number_type: NumberType) -> Sequence[AlgorithmOption]:
-    """Return the ways to compute all passes of a layer. Empty if it isn't a convolution."""
+    """Return the ways to compute all passes of a layer. Returns an empty sequence if it isn't a convolution."""
     operations = _convolutions(cost)
     if not operations:
         return ()

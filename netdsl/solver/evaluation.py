@@ -197,7 +197,8 @@ def precision_rule(param: pb.SolverParameter) -> PrecisionRule:
 
 
 def unsupported_scores(param: pb.SolverParameter, tests: Sequence[Built]) -> str:
-    """Return a notice about requested scores that tests can't compute. Empty if they can compute them."""
+    """Return a notice about requested scores that tests can't compute. Returns an empty string if they can compute
+    them."""
     if param.eval_type in _EVAL_TYPES_OF_MEANS or not tests:
         return ""
     means = "tests report the means of the net's outputs over batches instead"
@@ -233,7 +234,7 @@ def _scores_in_caffe(scores: SegmentationScores) -> Iterator[tuple[str, float | 
 
 
 def label_scores(param: pb.SolverParameter, scores: SetScores) -> tuple[LabelScore, ...]:
-    """Return the scores of the classes that occur. Empty without `show_per_class_result`."""
+    """Return the scores of the classes that occur. Returns an empty tuple without `show_per_class_result`."""
     if not param.show_per_class_result:
         return ()
     if param.eval_type == DETECTION:

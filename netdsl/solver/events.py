@@ -1,4 +1,4 @@
-"""The events of training and testing that a solver sends, their log, and the actions that it can be asked to take."""
+"""The events that a solver sends in training and testing, their log, and the actions that can be requested from it."""
 
 from __future__ import annotations
 

@@ -66,7 +66,8 @@ def opened_data(net: ModuleNet) -> list[DataOpened]:
 
 
 def output_names(net: ModuleNet) -> tuple[str, ...]:
-    """Return a name for each class that a net predicts, from the net's data. Empty if the data name no classes.
+    """Return a name for each class that a net predicts, from the net's data. Returns an empty tuple if the data name no
+    classes.
 
     Outputs beyond the named classes are named by their numbers.
     """

@@ -185,7 +185,10 @@ def _model_of(state: pb.SolverState, path: Path, hashes: _Hashes | None) -> Path
     candidates = list(dict.fromkeys([Path(name), path.parent / Path(name).name, same_name]))
     models = [candidate for candidate in candidates if _exists(candidate)]
     if not models:
-        raise SolverError(f"{path}: the weights of this state are neither at {' nor at '.join(map(str, candidates))}")
+        raise SolverError(
+            f"{path}: the weights of this state are neither at {' nor at '.join(map(str, candidates))}; copy them "
+            "to one of these paths"
+        )
     if hashes is None:
         read_net(models[0])
         return models[0]

@@ -170,7 +170,7 @@ class Solver:
         return loss
 
     def _graph_obstacle(self) -> str:
-        """Return why this step can't be repeated as a whole. Empty if it can."""
+        """Return why this step can't be repeated as a whole. Returns an empty string if it can."""
         if self.on_gradients_ready:
             return "gradients are read or changed before the update"
         return "debug_info reads all blobs" if self._shows_debug_info() else ""

@@ -35,7 +35,7 @@ class _Recording:
     outputs: Mapping[str, Tensor]
 
     def changed(self, conditions: _Conditions) -> str:
-        """Return the first condition that has changed. Empty if none has."""
+        """Return the first condition that has changed. Returns an empty string if none has."""
         return next((name for name, value in conditions.items() if value != self.conditions[name]), "")
 
 
@@ -138,7 +138,7 @@ def step_graph(net: TrainableNet, updater: Updater, work: Repeat, tell: Callable
 
 
 def _lasting_obstacle(net: ModuleNet) -> str:
-    """Return why no step of a net can be recorded. Empty if steps can be recorded."""
+    """Return why no step of a net can be recorded. Returns an empty string if steps can be recorded."""
     if net.compute.compiled:
         return "torch compiles the net"
     reasons = ((layer.layer.name, layer.waits or layer.chooses) for layer in net.built.layers)
@@ -146,7 +146,8 @@ def _lasting_obstacle(net: ModuleNet) -> str:
 
 
 def _hook(net: ModuleNet) -> str:
-    """Return a sentence about a hook of the program, which a replay wouldn't call. Empty if there is none."""
+    """Return a sentence about a hook of the program, which a replay wouldn't call. Returns an empty string if there is
+    none."""
     for layer in net.built.layers:
         of_blobs = [(blob._backward_hooks, blob._post_accumulate_grad_hooks) for blob in layer.blob_tensors()]
         if layer.has_hooks() or any(chain(*of_blobs)):

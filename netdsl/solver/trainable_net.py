@@ -245,7 +245,8 @@ class LossScale:
         self._skipped.add_(finite.logical_not())
 
     def report(self) -> str:
-        """Return a sentence about the steps that were skipped since the last report. Empty if none was skipped.
+        """Return a sentence about the steps that were skipped since the last report. Returns an empty string if none
+        was skipped.
 
         Waits for a GPU. Raises a `SolverError` if the scale has reached its minimum, since then nothing is learned.
         """

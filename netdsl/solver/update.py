@@ -228,8 +228,8 @@ class _OnePassMomentum:
 
 
 def _dense_gradient(blob: Tensor) -> Tensor:
-    """Return a blob's gradient in the blob's memory order, which torch doesn't check. Zeros if nothing depends on the
-    blob."""
+    """Return a blob's gradient in the blob's memory order, which torch doesn't check. Returns zeros if nothing depends
+    on the blob."""
     if blob.grad is None:
         return torch.zeros_like(blob)
     axes = zip(blob.shape, blob.stride(), blob.grad.stride(), strict=True)

@@ -66,7 +66,7 @@ class SparkBackend(Backend):
 
     @property
     def address(self) -> str:
-        """The given master, or the one on this machine. Empty under spark-submit, which sets its own."""
+        """The given master, or the one on this machine. The value is empty under spark-submit, which sets its own."""
         if self.master is not None:
             return self.master
         return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"

@@ -76,7 +76,7 @@ class Cluster:
 
     @property
     def task_gpus(self) -> float:
-        """The number of GPUs for a task. Less than 1 if tasks share GPUs."""
+        """The number of GPUs for a task, which is less than 1 if tasks share GPUs."""
         return float(self.setting(GPUS, "0"))
 
     @property
@@ -150,7 +150,7 @@ class BarrierJob:
         return not self._thread.is_alive()
 
     def problem(self) -> str:
-        """Return the reason that the job failed, in Spark's words. Empty if it hasn't failed."""
+        """Return the reason that the job failed, in Spark's words. Returns an empty string if it hasn't failed."""
         return "" if self._problem is None else reason_of(self._problem)
 
     def results(self) -> list[Any]:

@@ -91,11 +91,11 @@ class SparkWorkers(Workers):
         self._job, self._size = job, size
 
     def endings(self) -> Mapping[int, str]:
-        """Return the ends of all workers if the job has ended. Empty otherwise."""
+        """Return the ends of all workers if the job has ended. Returns an empty mapping otherwise."""
         return dict.fromkeys(range(self._size), "Spark ended its task") if self._job.has_ended() else {}
 
     def problem(self) -> str:
-        """Return the reason that the job failed, in Spark's words. Empty if it hasn't failed."""
+        """Return the reason that the job failed, in Spark's words. Returns an empty string if it hasn't failed."""
         problem = self._job.problem()
         return f"Spark reports: {problem}" if problem else ""
 

@@ -213,7 +213,8 @@ def _other_versions(driver: Versions) -> str:
 
 
 def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
-    """Return the problem if the driver's folders don't exist here or can't be written. Empty if there is none."""
+    """Return the problem if the driver's folders don't exist here or can't be written. Returns an empty string if there
+    is none."""
     if not Path(spec.folder).is_dir():
         return (
             f"the folder {spec.folder}, in which training was started, doesn't exist; start it in a folder that all "
@@ -230,7 +231,7 @@ def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
 
 
 def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
-    """Return the reason that the other workers can't be reached. Empty if they can."""
+    """Return the reason that the other workers can't be reached. Returns an empty string if they can."""
     shared = spec.transport == Transport.SHARED_MEMORY.value
     transport = Transport.SHARED_MEMORY if shared else Transport.GLOO
     try:

@@ -76,7 +76,7 @@ def _check_standalone(master: str) -> None:
 
 
 def _why_nothing_listens(host: str, port: int) -> str:
-    """Return why connecting to an address fails. Empty if something listens there."""
+    """Return why connecting to an address fails. Returns an empty string if something listens there."""
     try:
         socket.create_connection((host, port), _PROBE).close()
     except (OSError, OverflowError) as problem:

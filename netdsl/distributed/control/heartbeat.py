@@ -220,7 +220,8 @@ class Health:
         return f"worker {rank} on {self.workers[rank].host}" if len(hosts) > 1 else f"worker {rank}"
 
     def blame(self) -> str:
-        """Return which workers failed and why, limited to the most telling kind of failure. Empty if none failed."""
+        """Return which workers failed and why, limited to the most telling kind of failure. Returns an empty string if
+        none failed."""
         bad = {rank: each for rank, each in self.workers.items() if each.ending not in (None, Ending.DONE)}
         worst = min((worker.ending or Ending.CRASHED for worker in bad.values()), default=None)
         return "; ".join(f"{self.name(rank)} {each.reason}" for rank, each in bad.items() if each.ending is worst)
@@ -235,7 +236,8 @@ class Health:
         ]
 
     def standstill(self) -> str:
-        """Return why the workers make no progress although none of them is hung. Empty if they make progress."""
+        """Return why the workers make no progress although none of them is hung. Returns an empty string if they make
+        progress."""
         now = self._time_awake()
         if len(self.workers) < self.size and now - self._since > START:
             return f"only {len(self.workers)} of {self.size} workers started within {START:g} s"

@@ -149,7 +149,7 @@ def receive_from_server(connection: socket.socket, deadline: float | None = None
 
 
 def receive_exactly(connection: socket.socket, length: int, deadline: float | None = None) -> bytes | None:
-    """Return this many bytes, or `None` if the connection ends before. The deadline, if any, applies to all of them."""
+    """Return this many bytes, or `None` if the connection ends early. The deadline, if any, applies to all of them."""
     data = bytearray()
     while len(data) < length:
         if deadline is not None:

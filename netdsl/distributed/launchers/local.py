@@ -125,7 +125,7 @@ class _WorkerProcess:
             raise DistributedError(f"worker {spec.rank} can't be started: {problem}") from None
 
     def ending(self) -> str:
-        """Return how the process ended. Empty if it is running."""
+        """Return how the process ended. Returns an empty string if it is running."""
         code = self._new_process.poll()
         return "" if code is None else ending_of(code)
 

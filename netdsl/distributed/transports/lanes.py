@@ -204,7 +204,7 @@ class LaneVariable:
         staged.put_back()
 
     def write(self, buffer: Tensor) -> None:
-        """Set the variable."""
+        """Set the variable to a buffer's values."""
         values = StagedBuffer(buffer).fetch()
         self._lane.do(lambda: self._values.write(values))
 

@@ -176,7 +176,7 @@ class SharedMemoryValues:
             values.numpy()[:] = self._values
 
     def write(self, values: Tensor) -> None:
-        """Set the variable."""
+        """Set the variable to a tensor's values."""
         with self._locked("write"):
             self._values[:] = values.numpy()
 

@@ -316,7 +316,7 @@ class TorchValues:
         self._ask_first_worker(SharedVariableRequest.READ, values)
 
     def write(self, values: Tensor) -> None:
-        """Set the variable."""
+        """Set the variable to a tensor's values."""
         self._ask_first_worker(SharedVariableRequest.WRITE, values)
 
     def add(self, values: Tensor) -> None:

@@ -89,7 +89,8 @@ class Messages(Protocol):
 
 
 class OrderedSum:
-    """Adds up in pieces of this many bytes. It reuses its buffers, because memory is slow when it is first used."""
+    """Adds up values in pieces of `piece` bytes. It reuses its buffers, because memory is slow when it is first
+    used."""
 
     def __init__(self, messages: Messages, piece: int) -> None:
         self._messages, self._piece = messages, piece

@@ -33,7 +33,8 @@ def read(session: SparkSession, path: str) -> DataFrame:
 
 
 def arrow_schema(session: SparkSession, frame: DataFrame) -> Any:
-    """Return Arrow's own schema from the first file of a table, which Spark ignores. Empty if there is none."""
+    """Return Arrow's own schema from the first file of a table, which Spark ignores. Returns an empty schema if there
+    is none."""
     files = frame.inputFiles()
     if not files:
         return arrow().schema([])

@@ -197,7 +197,7 @@ def _update_statistics(running: Tensor | None, value: Tensor, momentum: float) -
 
 
 def _reduction_of(kwargs: dict[str, Any]) -> str:
-    """Return the name of the reduction. Empty for torch's old arguments."""
+    """Return the name of the reduction. Returns an empty string for torch's old arguments."""
     is_old = kwargs.get("size_average") is not None or kwargs.get("reduce") is not None
     return "" if is_old else kwargs.get("reduction", "mean")
 

@@ -111,7 +111,7 @@ def test_with_a_budget_the_quickest_way_that_it_pays(planner: Planner) -> None:
     cheapest = min((each for each in ways if each.measured), key=lambda each: each.device_seconds)
     planning = planner.plan(request_for(cluster, budget=1.2 * cheapest.device_seconds))
     assert planning.best.device_seconds <= 1.2 * cheapest.device_seconds
-    with pytest.raises(PlanError, match=r"of device time aren't enough: the cheapest way takes .*, with"):
+    with pytest.raises(PlanError, match=r"of device time isn't enough: the cheapest way takes .*, with"):
         planner.plan(request_for(cluster, budget=0.9 * cheapest.device_seconds))
 
 

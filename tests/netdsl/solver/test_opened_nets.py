@@ -104,7 +104,7 @@ def test_a_net_that_predicts_no_class_may_have_any_outputs() -> None:
 
 def test_the_same_class_under_two_numbers_is_an_error() -> None:
     classes("b", "bird")
-    with pytest.raises(DataError, match="folder:b: label 0 is 'bird' there, and 'cat' in folder:a"):
+    with pytest.raises(DataError, match="folder:b: label 0 is 'bird', but it is 'cat' in folder:a"):
         heard(DATA + NET)
     Path("b/labels.txt").write_text("cat\ndog\nhorse\nbird\n")
     with pytest.raises(DataError, match="3 outputs for the 4 classes of folder:b"):

@@ -73,7 +73,7 @@ def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
     [
         (["--device", "h10"], "h100"),
         (["--deadline", "1us"], "1 us isn't enough time: the fastest way takes "),
-        (["--budget", "1us"], "1 us of device time aren't enough: the cheapest way takes "),
+        (["--budget", "1us"], "1 us of device time isn't enough: the cheapest way takes "),
         (["--batch", "512:64"], "'512:64' isn't a batch or a range of batches"),
         (["--batch", "big"], "'big' isn't a batch"),
         (["--bandwidth", "fast"], "'fast' is not a bandwidth"),

@@ -211,7 +211,7 @@ class RelayValues:
         self._ask_driver(self._request_for(RelayOperation.READ, values), _NOTHING, bytes_of(values.numpy()))
 
     def write(self, values: Tensor) -> None:
-        """Set the variable."""
+        """Set the variable to a tensor's values."""
         self._ask_driver(self._request_for(RelayOperation.WRITE, values), bytes_of(values.numpy()), _NOTHING)
 
     def add(self, values: Tensor) -> None:
