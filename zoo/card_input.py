@@ -25,7 +25,7 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
     if min(image.size) < 1 or any(part > whole for part, whole in zip(image.size, resized, strict=True)):
         raise NetError(
             f"{folder}: the card crops images of {dimensions(resized)} to {dimensions(image.size)}; let its "
-            "`resize` be at least as large as its `size`"
+            "`size` be above 0 and no larger than its `resize`"
         )
     resize_to(transform, *resized)
     if resized != image.size:

@@ -114,12 +114,12 @@ def parse_card(text: str, where: str) -> Card:
         values = yaml.load(front, yaml.BaseLoader)  # returns every value as text
         if not isinstance(values, dict):
             raise FileError(f"{where}: the card contains no fields; write fields such as 'name: LeNet'")
-        return msgspec.convert({**_known(values), "text": body.strip()}, Card, strict=False)
+        return msgspec.convert({**_filled_fields(values), "text": body.strip()}, Card, strict=False)
     except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as problem:
         raise FileError(f"{where}: the card can't be read: {' '.join(str(problem).split())}") from None
 
 
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+def _filled_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that belong to fields of a card and aren't empty."""
     names = {field.name for field in fields(Card)}
     return {name: value for name, value in values.items() if name in names and value not in ("", None, "null")}

@@ -34,7 +34,7 @@ def check(request: CheckRequest, listen: Listen) -> Iterator[Finding | DataTrial
             advance()
             yield findings[-1]
     if all(finding.resolved for finding in findings):
-        request.tell_of_unused({name for finding in findings for name in finding.data}, listen)
+        request.warn_of_unused({name for finding in findings for name in finding.data}, listen)
 
 
 def _trials(request: CheckRequest, listen: Listen) -> Iterator[DataTrial]:

@@ -58,7 +58,7 @@ def _conversion(request: ConvertDataRequest) -> Conversion:
     return Conversion(request.resize, encoded, request.gray, request.order, request.skip_bad)
 
 
-def _tell_skipped(reasons: tuple[str, ...] | list[str], listen: Listen) -> None:
+def _report_skipped(reasons: tuple[str, ...] | list[str], listen: Listen) -> None:
     for reason in reasons:
         listen(Notice(f"skipped: {reason}"))
 
@@ -74,7 +74,7 @@ def _convert_items(source: SourceName, request: ConvertDataRequest, listen: List
     color = Color.GRAY if request.gray else Color.AS_STORED
     with closing(source.open(color=color)) as data, work(listen, "converting", len(data)) as advance:
         report = convert(data, request.target, _conversion(request), done=advance)
-    _tell_skipped(report.bad, listen)
+    _report_skipped(report.bad, listen)
     return report
 
 
@@ -93,7 +93,7 @@ def _convert_captions(source: SourceName, request: ConvertDataRequest, listen: L
     problem = "images with captions are copied unchanged; the only options to add are --shuffle and --skip-bad"
     request.refuse(problem, changes=True)
     report = write_caption_streams(source, Path(request.target), request.order, skip_bad=request.skip_bad)
-    _tell_skipped(report.missing, listen)
+    _report_skipped(report.missing, listen)
     if report.repeated:
         captions = _captions(report.repeated)
         listen(Notice(f"{captions} written more than once, so that all streams have the same length"))
@@ -115,7 +115,7 @@ def _convert_set(source: SourceName, request: ConvertDataRequest, listen: Listen
     data = source.open_marked(first_pixel=first_pixel_of(request.target))
     with work(listen, "converting", len(data)) as advance:
         report = convert_annotated(data, request.target, settings, done=advance)
-    _tell_skipped(report.bad, listen)
+    _report_skipped(report.bad, listen)
     for trait, count in report.left_out.items():
         hint = "; `maps:FOLDER` stores the class of each pixel" if trait in PIXEL_TRAITS else ""
         listen(Notice(f"left out: {trait} ({count:,}), which {request.target} can't store{hint}"))
@@ -131,7 +131,7 @@ def _convert_people(source: SourceName, request: ConvertDataRequest, listen: Lis
         people = PeopleOfSet(data, skip_bad=request.skip_bad, done=advance)
     with work(listen, "converting", len(people)) as advance:
         report = write_poses(people, path, request.order, skip_bad=request.skip_bad, done=advance)
-    _tell_skipped(report.bad, listen)
+    _report_skipped(report.bad, listen)
     if report.beside:
         why = "too few joints, too small, or too near another person"
         listen(Notice(f"people with joints but without their own record: {report.beside:,} ({why})"))

@@ -78,7 +78,7 @@ def show(request: ShowRequest, listen: Listen) -> Shown:
             return OneOrMore(FileSummary(file, summarise(content)) for file, content in contents.items())
     with work(listen, "inferring shapes"):
         nets = OneOrMore(_shapes_of(file, content, request) for file, content in contents.items())
-    request.tell_of_unused({name for net in nets for name in net.data}, listen)
+    request.warn_of_unused({name for net in nets for name in net.data}, listen)
     return nets
 
 
@@ -87,7 +87,7 @@ def _refuse_folder(path: Path) -> None:
     database."""
     if path.is_dir() and not is_model_folder(path):
         command = f"zoo data show {quote(str(path))}"
-        raise FileError(f"{path}: is a directory; name a file in it, or show its data: {command}")
+        raise FileError(f"{path}: this is a folder, not a file; name a file in it, or show its data: {command}")
 
 
 def _shapes_of(file: str, content: CaffeFile[Message], request: ShowRequest) -> FileShapes:

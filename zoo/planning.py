@@ -131,7 +131,7 @@ def plan(request: PlanningRequest, listen: Listen) -> MadePlan | None:
         run = Run(settings, folder=folder)
         run = with_sources(run, request.data, None) if request.data else run
         profile = advise_by_profile(profile_step(run), asked.cluster.workers)
-    request.tell_of_unused(planner.data, listen)
+    request.warn_of_unused(planner.data, listen)
     if request.items is None and request.data is None:
         text = f"assuming that an epoch has ImageNet's {_IMAGENET:,} items; use --items or --data to change that"
         listen(Notice(text))

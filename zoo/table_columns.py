@@ -114,7 +114,7 @@ class _Adding:
         predictor.take_items(infer_shapes(table.first(), predictor.inputs))
         names = self._new_columns(predictor, table.schema.names)
         predictor.load(device or "cpu")
-        self._tell_weights(model, predictor)
+        self._report_weights(model, predictor)
         adder = ColumnAdder(names, self.request.batch or predictor.batch, invalid=self.invalid)
         # The first batch contains the columns even if there are no rows.
         batches = chain([table.none()], table.batches(adder.batch))
@@ -137,7 +137,7 @@ class _Adding:
             predictor.take_items(items)
             names, net = self._new_columns(predictor, frame.columns), model.with_items(items).net
             net_model = NetModel(net, model.weights, bindings=self.request.columns, outputs=self.names.blobs)
-            self._tell_weights(model, predictor)
+            self._report_weights(model, predictor)
             net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
             net_model.setClassCol(names.predicted_class).setClasses(names.classes)
             net_model.setHandleInvalid(self.invalid.value)
@@ -148,7 +148,7 @@ class _Adding:
             parquet.write(session, net_model.transform(frame), self.output)
         return predictor
 
-    def _tell_weights(self, model: Model, predictor: Predictor) -> None:
+    def _report_weights(self, model: Model, predictor: Predictor) -> None:
         self.listen(WeightsLoaded(model.files, match_names(model, predictor.built)))
 
     def _predictor(self, model: Model, names: Sequence[str]) -> Predictor:

@@ -107,7 +107,7 @@ def _tested(request: TestRequest, listen: Listen) -> TestResult:
         place = device or torch.device("cpu")
         table = table_of(request.data) if request.data is not None and request.iterations is None else None
         if table is not None:
-            return _here(request, model, table, place, listen)
+            return _on_this_machine(request, model, table, place, listen)
         return _test_batches(request, model, place, listen)
     except NetError as problem:
         raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
@@ -214,21 +214,21 @@ def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None
             return
 
 
-def _here(
+def _on_this_machine(
     request: TestRequest, model: Model, source: tuple[TableFormat, str], device: torch.device, listen: Listener
 ) -> TestResult:
     table = TableFiles(*source)
     items = infer_shapes(table.first(), _inputs(request, model, table.schema.names))
     model = model.with_items(items)
     _check_weights(request, model, model.settled(Phase.TEST).built, listen)
-    classes = _tell_rows(request, source[1], len(table), table.schema, listen)
+    classes = _report_rows(request, source[1], len(table), table.schema, listen)
     scorer = Scorer(model, request.columns, device)
     with gather_scores(scorer.built) as scores:
         means = _means(model, scorer.score(table.batches(scorer.batch), str(request.data)))
     return replace(means, scores=score_tables(scores, classes or _model_names(request)))
 
 
-def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> tuple[str, ...]:
+def _report_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> tuple[str, ...]:
     """Report the table that is tested on. Returns the names of its classes."""
     columns = list(request.columns.values())
     classes = class_names_of_table(Path(path), schema, [*columns, *schema.names])
@@ -253,7 +253,7 @@ def _on_spark(
 
         frame = parquet.read(session, path)
         inputs = _inputs(request, model, frame.columns)
-        _tell_rows(request, path, parquet.count(frame), parquet.arrow_schema(session, frame), listen)
+        _report_rows(request, path, parquet.count(frame), parquet.arrow_schema(session, frame), listen)
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         place = None if device is None else str(device)
         scored = model.with_items(infer_shapes(rows, inputs))

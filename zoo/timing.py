@@ -43,7 +43,7 @@ def time(request: TimeRequest, listen: Listen) -> TimedNet:
         )
         device, phase = one_device(request.device, listen), Phase[request.phase]
         times = time_net(model, phase, batch=request.batch, device=device, iterations=request.iterations, done=advance)
-    request.tell_of_unused(times.data, listen)
+    request.warn_of_unused(times.data, listen)
     return TimedNet(
         model.net.name,
         request.phase,

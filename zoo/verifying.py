@@ -14,7 +14,8 @@ from zoo.requests.results import MERGED, KnowsData
 
 @dataclass(frozen=True)
 class Verified:
-    """Whether two models compute the same, the differences of their blobs, and the shapes of each model's data."""
+    """Whether two models compute the same values, the differences of their blobs, and the shapes of each model's
+    data."""
 
     same: bool
     comparison: Comparison = field(metadata=MERGED)
@@ -22,7 +23,7 @@ class Verified:
 
     @property
     def good(self) -> bool:
-        """Whether the two models compute the same."""
+        """Whether the two models compute the same values."""
         return self.same
 
 

@@ -90,7 +90,7 @@ class StandardInput:
         return data
 
     def fetch(self, index: int) -> bytes:
-        """Return the bytes."""
+        """Return the bytes of the image."""
         return self._image_bytes
 
     def item(self, fetched: bytes) -> tuple[Numbers, ...]:

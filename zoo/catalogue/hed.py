@@ -30,7 +30,7 @@ def _images(phase: pb.NetStateRule) -> pb.LayerParameter:
     )
 
 
-def _judge(blob: str, name: str) -> list[pb.LayerParameter]:
+def _loss_and_probabilities(blob: str, name: str) -> list[pb.LayerParameter]:
     """Return the loss of an edge map, and its probabilities in the deployed net."""
     return [
         SigmoidCrossEntropyLoss(None, [blob, "label"], tops=[f"{name}_loss"], loss_weight=1),
@@ -53,7 +53,7 @@ def _side_output(number: int, bottom: str) -> list[pb.LayerParameter]:
     crop = Crop(
         "crop", [f"score-{name}-up", "data"], tops=[f"upscore-{name}"], axis=2, offset=_FIRST_PAD - 1 + factor // 2
     )
-    return [*scores, crop, *_judge(f"upscore-{name}", name)]
+    return [*scores, crop, *_loss_and_probabilities(f"upscore-{name}", name)]
 
 
 def hed() -> CatalogueEntry:
@@ -68,7 +68,7 @@ def hed() -> CatalogueEntry:
         *[layer for side in sides for layer in side],
         Concat("concat", [f"upscore-dsn{number}" for number in range(1, 6)], tops=["concat-upscore"], concat_dim=1),
         ConvLayer("new-score-weighting", ["concat-upscore"], tops=["upscore-fuse"], **fusion, **rates(0.001)),
-        *_judge("upscore-fuse", "fuse"),
+        *_loss_and_probabilities("upscore-fuse", "fuse"),
     )
     solver = solver_settings(
         base_lr=1e-6,

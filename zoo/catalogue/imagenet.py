@@ -12,7 +12,7 @@ from netdsl.dsl import Data
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import TransformationParameterDict
 
-# Of weights and biases: biases learn twice as fast, and don't decay.
+# Settings of weights and biases. Biases learn twice as fast, and don't decay.
 RATES = [{"lr_mult": 1, "decay_mult": 1}, {"lr_mult": 2, "decay_mult": 0}]
 
 MEAN_IMAGE: TransformationParameterDict = {"mean_file": "data/ilsvrc12/imagenet_mean.binaryproto"}

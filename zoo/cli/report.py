@@ -56,13 +56,13 @@ def _table(workers: Sequence[WorkerSummary]) -> Table:
 def _worker_cells(worker: WorkerSummary) -> dict[str, str]:
     named = {"worker": str(worker.rank), "host": worker.host}
     counted = {"rounds": f"{worker.rounds:,}", "iterations": f"{worker.iterations:,}"}
-    beside = {name: _formatted(seconds, ",.2f") for name, seconds in vars(worker.beside).items()}
+    overlapped = {name: _formatted(seconds, ",.2f") for name, seconds in vars(worker.beside).items()}
     exchanged = {"MB": _formatted(worker.bytes / 1e6, ",.1f")}
     distance = {
         "divergence": _formatted(worker.divergence_mean, ".4g"),
         "final": _formatted(worker.divergence_last, ".4g"),
     }
-    return {**named, **counted, **_time_cells(worker.times), **beside, **exchanged, **distance}
+    return {**named, **counted, **_time_cells(worker.times), **overlapped, **exchanged, **distance}
 
 
 def _time_cells(times: WorkerTimes) -> dict[str, str]:

@@ -168,7 +168,7 @@ def show_tuned(tuned: FineTuned | None, request: TuneRequest) -> None:
     if tuned is None:
         return
     for name, difference in tuned.differences.items():
-        click.echo(f"{name} computes the same: outputs differ by {difference:.1e} of their spread")
+        click.echo(f"{name} computes the same values: outputs differ by {difference:.1e} of their spread")
     click.echo(f"accuracy {tuned.accuracy:.2%} on held-out items; the model is in {tuned.folder}")
     folder = shlex.quote(str(tuned.folder))
     click.echo(f"next: zoo predict {folder} IMAGE, or zoo serve {folder}")

@@ -75,9 +75,9 @@ def _output_lines(result: TestResult) -> list[str]:
 
 def _show_scores(scores: ScoreTable) -> None:
     """Print the scores of the whole set, and a table of the classes."""
-    there = [each.count for each in scores.classes if each.count]
-    classes = f"{len(there):,} class{'' if len(there) == 1 else 'es'}"
-    click.echo(f"{scores.task.value} ({scores.blob}): {sum(there):,} {scores.counted} of {classes}")
+    counts = [each.count for each in scores.classes if each.count]
+    classes = f"{len(counts):,} class{'' if len(counts) == 1 else 'es'}"
+    click.echo(f"{scores.task.value} ({scores.blob}): {sum(counts):,} {scores.counted} of {classes}")
     for name, value in scores.totals.items():
         if value is not None:
             click.echo(f"{name} {value:.6g}")

@@ -69,7 +69,7 @@ def package_state(requirement: Requirement, outcome: Outcome | None) -> PackageS
     if not version:
         return PackageState(requirement)
     if outcome is not None and outcome.problem:
-        return PackageState(requirement, version, f"it can't be imported: {outcome.problem}")
+        return PackageState(requirement, version, f"can't be imported: {outcome.problem}")
     problem = "" if fits(version, requirement.versions) else f"isn't {requirement.versions}"
     return PackageState(requirement, version, problem)
 

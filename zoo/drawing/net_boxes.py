@@ -106,8 +106,8 @@ class NetBoxes:
 
     def kinds(self) -> list[LayerKind]:
         """Return the kinds of layers in the net, in the order of the legend."""
-        there = {box.kind for box in self.boxes}
-        return [kind for kind in LayerKind if kind in there]
+        present = {box.kind for box in self.boxes}
+        return [kind for kind in LayerKind if kind in present]
 
 
 def boxes_of(model: Model, phase: Phase | None = None) -> NetBoxes:

@@ -54,7 +54,7 @@ def write_model_folder(
         model,
         folder,
         train_val=trained.net,
-        solver=_settings_beside_net(solver, folder),
+        solver=_settings_for_net(solver, folder),
         verify=True,
         classes=data.classes,
     )
@@ -79,7 +79,7 @@ def write_model_folder(
     return FineTuned(folder, (*files, folder / CARD), accuracy, differences, tuple(notices))
 
 
-def _settings_beside_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:
+def _settings_for_net(solver: SolverSettings, folder: Path) -> pb.SolverParameter:
     """Return the settings for the net in the same folder, with snapshots in the working directory."""
     return solver.with_fields(snapshot_prefix=folder.resolve().name).param
 

@@ -28,7 +28,7 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     if not backend.supervises:
         return train(output, None, backend)
     with backend.leading():
-        begun = load(output) if request.resume is not None else _begin(request, output, backend, listen)
+        begun = load(output) if request.resume is not None else _start_fine_tuning(request, output, backend, listen)
     listen(RunBegins())
     tuned = train(
         output,
@@ -45,7 +45,7 @@ def tune(request: TuneRequest, listen: Listen) -> FineTuned | None:
     return tuned
 
 
-def _begin(request: TuneRequest, output: Path, backend: Backend, listen: Listen) -> tuple[FineTuning, Run]:
+def _start_fine_tuning(request: TuneRequest, output: Path, backend: Backend, listen: Listen) -> tuple[FineTuning, Run]:
     """Start a fine-tuning, and report the facts about the model and the data."""
     epochs = EPOCHS if request.epochs is None else request.epochs
     asked = FineTuneRequest(

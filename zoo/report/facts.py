@@ -80,9 +80,9 @@ def training_facts(recorded: RecordedRun) -> list[Fact]:
 
 
 def _workers_text(recorded: RecordedRun) -> str:
-    run, there = recorded.run, len(recorded.summary.workers)
+    run, took_part = recorded.run, len(recorded.summary.workers)
     most = f"{run.workers}" if run.fewest is None else f"{run.fewest} to {run.workers}"
-    return most if there == run.workers else f"{most}; {there} took part"
+    return most if took_part == run.workers else f"{most}; {took_part} took part"
 
 
 def _data_facts(run: Run) -> Iterator[Fact]:

@@ -265,14 +265,14 @@ class Confusion:
 
     def scores(self) -> list[ClassScores]:
         """Return the scores of all classes that occur as labels or predictions."""
-        taken, there = self.counts.sum(0), self.counts.sum(1)
-        indices: list[int] = np.flatnonzero(taken + there).tolist()
-        return [self._scores_of_class(index, int(taken[index]), int(there[index])) for index in indices]
+        predicted, labelled = self.counts.sum(0), self.counts.sum(1)
+        indices: list[int] = np.flatnonzero(predicted + labelled).tolist()
+        return [self._scores_of_class(index, int(predicted[index]), int(labelled[index])) for index in indices]
 
-    def _scores_of_class(self, index: int, taken: int, there: int) -> ClassScores:
+    def _scores_of_class(self, index: int, predicted: int, labelled: int) -> ClassScores:
         right = int(self.counts[index, index])
-        f1 = _share(2 * right, taken + there)
-        return ClassScores(self.classes[index], there, _share(right, taken), _share(right, there), f1)
+        f1 = _share(2 * right, predicted + labelled)
+        return ClassScores(self.classes[index], labelled, _share(right, predicted), _share(right, labelled), f1)
 
     def worst_pairs(self, most: int) -> list[ConfusedPair]:
         """Return the most frequently confused pairs of classes."""

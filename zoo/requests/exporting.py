@@ -102,7 +102,7 @@ class ConvertRequest(AboutNet):
 
 @request
 class VerifyRequest(AssumesShapes, AboutNet):
-    """Verify that two models compute the same. Both run on the same random inputs, and the command prints the
+    """Verify that two models compute the same values. Both run on the same random inputs, and the command prints the
     difference of every blob that both contain, in the order of computation. The exit code is 1 if an output differs by
     more than the tolerance.
 

@@ -116,7 +116,7 @@ class AssumesShapes(Request):
         default_factory=dict, metavar="BLOB=SHAPE", parse=shapes_of, repeatedly=True,
     )  # fmt: skip
 
-    def tell_of_unused(self, used: Collection[str], listen: Listen) -> None:
+    def warn_of_unused(self, used: Collection[str], listen: Listen) -> None:
         """Warn about assumed shapes of blobs that no data layer produces. These are probably typos."""
         from netdsl.solver.events import Notice
 

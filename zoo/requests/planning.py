@@ -32,7 +32,7 @@ class PlanningRequest(AssumesShapes, OfSolver):
         "Device: h100, a100, v100, k80, ..., or a file that --measure wrote.", default="laptop", metavar="NAME|FILE"
     )
     devices: int = option("Number of devices in a machine.", default=1, least=1, metavar="N")
-    machines: int = option("Machines.", default=1, least=1, metavar="K")
+    machines: int = option("Number of machines.", default=1, least=1, metavar="K")
     bandwidth: float = option(
         "Network bandwidth of a machine.", default=125e6, text="1Gbit", metavar="RATE", parse=bandwidth
     )

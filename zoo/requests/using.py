@@ -24,7 +24,7 @@ TEST_BATCHES = 50
 
 _INPUTS = """\b
 INPUT is any of
-  photo.jpg  photos  'photos/**/*.jpg'   files, folders with all below, patterns
+  photo.jpg  photos  'photos/**/*.jpg'   files, folders with everything below, patterns
   clip.mp4                               the frames of a video
   -                                      one image's bytes, on standard input
   lmdb:PATH  parquet:PATH  digits:test   the images of a data set
@@ -145,7 +145,7 @@ class PredictRequest(WithWeights, NamesColumns, OnDevice, AboutNet, OnSpark):
     def _check_table(self) -> None:
         """Refuse options that are for images."""
         option_name = self.given((*_FOR_IMAGES, *_FOR_WRITING))
-        several = "several inputs are images" if self.inputs[1:] else ""
+        several = "several inputs must be images" if self.inputs[1:] else ""
         problem = f"{option_name} is for images" if option_name else several
         if problem:
             advice = f"{self.output} will be a table; write answers about images to a .jsonl, .csv or .txt file"

@@ -25,7 +25,8 @@ _BLOCK = 1 << 20
 _MOST_MEMBERS = 10_000
 _LONGEST_READ = 16 << 20  # limit of a tar file's headers, which are kept in memory
 _SHOWN = 5  # maximum number of names in a message
-_TELLING = (FileKind.NET, FileKind.WEIGHTS)  # kinds of files that show which folder of an archive contains the model
+# kinds of files that show which folder of an archive contains the model
+_MODEL_FILES = (FileKind.NET, FileKind.WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ def _unpack_members(archive: Path, folder: IncomingFolder, shown: str) -> PurePo
                 folder.receive(stored_name(member.path.name), budget.pieces(file), shown)
         else:
             left_out.append(str(member.path))
-    tell_left_out(folder, left_out, shown)
+    report_left_out(folder, left_out, shown)
     return model
 
 
-def tell_left_out(folder: IncomingFolder, names: list[str], shown: str) -> None:
+def report_left_out(folder: IncomingFolder, names: list[str], shown: str) -> None:
     """Report the files that were left out, and the reasons."""
     pickled = [name for name in names if kind_of(name) is FileKind.PICKLED]
     others = [name for name in names if name not in pickled]
@@ -71,7 +72,7 @@ def tell_left_out(folder: IncomingFolder, names: list[str], shown: str) -> None:
 
 def _model_folder(paths: list[PurePosixPath], shown: str) -> PurePosixPath:
     """Return the model's folder in an archive: the highest folder with a net or weights."""
-    folders = {path.parent for path in paths if kind_of(path.name) in _TELLING}
+    folders = {path.parent for path in paths if kind_of(path.name) in _MODEL_FILES}
     if not folders:
         raise StoreError(f"{shown}: the archive contains neither a net nor weights")
     depth = min(len(folder.parts) for folder in folders)

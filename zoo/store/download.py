@@ -244,9 +244,9 @@ class _Download:
             except InterruptedTransferError as problem:
                 if isinstance(problem, RangeRefusedError):
                     self._part.discard()
-                got_on = self._part.size >= furthest + _HEADWAY
+                made_progress = self._part.size >= furthest + _HEADWAY
                 furthest = max(furthest, self._part.size)
-                failures = 1 if got_on else failures + 1
+                failures = 1 if made_progress else failures + 1
                 if failures >= self._settings.attempts:
                     raise
                 self._pause_before_retry(problem, failures)

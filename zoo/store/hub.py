@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from caffe_proto.errors import CaffeError, MissingExtraError
 from netdsl.errors import first_line
-from zoo.store.archives import tell_left_out
+from zoo.store.archives import report_left_out
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
 from zoo.store.incoming_folder import FileKind, IncomingFolder, is_kept, kind_of, stored_name
 from zoo.store.local_store import name_from
@@ -69,7 +69,7 @@ class HubSource:
             address = hf_hub_url(self.repository, file.rfilename, revision=commit)
             folder.download(stored_name(file.rfilename), [address], expected, headers)
         names = [file.rfilename for file in files if file not in taken and not file.rfilename.startswith(".")]
-        tell_left_out(folder, names, self.address)
+        report_left_out(folder, names, self.address)
         return commit
 
     def _commit_and_files(self, folder: IncomingFolder) -> tuple[str, list[RepoSibling]]:

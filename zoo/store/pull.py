@@ -112,7 +112,7 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
     with store.locked(name, lambda: settings.listen(waiting)):
         is_new = not store.has(name)
         if is_new:
-            _bring_model(store, name, request, settings)
+            _collect_model(store, name, request, settings)
         record = read_record(store.folder(name))
         _check_source(record, request)
         record = _with_weights(store.folder(name), record, request, settings)
@@ -121,12 +121,12 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
         return PulledModel(store.folder(name), record, is_new)
 
 
-def _bring_model(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
+def _collect_model(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
     """Collect the files of a source. The model appears in the store when all are complete."""
     staging = store.staging(name)
     folder = IncomingFolder(staging, settings, request.pinned)
     try:
-        revision = _bring_files(folder, request)
+        revision = _collect_files(folder, request)
         folder.keep_only_files()
         _check_card_and_weights(folder, _settle_card(folder, name))
         folder.check_card()
@@ -137,8 +137,8 @@ def _bring_model(store: Store, name: str, request: PullRequest, settings: Transf
         store.install(staging, name)
     except CaffeError as problem:
         here = list(staging.iterdir())
-        goes_on = any(map(is_partial, here)) or (here and isinstance(problem, DownloadError))
-        if not goes_on:
+        can_resume = any(map(is_partial, here)) or (here and isinstance(problem, DownloadError))
+        if not can_resume:
             store.remove(staging)
         if isinstance(problem, UnreachableError):
             other_way = (
@@ -148,7 +148,7 @@ def _bring_model(store: Store, name: str, request: PullRequest, settings: Transf
         raise
 
 
-def _bring_files(folder: IncomingFolder, request: PullRequest) -> str:
+def _collect_files(folder: IncomingFolder, request: PullRequest) -> str:
     """Collect all requested files, and return the source's version."""
     source = request.source if request.locked is None else request.source.at(request.locked.revision)
     revision = source.fill(folder)

@@ -12,7 +12,7 @@ from netdsl.data.sources.class_names import LABELS
 from zoo.cards import CARD, Card, read_card
 from zoo.catalogue.writing import write_model
 from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
-from zoo.store.archives import tell_left_out, unpack
+from zoo.store.archives import report_left_out, unpack
 from zoo.store.download import check_address
 from zoo.store.errors import MissingFileError, StoreError
 from zoo.store.hub import HubSource
@@ -31,7 +31,7 @@ from zoo.store.transfers import ANY_FILE, ExpectedFile
 
 _GIST_ID = re.compile(r"(?:[\w-]+/)?[0-9a-f]{1,64}")
 _GIST_REVISION = re.compile(r"-([0-9a-f]{40})$")  # the commit in the name of the folder in a gist's archive
-_BESIDE_CARD = (DEPLOY, TRAIN_VAL, SOLVER, LABELS)  # files next to a card that are fetched if they exist
+_FILES_OF_CARD = (DEPLOY, TRAIN_VAL, SOLVER, LABELS)  # files next to a card that are fetched if they exist
 _GITHUB_PAGE = re.compile(r"https?://github\.com/(?P<repository>[^/]+/[^/]+)/blob/(?P<path>.+)")
 HUB = "hf:"
 _GIST = "gist:"
@@ -167,7 +167,7 @@ class LocalSource:
             raise StoreError(f"{self.path}: the folder contains neither a net nor weights")
         for path in taken:
             folder.copy(path, stored_name(path.name))
-        tell_left_out(folder, [path.name for path in paths if path not in taken], str(self.path))
+        report_left_out(folder, [path.name for path in paths if path not in taken], str(self.path))
 
 
 def taken_name(name: str, where: str) -> str:
@@ -236,18 +236,18 @@ class WebSource:
 
     def _fetch_card(self, folder: IncomingFolder) -> None:
         card = read_card(folder.download(CARD, [self.address]))
-        fetched = [name for name in (*_BESIDE_CARD, *_files_named_by(card)) if self._fetch_beside(folder, name)]
+        fetched = [name for name in (*_FILES_OF_CARD, *_files_named_by(card)) if self._fetch_sibling(folder, name)]
         if not any(name in fetched for name in (DEPLOY, TRAIN_VAL)):
             raise StoreError(f"{self.address}: there is neither {DEPLOY} nor {TRAIN_VAL} next to it")
-        if card.caffemodel and not card.caffemodel_url and not self._fetch_beside(folder, card.caffemodel):
+        if card.caffemodel and not card.caffemodel_url and not self._fetch_sibling(folder, card.caffemodel):
             folder.tell(f"{self.address}: {card.caffemodel} isn't next to it")
 
-    def _fetch_beside(self, folder: IncomingFolder, name: str) -> bool:
+    def _fetch_sibling(self, folder: IncomingFolder, name: str) -> bool:
         """Download a file from the same folder. Returns False if it doesn't exist."""
         checked_name(name, self.address)
-        beside = urljoin(self.address, quote(name))
+        sibling = urljoin(self.address, quote(name))
         try:
-            folder.download(name, [beside])
+            folder.download(name, [sibling])
         except MissingFileError:
             return False
         return True
@@ -257,7 +257,9 @@ def _files_named_by(card: Card) -> list[str]:
     """Return the files that the card names as parts of the model, except the weights."""
     mean = card.input.mean if card.input is not None and isinstance(card.input.mean, str) else ""
     return [
-        name for name in (mean, card.labels) if name and name not in _BESIDE_CARD and " " not in name and is_kept(name)
+        name
+        for name in (mean, card.labels)
+        if name and name not in _FILES_OF_CARD and " " not in name and is_kept(name)
     ]
 
 

@@ -238,7 +238,7 @@ def test_a_card_says_settings_or_nothing(tmp_path) -> None:
     ("card", "says"),
     [
         (ImageInput((9, 8), resize=(8, 8)), "the card crops images of 8x8 to 9x8"),
-        (ImageInput((0, 8)), "are cropped to 0x8"),
+        (ImageInput((0, 8)), "the card crops images of 0x8 to 0x8"),
         (ImageInput((8, 8), mean=(1, 2)), "2 values as a mean, for 3 channels"),
         (ImageInput((8, 8), mean="../mean.binaryproto"), "which isn't a file in that folder"),
         (ImageInput((8, 8), mean="gone.binaryproto"), "gone.binaryproto"),

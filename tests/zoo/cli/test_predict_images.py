@@ -261,7 +261,7 @@ def test_a_number_and_an_embedding_are_no_classes(outputs, task, key, zoo, tmp_p
     ("words", "says"),
     [
         (["a.png", "--json", "--csv"], "--json and --csv are two formats; give one"),
-        (["a.png", "b.png", "-o", "out.parquet"], "several inputs are images, and out.parquet will be a table"),
+        (["a.png", "b.png", "-o", "out.parquet"], "several inputs must be images, and out.parquet will be a table"),
         (["a.png", "--top", "2", "-o", "out.parquet"], "--top is for images, and out.parquet will be a table"),
         (["a.png", "--backend", "spark"], "--backend is for tables; add -o OUT.parquet"),
         (["a.png", "--draw", "drawn"], "predicts neither boxes nor segments, so there is nothing to draw"),

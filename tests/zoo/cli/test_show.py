@@ -60,7 +60,9 @@ def test_who_names_a_folder_is_told_what_shows_data(zoo) -> None:
     Path("train lmdb").mkdir()
     code, out, err = zoo("show", "train lmdb")
     assert (code, out) == (2, "")
-    assert err == ("zoo: train lmdb: is a directory; name a file in it, or show its data: zoo data show 'train lmdb'\n")
+    assert err == (
+        "zoo: train lmdb: this is a folder, not a file; name a file in it, or show its data: zoo data show 'train lmdb'\n"
+    )
 
 
 def test_weights_are_shown_with_shapes_and_their_number(zoo, files) -> None:

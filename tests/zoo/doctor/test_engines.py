@@ -31,7 +31,7 @@ def devices(*gpus: dict[str, object], built_for: str = "CUDA 13.0", threads: int
 
 def test_each_gpu_has_its_line_and_one_that_does_not_compute_is_wrong() -> None:
     _, good, bad = devices(gpu("H200", 140 * GIB, 100 * GIB), gpu("K80", problem="no kernel image is available"))
-    assert (good.verdict, good.fact) == (Verdict.GOOD, "H200, 140.0 GiB, of which 100.0 are free")
+    assert (good.verdict, good.fact) == (Verdict.GOOD, "H200, 140.0 GiB, 100.0 GiB free")
     assert (bad.part, bad.verdict, bad.fact) == ("cuda:1", Verdict.WRONG, "K80: no kernel image is available")
 
 

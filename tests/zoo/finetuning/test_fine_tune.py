@@ -56,7 +56,9 @@ def test_what_a_callback_stopped_goes_on(photos: Path) -> None:
     def stop_at_once(event: Event) -> Action:
         return Action.STOP
 
-    with pytest.raises(DistributedError, match="new: the fine-tuning was stopped before its end; resume=True goes on"):
+    with pytest.raises(
+        DistributedError, match="new: the fine-tuning was stopped before its end; continue it with resume=True"
+    ):
         finetune("shapes", photos, "new", epochs=3, callbacks=[stop_at_once])
     net = finetune("shapes", photos, "new", resume=True)
     assert "ip2_photos" in net.get_weights()

@@ -191,7 +191,7 @@ def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> 
         (["speedup", "--workers", "0"], "'0' isn't a list of whole numbers above 0"),
         (["cost", "--workers", "1"], "1 is not in the range x>=2"),
         (["alexnet", "--seeds", "0"], "0 is not in the range x>=1"),
-        (["methods", "-o", "/dev/null/here"], "/dev/null/here can't be created: Not a directory"),
+        (["methods", "-o", "/dev/null/here"], "/dev/null/here: the folder can't be created: Not a directory"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], says: str, folder: Path) -> None:

@@ -364,7 +364,7 @@ def test_a_lock_file_pins_every_byte(
     ):
         pull_locked(store, locked, told.settings())
     lock.write_text("{}x")
-    with pytest.raises(StoreError, match=r"zoo.lock: isn't a lock file"):
+    with pytest.raises(StoreError, match=r"zoo.lock: not a lock file"):
         read_lock(lock)
 
 
